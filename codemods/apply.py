@@ -1,0 +1,211 @@
+"""The planned edits of one file, carried out on its LibCST tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import CodeRange
+
+from codemods.edits import Argument, ConvertDefinition, Edit, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
+from codemods.flow.modules import Span
+from codemods.imports import ImportEditor
+from codemods.layout import arrange, fit
+from codemods.model import Form
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import Support
+from codemods.template import expression, statement
+
+Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
+PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
+
+
+def span_of(position: CodeRange) -> Span:
+    return (position.start.line, position.start.column, position.end.line, position.end.column)
+
+
+@dataclass
+class Applied:
+    """What came of the edits: the new source of each edited span, and the helpers that the file now needs."""
+
+    after: dict[Span, str] = field(default_factory=dict)
+    supports: dict[str, Support] = field(default_factory=dict)
+
+
+class Applier(cst.CSTTransformer):
+    """Applies edits bottom-up, so that a piece of source put into a hole has been edited itself."""
+
+    def __init__(
+        self,
+        module: cst.Module,
+        positions: Mapping[cst.CSTNode, CodeRange],
+        edits: Sequence[Edit],
+        names: Mapping[str, str],
+        form: Form,
+        imports: ImportEditor,
+        comments: Mapping[int, Sequence[str]],
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.positions = positions
+        self.edits = {edit.span: edit for edit in edits if not isinstance(edit, ReplaceStatement)}  # type: ignore[union-attr]
+        self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
+        self.names = names
+        self.form = form
+        self.imports = imports
+        self.comments = comments
+        self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
+        self.done: dict[Span, cst.BaseExpression] = {}
+        self.applied = Applied()
+
+    # Expressions
+
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: Node) -> Node:  # type: ignore[override]
+        updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[assignment,arg-type]
+        position = self.positions.get(original_node)
+        if position is None or not isinstance(updated, cst.BaseExpression):
+            return updated
+        span = span_of(position)
+        edit = self.edits.get(span)
+        if edit is not None:
+            updated = self._edit(edit, updated)
+            self.applied.after[span] = self.module.code_for_node(updated)
+        if span in self.wanted:
+            self.done[span] = updated
+        return updated
+
+    def _edit(self, edit: Edit, node: cst.BaseExpression) -> cst.BaseExpression:
+        match edit:
+            case Replace():
+                return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports))
+            case RewriteCall() if isinstance(node, cst.Call):
+                return self._rewrite_call(edit, node)
+            case ConvertDefinition() if isinstance(node, cst.Call):
+                converted = optimizers()[edit.optimizer].convert(node, self.form, edit.inject)
+                for support in converted.supports:
+                    self.applied.supports[support.name] = support
+                return converted.expression
+            case ReplaceQuoted() if isinstance(node, cst.SimpleString):
+                return node.with_changes(value=self._quoted(node.value, edit))
+            case _:
+                return node
+
+    def _say(self, template: str, supports: Sequence[Support] = ()) -> str:
+        """A template in which the placeholders for names are filled in."""
+        for support in supports:
+            self.applied.supports[support.name] = support
+        known = {**self.names, **{f"support:{support.name}": support.name for support in supports}}
+        return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
+
+    def _fill(self, template: str, holes: Sequence[tuple[str, Span]], supports: Sequence[Support] = ()) -> cst.BaseExpression:
+        return expression(self._say(template, supports), **{name: self.done[span] for name, span in holes})
+
+    def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.Call:
+        holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
+        function = self._say(edit.function, edit.supports)
+        for match in re.finditer(r"\{argument:(\d+)\}", function):
+            holes[f"argument_{match[1]}"] = _compact(call.args[int(match[1])])
+        callee = expression(re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", function), **holes)
+        arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
+        return arrange(call, callee, arguments)
+
+    def _argument(self, argument: Argument, call: cst.Call, edit: RewriteCall) -> cst.Arg:
+        if argument.index is None:
+            value = self._fill(argument.template, edit.holes, edit.supports)
+            return cst.Arg(value=value, keyword=cst.Name(argument.keyword or ""), equal=_equal())
+        kept = call.args[argument.index]
+        if kept.keyword is not None:
+            return kept.with_changes(keyword=cst.Name(argument.keyword or ""))
+        return kept.with_changes(keyword=cst.Name(argument.keyword or ""), equal=_equal())
+
+    def _quoted(self, value: str, edit: ReplaceQuoted) -> str:
+        for word, template in edit.words:
+            value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template), value)
+        return value
+
+    # Statements
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
+        span = span_of(self.positions[original_node])
+        edit = self.statements.get(span)
+        if edit is not None:
+            return self._replace_statement(edit, updated_node)
+        updated_node = self._commented(original_node, updated_node)
+        result = self.imports.statement(original_node, updated_node)
+        if isinstance(result, cst.SimpleStatementLine) and any(start[0] <= span[2] and start[0] >= span[0] for start in self.applied.after):
+            return fit(self.module, original_node, result, span[1])
+        return result
+
+    def _replace_statement(self, edit: ReplaceStatement, node: cst.SimpleStatementLine) -> cst.FlattenSentinel[cst.BaseStatement]:
+        holes = {name: self.done[span] for name, span in edit.holes}
+        lines = [statement(self._say(template), **holes) for template in edit.templates]
+        lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
+        lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
+        self.applied.after[edit.span] = "".join(self.module.code_for_node(line) for line in lines).strip()
+        return cst.FlattenSentinel(lines)
+
+    def _commented(self, original: cst.CSTNode, updated: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+        lines = self._new_comments(original, updated.leading_lines)
+        return updated.with_changes(leading_lines=[*updated.leading_lines, *lines]) if lines else updated
+
+    def _new_comments(self, original: cst.CSTNode, leading: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+        """The markers for the sites of a statement, without those it has already."""
+        position = self.positions[original]
+        present = {line.comment.value for line in leading if line.comment is not None}
+        last = position.end.line if isinstance(original, cst.SimpleStatementLine) else _header_end(original, self.positions)
+        texts = [text for line in range(position.start.line, last + 1) for text in self.comments.get(line, ())]
+        return [cst.EmptyLine(comment=cst.Comment(text)) for text in dict.fromkeys(texts) if text not in present]
+
+    def _compound(self, original: cst.CSTNode, updated: cst.CSTNodeT, leading: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
+        lines = self._new_comments(original, leading)
+        return updated.with_changes(leading_lines=[*leading, *lines]) if lines else updated
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.IndentedBlock:
+        return self.imports.block(updated_node)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+        return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:
+        return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def leave_While(self, original_node: cst.While, updated_node: cst.While) -> cst.While:
+        return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def leave_With(self, original_node: cst.With, updated_node: cst.With) -> cst.With:
+        return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+
+def _header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:
+    """The last line of a compound statement's header."""
+    body = getattr(node, "body", None)
+    return max(positions[node].start.line, positions[body].start.line - 1) if body in positions else positions[node].start.line
+
+
+def _equal() -> cst.AssignEqual:
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def _compact(argument: cst.Arg) -> cst.Arg:
+    """An argument without the layout around it, unless that holds a comment."""
+    text = cst.Module([]).code_for_node(argument)
+    if "#" in text:
+        return argument
+    return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+
+
+def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+    return new.with_changes(lpar=node.lpar, rpar=node.rpar) if node.lpar and not new.lpar else new
+
+
+__all__ = ["Applied", "Applier", "Callable", "span_of"]

@@ -1,0 +1,81 @@
+"""What a rule decides to do at a place: edits as data, made from templates with holes for pieces of the original source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codemods.flow.modules import Span
+from codemods.optimizers.base import Support
+
+Holes = tuple[tuple[str, Span], ...]
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Replace the expression at `span` by a template. Its holes `{name}` are expressions of the original source, by span.
+
+    `{optax}`, `{jax}`, `{TrainState}`, `{DynamicScale}` stand for the names under which the file imports these, and
+    `{support:NAME}` for an emitted helper.
+    """
+
+    span: Span
+    template: str
+    holes: Holes = ()
+    supports: tuple[Support, ...] = ()
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a rewritten call: the original one at `index`, or a template; under `keyword`, if it has one."""
+
+    keyword: str | None
+    index: int | None = None
+    template: str = ""
+
+
+@dataclass(frozen=True)
+class RewriteCall:
+    """Rewrite the call at `span`: a new callee from a template, and arguments of which the kept ones keep their layout.
+
+    In the callee, `{argument:N}` stands for the value of the original argument N.
+    """
+
+    span: Span
+    function: str
+    arguments: tuple[Argument, ...]
+    holes: Holes = ()
+    supports: tuple[Support, ...] = ()
+
+
+@dataclass(frozen=True)
+class ConvertDefinition:
+    """Turn the constructor call at `span` into its optax form."""
+
+    span: Span
+    optimizer: str
+    inject: bool
+
+
+@dataclass(frozen=True)
+class ReplaceQuoted:
+    """Replace words of the quoted annotation at `span`: pairs of a legacy word and a template."""
+
+    span: Span
+    words: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ReplaceStatement:
+    """Replace the simple statement at `span` by statements made from templates."""
+
+    span: Span
+    templates: tuple[str, ...]
+    holes: Holes = field(default=())
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Nothing to edit: the construct is valid as it stands once the rest has changed."""
+
+
+Edit = Replace | RewriteCall | ConvertDefinition | ReplaceQuoted | ReplaceStatement | Keep

@@ -1,0 +1,198 @@
+"""Sources in, migrated sources and an account of every site out. Reads no disk, runs none of the code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from codemods.apply import Applied, Applier
+from codemods.edits import Edit, ReplaceStatement
+from codemods.facts import Facts
+from codemods.flow.modules import Project, Span, Unit
+from codemods.flow.scopes import ScopeNode, open_scope
+from codemods.importing import ImportPlan, plan_imports
+from codemods.imports import ImportEditor
+from codemods.insertion import insert_support
+from codemods.model import FileResult, Options, Site, Source
+from codemods.plan import Decision, Plan, make_plan
+from codemods.text import Text, UndecodableError, decode, encode
+
+MARKER = "# TODO(optim2optax): "
+
+
+class InvalidResultError(Exception):
+    """The rewritten text of a file does not parse, or uses a name that is not defined."""
+
+
+def migrate(
+    sources: Sequence[Source], options: Options | None = None, progress: Callable[[str], None] | None = None
+) -> list[FileResult]:
+    """Migrate a project.
+
+    Args:
+      sources: all its files; facts flow between them, so that whether one can change depends on the others.
+      options: what the user asked for.
+      progress: is told the path of each file when it has been dealt with.
+
+    Returns:
+      A result for each source, in the same order. A file that cannot be read as Python has its `error` set.
+    """
+    options = options or Options()
+    texts: dict[str, Text] = {}
+    units: dict[str, Unit] = {}
+    errors: dict[str, str] = {}
+    for source in sources:
+        try:
+            texts[source.path] = decode(source.content)
+            units[source.path] = Unit(source.path, texts[source.path].code, ast.parse(texts[source.path].code))
+        except UndecodableError as error:
+            errors[source.path] = str(error)
+        except SyntaxError as error:
+            errors[source.path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
+        except (RecursionError, MemoryError):
+            errors[source.path] = "nested too deeply to be parsed"
+    facts = Facts(units.values())
+    plan, edited = _edit_all(facts, options)
+    results = []
+    for source in sources:
+        if source.path in errors:
+            results.append(FileResult(source.path, source.content, source.content, error=errors[source.path]))
+        else:
+            unit = units[source.path]
+            code, sites = edited[unit]
+            after = source.content if code == unit.code else encode(texts[source.path], code)
+            results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit)))
+        if progress is not None:
+            progress(source.path)
+    return results
+
+
+def _edit_all(facts: Facts, options: Options) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
+    """Edit every file; when one turns out invalid, once more without the optimizers that reach it."""
+    failed: frozenset[Unit] = frozenset()
+    while True:
+        plan = make_plan(facts, options, failed)
+        edited: dict[Unit, tuple[str, tuple[Site, ...]]] = {}
+        invalid = set()
+        for unit in facts.project.units:
+            try:
+                edited[unit] = _edit(unit, plan)
+            except InvalidResultError:
+                invalid.add(unit)
+        if not invalid:
+            return plan, edited
+        failed |= invalid
+
+
+def _edit(unit: Unit, plan: Plan) -> tuple[str, tuple[Site, ...]]:
+    decisions = plan.of(unit)
+    if not decisions:
+        return unit.code, ()
+    imports = plan_imports(unit, plan)
+    code, applied = unit.code, Applied()
+    markers = _markers(decisions, plan)
+    if any(decision.applies and decision.use.kind != "import" for decision in decisions) or imports.drop or markers:
+        code, applied = _rewrite(unit, plan, imports, markers)
+        _check(unit, code)
+    return code, tuple(_site(decision, imports, applied) for decision in decisions)
+
+
+def _rewrite(unit: Unit, plan: Plan, imports: ImportPlan, markers: dict[int, list[str]]) -> tuple[str, Applied]:
+    edits = [decision.edit for decision in plan.of(unit) if decision.applies and decision.edit is not None]
+    module = cst.parse_module(unit.code)
+    positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    names = {key: name.expression for key, name in plan.names[unit].items()}
+    editor = ImportEditor(positions, imports.drop, imports.add)
+    applier = Applier(module, positions, [edit for edit in edits if hasattr(edit, "span")], names, plan.options.form, editor, markers)
+    updated = module.visit(applier)
+    supports = applier.applied.supports
+    for support in supports.values():
+        editor.require(support.imports)
+    updated = editor.finish(updated)
+    if supports:
+        updated = insert_support(updated, [_named(support.source, names) for support in supports.values()])
+    return updated.code, applier.applied
+
+
+def _named(source: str, names: dict[str, str]) -> str:
+    return source.replace("{TrainState}", names.get("TrainState", ""))
+
+
+def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
+    """The comments that partial work leaves at unresolved sites, by line."""
+    markers: dict[int, list[str]] = defaultdict(list)
+    if plan.options.partial:
+        for decision in decisions:
+            if decision.status == "unresolved" and decision.refusal is not None and decision.use.kind != "import":
+                line = decision.use.node.lineno
+                markers[line].append(f"{MARKER}{decision.refusal.code} {decision.refusal.reason}")
+    return markers
+
+
+def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
+    use = decision.use
+    span = use.unit.span(use.node)
+    status, refusal, after = decision.status, decision.refusal, None
+    if use.kind == "import" and decision.applies and use.node in imports.kept:
+        status, refusal = imports.kept[use.node]
+    elif use.kind == "import" and decision.applies:
+        after = "\n".join(imports.statements)
+    elif decision.applies:
+        after = applied.after.get(_edited_span(decision.edit, span), "")
+    return Site(
+        code=refusal.code if refusal is not None and status == "unresolved" else decision.rule.code,
+        line=span[0],
+        column=span[1] + 1,
+        end_line=span[2],
+        end_column=span[3] + 1,
+        status=status,
+        evidence=use.evidence,
+        message=refusal.reason if refusal is not None else decision.rule.summary,
+        before=use.unit.source(use.node),
+        after=after,
+        remedy=refusal.remedy if refusal is not None and status == "unresolved" else None,
+    )
+
+
+def _edited_span(edit: Edit | None, span: Span) -> Span:
+    return edit.span if edit is not None and hasattr(edit, "span") else span
+
+
+def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
+    return tuple(comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
+
+
+def _check(unit: Unit, code: str) -> None:
+    """Promise 5: the result parses, and no name is undefined that was not before."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        raise InvalidResultError(str(error)) from error
+    new = undefined_names(Unit(unit.path, code, tree)) - undefined_names(unit)
+    if new:
+        raise InvalidResultError(f"undefined: {', '.join(sorted(new))}")
+
+
+def undefined_names(unit: Unit) -> set[str]:
+    """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(unit.tree)):
+        return set()
+    scopes = {unit.tree: open_scope(unit, unit.tree, None)}
+    undefined = set()
+    for node in ast.walk(unit.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not hasattr(builtins, node.id):
+            chain = [found for found in unit.ancestors(node) if isinstance(found, ScopeNode)]
+            scope = scopes[unit.tree]
+            for owner in reversed(chain[:-1]):
+                scope = scopes.setdefault(owner, open_scope(unit, owner, scope))  # type: ignore[arg-type]
+            if scope.binding(node.id) is None and node.id not in ("__file__", "__name__", "__doc__"):
+                undefined.add(node.id)
+    return undefined
+
+
+__all__ = ["Project", "ReplaceStatement", "migrate"]

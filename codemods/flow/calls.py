@@ -1,0 +1,497 @@
+"""How objects move through calls, attributes and containers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from codemods.flow.modules import Unit
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    External,
+    Function,
+    Instance,
+    Method,
+    Module,
+    Object,
+    Opaque,
+    Partial,
+    Place,
+    Result,
+    Thing,
+)
+from codemods.flow.scopes import Scope
+from codemods.flow.solver import Solver
+
+Key = int | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class CallSite:
+    """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked."""
+
+    unit: Unit
+    node: ast.expr
+    positional: tuple[Place, ...]
+    keywords: dict[str, Place]
+    result: Place
+    starred: int | None = None
+    unpacked: tuple[Place, ...] = ()
+    scope: Scope | None = None
+
+    def argument(self, index: int, name: str) -> Place | None:
+        """The place of a parameter's argument, by position or name; None when it is not given plainly."""
+        if index < len(self.positional) and (self.starred is None or index < self.starred):
+            return self.positional[index]
+        return self.keywords.get(name)
+
+    def constant(self, name: str) -> object:
+        """The literal given to a keyword; None when it is not given or is no literal."""
+        if isinstance(self.node, ast.Call):
+            for keyword in self.node.keywords:
+                if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+                    return keyword.value.value
+        return None
+
+    def dropping(self, count: int, result: Place) -> CallSite:
+        """The same call without its first positional arguments, as a function receives it through `map` or `lax.cond`."""
+        starred = None if self.starred is None else max(0, self.starred - count)
+        return CallSite(self.unit, self.node, self.positional[count:], {}, result, starred, (), self.scope)
+
+
+DEEPEST_WRAPPING = 3
+"""`f = partial(f, …)` in a loop must not wrap without end."""
+
+CONTAINER_METHODS = frozenset(
+    "append add appendleft insert extend update get pop popleft setdefault __getitem__ values copy __iter__ unfreeze items".split()
+)
+
+Behaviour = Callable[["Calls", CallSite], None]
+
+
+class Library:
+    """What is known of code outside the project. The flow analysis knows nothing else about any package."""
+
+    def owns(self, module: str) -> bool:
+        """Whether this module is never a file of the project, even if one has the same name."""
+        raise NotImplementedError
+
+    def follows(self, name: str) -> bool:
+        """Whether it matters that a value is this external object, or came from a call of it."""
+        raise NotImplementedError
+
+    def members(self, module: str) -> tuple[str, ...]:
+        """The names that a star import of this module is known to bind."""
+        raise NotImplementedError
+
+    def function(self, name: str) -> Behaviour | None:
+        """What a call of an external function does."""
+        raise NotImplementedError
+
+    def method(self, owner: Object, name: str) -> Behaviour | None:
+        """What a call of a method of a thing, or of an external function's result, does."""
+        raise NotImplementedError
+
+    def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
+        """Let the value of a thing's attribute reach `result`."""
+        raise NotImplementedError
+
+
+@dataclass
+class Calls:
+    """The part of the analysis that acts when objects arrive: at a callee, a receiver, a subscripted value."""
+
+    library: Library
+    solver: Solver = field(default_factory=Solver)
+    places: dict[ast.expr, Place] = field(default_factory=dict)
+    _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
+    _fields: dict[Class, dict[str, None]] = field(default_factory=dict)
+    _classes: dict[ast.AST, Class] = field(default_factory=dict)
+
+    # Classes
+
+    def declare_class(self, cls: Class, bases: list[Place]) -> None:
+        self._classes[cls.node] = cls
+        self._bases[cls] = {}
+        self._fields[cls] = {}
+        for place in bases:
+            self.solver.watch(place, lambda base: self._inherit(cls, base))
+
+    def class_of(self, node: ast.ClassDef) -> Class:
+        return self._classes[node]
+
+    def instance_of(self, node: ast.ClassDef) -> Instance:
+        return Instance(self._classes[node])
+
+    def ancestry(self, cls: Class) -> list[Object]:
+        """The class, its bases and theirs, nearest first: classes of the project and external ones."""
+        order: dict[Object, None] = {cls: None}
+        for item in order_of(cls, self._bases):
+            order[item] = None
+        return list(order)
+
+    def _inherit(self, cls: Class, base: Object) -> None:
+        if base in self._bases[cls] or base is cls:
+            return
+        self._bases[cls][base] = None
+        if isinstance(base, Class):
+            for name in tuple(self._fields[cls]):
+                self._join_field(cls, base, name)
+
+    def field(self, owner: Class | Opaque, name: str) -> Place:
+        """The place of an instance's field; a class shares its fields with its bases."""
+        if isinstance(owner, Class) and name not in self._fields[owner]:
+            self._fields[owner][name] = None
+            for base in tuple(self._bases[owner]):
+                if isinstance(base, Class):
+                    self._join_field(owner, base, name)
+        return ("field", owner, name)
+
+    def _join_field(self, cls: Class, base: Class, name: str) -> None:
+        upper = self.field(base, name)
+        self.solver.connect(("field", cls, name), upper)
+        self.solver.connect(upper, ("field", cls, name))
+
+    def fields_in_order(self, cls: Class) -> list[str]:
+        """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
+        names: dict[str, None] = {}
+        for ancestor in reversed(self.ancestry(cls)):
+            if isinstance(ancestor, Class):
+                for statement in ancestor.node.body:
+                    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                        names[statement.target.id] = None
+        return list(names)
+
+    @staticmethod
+    def decorators(function: Function) -> set[str]:
+        """The last words of a function's decorators."""
+        if isinstance(function.node, ast.Lambda):
+            return set()
+        return {
+            node.attr if isinstance(node, ast.Attribute) else node.id
+            for node in function.node.decorator_list
+            if isinstance(node, ast.Attribute | ast.Name)
+        }
+
+    def is_static(self, function: Function) -> bool:
+        return bool(self.decorators(function) & {"staticmethod", "classmethod"})
+
+    # Attributes
+
+    def load_attribute(self, owner: Place, name: str, result: Place) -> None:
+        self.solver.watch(owner, lambda item: self._load_attribute(item, name, result))
+
+    def _load_attribute(self, item: Object, name: str, result: Place) -> None:
+        match item:
+            case External():
+                if self.library.follows(f"{item.name}.{name}"):
+                    self.solver.add(result, External(f"{item.name}.{name}"))
+            case Module():
+                self.module_attribute(item, name, result)
+            case Instance(cls=cls):
+                self.solver.connect(self.field(cls, name), result)
+                self._class_attribute(cls, name, result, item)
+                self._replace_method(item, name, result)
+            case Class():
+                self._class_attribute(item, name, result, None)
+            case Opaque():
+                self.solver.connect(self.field(item, name), result)
+                self._replace_method(item, name, result)
+            case Container() if name in CONTAINER_METHODS:
+                self.solver.add(result, Method(item, name))
+            case Thing() | Result():
+                if isinstance(item, Thing):
+                    self.library.attribute(self, item, name, result)
+                if self.library.method(item, name) is not None:
+                    self.solver.add(result, Method(item, name))
+            case _:
+                pass
+
+    def _replace_method(self, item: Instance | Opaque, name: str, result: Place) -> None:
+        if name in ("replace", "_replace"):
+            self.solver.add(result, Method(item, name))
+
+    def module_attribute(self, module: Module, name: str, result: Place) -> None:
+        raise NotImplementedError
+
+    def _class_attribute(self, cls: Class, name: str, result: Place, instance: Instance | None) -> None:
+        for ancestor in self.ancestry(cls):
+            if isinstance(ancestor, Class) and name in ancestor.scope.names:
+                place = ("variable", ancestor.scope, name)
+                self.solver.watch(place, lambda item: self._bind_member(item, name, result, instance))
+                return
+
+    def _bind_member(self, item: Object, name: str, result: Place, instance: Instance | None) -> None:
+        if not isinstance(item, Function) or instance is None or "staticmethod" in self.decorators(item):
+            self.solver.add(result, item)
+        elif self.decorators(item) & {"property", "cached_property"}:
+            self._pass_self(item, instance)
+            self.solver.connect(("return", item.node), result)
+        else:
+            self.solver.add(result, Method(instance, name, item))
+
+    def _pass_self(self, function: Function, owner: Object) -> None:
+        arguments = function.node.args
+        first = next(iter((*arguments.posonlyargs, *arguments.args)), None)
+        if first is not None:
+            self.solver.add(("variable", function.scope, first.arg), owner)
+
+    def store_attribute(self, owner: Place, name: str, source: Place) -> None:
+        self.solver.watch(owner, lambda item: self._store_attribute(item, name, source))
+
+    def _store_attribute(self, item: Object, name: str, source: Place) -> None:
+        match item:
+            case Instance(cls=cls):
+                self.solver.connect(source, self.field(cls, name))
+            case Opaque():
+                self.solver.connect(source, self.field(item, name))
+            case Class():
+                self.solver.connect(source, ("variable", item.scope, name))
+            case _:
+                pass
+
+    # Containers
+
+    def store_element(self, container: Container, key: Key, source: Place) -> None:
+        place = ("element", container, key)
+        self.solver.connect(source, place)
+        self.solver.connect(place, ("elements", container))
+
+    def load_element(self, container: Container, key: Key, result: Place) -> None:
+        if key is None:
+            self.solver.connect(("elements", container), result)
+        else:
+            self.solver.connect(("element", container, key), result)
+            self.solver.connect(("element", container, None), result)
+
+    def load(self, source: Place, key: Key, result: Place, whole: bool = False) -> None:
+        """Let `source[key]` reach `result`; a slice (`whole`) is the container itself."""
+        self.solver.watch(source, lambda item: self._load(item, key, result, whole))
+
+    def _load(self, item: Object, key: Key, result: Place, whole: bool) -> None:
+        match item:
+            case Container() if whole:
+                self.solver.add(result, item)
+            case Container():
+                self.load_element(item, key, result)
+            case Instance(cls=cls) if isinstance(key, int):
+                names = self.fields_in_order(cls)
+                if key < len(names):
+                    self.solver.connect(self.field(cls, names[key]), result)
+            case _:
+                pass
+
+    def store(self, owner: Place, key: Key, source: Place) -> None:
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container):
+                self.store_element(item, key, source)
+
+        self.solver.watch(owner, arrive)
+
+    def merge(self, source: Place, target: Container) -> None:
+        """Let all elements of the containers at `source` be elements of `target`."""
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container):
+                self.solver.connect(("elements", item), ("element", target, None))
+                self.solver.connect(("element", target, None), ("elements", target))
+
+        self.solver.watch(source, arrive)
+
+    def iterate(self, source: Place, result: Place) -> None:
+        """Let whatever a loop over `source` gives reach `result`."""
+        self.load(source, None, result)
+
+    # Calls
+
+    def call(self, callee: Place, site: CallSite) -> None:
+        self.solver.watch(callee, lambda item: self.invoke(item, site))
+
+    def invoke(self, callee: Object, site: CallSite) -> None:
+        """Let a known callee act on a call."""
+        match callee:
+            case Function():
+                self.enter(callee, site, 0)
+            case Method(owner=owner, function=Function() as function):
+                self._pass_self(function, owner)
+                self.enter(function, site, 1)
+            case Method(owner=owner, name=name):
+                self._call_method(owner, name, site)
+            case Class():
+                self._construct(callee, site)
+            case Instance(cls=cls):
+                self._class_attribute(cls, "__call__", ("__call__", site.node, callee), callee)
+                self.call(("__call__", site.node, callee), site)
+            case Partial(call=call, function=function):
+                self._call_partial(call, function, site)
+            case Derivative(function=function, layout=layout):
+                self._call_derivative(function, layout, site)
+            case External(name=name):
+                behaviour = self.library.function(name)
+                if behaviour is not None:
+                    behaviour(self, site)
+                elif self.library.follows(name):
+                    self.solver.add(site.result, Result(name))
+            case _:
+                pass
+
+    def enter(self, function: Function, site: CallSite, offset: int) -> None:
+        """Bind a call's arguments to the function's parameters, of which the first `offset` are bound already."""
+        arguments = function.node.args
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][offset:]
+        named = {*names, *(argument.arg for argument in arguments.kwonlyargs)}
+        variadic = Container(arguments.vararg) if arguments.vararg else None
+        extra = Container(arguments.kwarg) if arguments.kwarg else None
+        for index, place in enumerate(site.positional):
+            if site.starred is not None and index >= site.starred:
+                for later, name in enumerate(names[site.starred :]):
+                    target = ("variable", function.scope, name)
+                    if index == site.starred:
+                        self.load(place, later, target)
+                    else:
+                        self.solver.connect(place, target)
+                if variadic is not None:
+                    self.merge(place, variadic)
+            elif index < len(names):
+                self.solver.connect(place, ("variable", function.scope, names[index]))
+            elif variadic is not None:
+                self.store_element(variadic, index - len(names), place)
+        for name, place in site.keywords.items():
+            if name in named:
+                self.solver.connect(place, ("variable", function.scope, name))
+            elif extra is not None:
+                self.store_element(extra, name, place)
+        for place in site.unpacked:
+            for name in sorted(named):
+                self.load(place, name, ("variable", function.scope, name))
+            if extra is not None:
+                self.merge(place, extra)
+        self.solver.connect(("return", function.node), site.result)
+
+    def _construct(self, cls: Class, site: CallSite) -> None:
+        for ancestor in self.ancestry(cls):
+            if isinstance(ancestor, External):
+                behaviour = self.library.function(f"{ancestor.name}()")
+                if behaviour is not None:
+                    behaviour(self, site)
+        instance = Instance(cls)
+        self.solver.add(site.result, instance)
+        if any(isinstance(item, Class) and "__init__" in item.scope.names for item in self.ancestry(cls)):
+            place = ("__init__", cls)
+            self._class_attribute(cls, "__init__", place, instance)
+            initialise = CallSite(
+                site.unit, site.node, site.positional, site.keywords, ("initialised", site.node), site.starred, site.unpacked
+            )
+            self.call(place, initialise)
+            return
+        names = self.fields_in_order(cls)
+        for name, place in zip(names, site.positional[: site.starred]):
+            self.solver.connect(place, self.field(cls, name))
+        self._keyword_fields(cls, site)
+
+    def _keyword_fields(self, owner: Class | Opaque, site: CallSite) -> None:
+        for name, place in site.keywords.items():
+            self.solver.connect(place, self.field(owner, name))
+        if isinstance(owner, Class):
+            for place in site.unpacked:
+                for name in self.fields_in_order(owner):
+                    self.load(place, name, self.field(owner, name))
+
+    def replace_fields(self, item: Object, site: CallSite) -> None:
+        """`dataclasses.replace` and the `replace` of struct dataclasses: the same object, some fields new."""
+        if isinstance(item, Instance):
+            self._keyword_fields(item.cls, site)
+            self.solver.add(site.result, item)
+        elif isinstance(item, Opaque):
+            self._keyword_fields(item, site)
+            self.solver.add(site.result, item)
+
+    def _call_method(self, owner: Object, name: str, site: CallSite) -> None:
+        if isinstance(owner, Instance | Opaque):
+            defined = isinstance(owner, Instance) and any(
+                isinstance(item, Class) and name in item.scope.names for item in self.ancestry(owner.cls)
+            )
+            if name in ("replace", "_replace") and not defined:
+                self.replace_fields(owner, site)
+        elif isinstance(owner, Container):
+            self._call_container_method(owner, name, site)
+        elif isinstance(owner, Thing | Result):
+            behaviour = self.library.method(owner, name)
+            if behaviour is not None:
+                behaviour(self, site)
+
+    def _call_container_method(self, container: Container, name: str, site: CallSite) -> None:
+        if name in ("append", "add", "appendleft", "insert"):
+            for place in site.positional:
+                self.store_element(container, None, place)
+        elif name in ("extend", "update"):
+            for place in site.positional:
+                self.merge(place, container)
+            for keyword, place in site.keywords.items():
+                self.store_element(container, keyword, place)
+        elif name in ("get", "pop", "popleft", "setdefault", "__getitem__"):
+            key = None
+            if isinstance(site.node, ast.Call) and site.node.args and isinstance(site.node.args[0], ast.Constant):
+                value = site.node.args[0].value
+                key = value if isinstance(value, int | str) and name != "popleft" else None
+            self.load_element(container, key, site.result)
+            for place in site.positional[1:]:
+                self.solver.connect(place, site.result)
+        elif name in ("values", "copy", "__iter__", "unfreeze"):
+            self.solver.add(site.result, container)
+        elif name == "items":
+            pairs, pair = Container(site.node, "items"), Container(site.node, "item")
+            self.solver.add(site.result, pairs)
+            self.solver.add(("pair", site.node), pair)
+            self.store_element(pairs, None, ("pair", site.node))
+            self.store_element(pair, 1, ("value", site.node))
+            self.load_element(container, None, ("value", site.node))
+
+    def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
+        earlier = [self.places[argument] for argument in call.args[1:] if not isinstance(argument, ast.Starred)]
+        keywords = {keyword.arg: self.places[keyword.value] for keyword in call.keywords if keyword.arg}
+        starred = None if site.starred is None else site.starred + len(earlier)
+        combined = CallSite(
+            site.unit,
+            site.node,
+            (*earlier, *site.positional),
+            keywords | site.keywords,
+            site.result,
+            starred,
+            site.unpacked,
+            site.scope,
+        )
+        self.invoke(function, combined)
+
+    def _call_derivative(self, function: Object, layout: tuple[str, ...], site: CallSite) -> None:
+        value = ("value of", site.node, function)
+        self.invoke(function, CallSite(site.unit, site.node, site.positional, site.keywords, value, site.starred, site.unpacked))
+        outcome = Container(site.node, "derivative")
+        self.solver.add(site.result, outcome)
+        for index, word in enumerate(layout):
+            if word == "value":
+                self.store_element(outcome, index, value)
+            elif word == "auxiliary":
+                self.load(value, 1, ("auxiliary of", site.node, function))
+                self.store_element(outcome, index, ("auxiliary of", site.node, function))
+
+
+def wrapping(item: Object) -> int:
+    """How often a callable is wrapped in partial applications and derivatives."""
+    return 1 + wrapping(item.function) if isinstance(item, Partial | Derivative) else 0
+
+
+def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]:
+    """The ancestors of a class, breadth first, each once."""
+    found: dict[Object, None] = {}
+    pending: list[Object] = [cls]
+    while pending:
+        item = pending.pop(0)
+        for base in bases.get(item, ()) if isinstance(item, Class) else ():
+            if base not in found and base is not cls:
+                found[base] = None
+                pending.append(base)
+    return list(found)

@@ -1,0 +1,449 @@
+"""From syntax to constraints: what every statement and expression lets flow where."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codemods.flow.calls import Calls, CallSite
+from codemods.flow.modules import Project, Unit
+from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Place, Thing
+from codemods.flow.scopes import Comprehension, Scope, open_scope
+
+
+@dataclass(frozen=True, eq=False)
+class Annotation:
+    """A type annotation: the node in the source, the expression it stands for (another node where it is quoted), its scope,
+    and the place of what it annotates."""
+
+    unit: Unit
+    node: ast.expr
+    expression: ast.expr
+    scope: Scope
+    target: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Import:
+    """An import that binds `name`, in `scope`, to something outside the project."""
+
+    unit: Unit
+    statement: ast.Import | ast.ImportFrom
+    alias: ast.alias
+    scope: Scope
+    name: str
+    target: str
+
+
+@dataclass
+class Reading:
+    """What was met on the way and is asked for afterwards."""
+
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
+    annotations: list[Annotation] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+    attributes: list[tuple[Unit, ast.Attribute]] = field(default_factory=list)
+    calls: list[tuple[Unit, ast.Call]] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    decorated: list[tuple[Place, Place]] = field(default_factory=list)
+
+
+class Constraints(Calls):
+    """Reads all units of a project into one solver."""
+
+    def read(self, project: Project) -> None:
+        """Read every unit; `solve` may follow."""
+        self.project = project
+        self.reading = Reading()
+        self.modules: dict[Unit, Scope] = {unit: open_scope(unit, unit.tree, None) for unit in project.units}
+        for unit, scope in self.modules.items():
+            self._body(unit.tree.body, scope)
+
+    def solve(self) -> None:
+        """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""
+        self.solver.solve()
+        for function, result in self.reading.decorated:
+            if not self.solver.at(result):
+                self.solver.connect(function, result)
+                self.solver.solve()
+
+    # Names
+
+    def variable(self, name: str, scope: Scope) -> Place | None:
+        """The place of a variable as seen from a scope; None for a builtin."""
+        binding = scope.binding(name)
+        return None if binding is None else ("variable", binding, name)
+
+    def _bind(self, name: str, scope: Scope) -> Place:
+        binding = scope.binding(name) or scope
+        return ("variable", binding, name)
+
+    # Statements
+
+    def _body(self, statements: Iterable[ast.stmt], scope: Scope) -> None:
+        for statement in statements:
+            self._statement(statement, scope)
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._function(node, scope)
+            case ast.ClassDef():
+                self._class(node, scope)
+            case ast.Return(value=ast.expr() as value):
+                self.solver.connect(self.expression(value, scope), ("return", scope.node))
+            case ast.Assign(targets=targets, value=value):
+                source = self.expression(value, scope)
+                for target in targets:
+                    self._assign(target, source, scope)
+            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                self._annotate(annotation, scope, self._annotated_place(target, scope))
+                if value is not None:
+                    self._assign(target, self.expression(value, scope), scope)
+            case ast.AugAssign(target=target, value=value):
+                self._assign(target, self.expression(value, scope), scope)
+            case ast.For() | ast.AsyncFor():
+                self.iterate(self.expression(node.iter, scope), node)
+                self._assign(node.target, node, scope)
+                self._body([*node.body, *node.orelse], scope)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    source = self.expression(item.context_expr, scope)
+                    if item.optional_vars is not None:
+                        self.iterate(source, item)
+                        self.solver.connect(source, item)
+                        self._assign(item.optional_vars, item, scope)
+                self._body(node.body, scope)
+            case ast.Import():
+                self._import(node, scope)
+            case ast.ImportFrom():
+                self._import_from(node, scope)
+            case ast.Match():
+                self.expression(node.subject, scope)
+                for case in node.cases:
+                    if case.guard is not None:
+                        self.expression(case.guard, scope)
+                    self._body(case.body, scope)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.stmt):
+                        self._statement(child, scope)
+                    elif isinstance(child, ast.expr):
+                        self.expression(child, scope)
+                    elif isinstance(child, ast.ExceptHandler):
+                        self._body(child.body, scope)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+        inner = open_scope(scope.unit, node, scope)
+        function = Function(scope.unit, node, inner)
+        self._parameters(node.args, inner, scope)
+        if node.returns is not None:
+            self._annotate(node.returns, scope, ("return", node))
+        if isinstance(scope.node, ast.ClassDef) and not self.is_static(function):
+            first = next(iter((*node.args.posonlyargs, *node.args.args)), None)
+            owner = self.reading.scopes.get(scope.node)
+            if first is not None and owner is not None:
+                self.solver.add(("variable", inner, first.arg), self.instance_of(scope.node))
+        place: Place = node
+        self.solver.add(place, function)
+        for decorator in reversed(node.decorator_list):
+            call = CallSite(scope.unit, decorator, (place,), {}, ("decorated", decorator))
+            self.call(self.expression(decorator, scope), call)
+            self.reading.decorated.append((place, call.result))
+            place = call.result
+        self.solver.connect(place, self._bind(node.name, scope))
+        self._body(node.body, inner)
+
+    def _parameters(self, arguments: ast.arguments, inner: Scope, outer: Scope) -> None:
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+        for argument, default in [*zip(positional, defaults), *zip(arguments.kwonlyargs, arguments.kw_defaults)]:
+            if default is not None:
+                self.solver.connect(self.expression(default, outer), ("variable", inner, argument.arg))
+        for argument in (*positional, *arguments.kwonlyargs):
+            if argument.annotation is not None:
+                self._annotate(argument.annotation, outer, ("variable", inner, argument.arg))
+        for extra in (arguments.vararg, arguments.kwarg):
+            if extra is not None:
+                self.solver.add(("variable", inner, extra.arg), Container(extra))
+                if extra.annotation is not None:
+                    self._annotate(extra.annotation, outer, ("elements", Container(extra)))
+
+    def _class(self, node: ast.ClassDef, scope: Scope) -> None:
+        inner = open_scope(scope.unit, node, scope)
+        self.reading.scopes[node] = inner
+        cls = Class(scope.unit, node, inner)
+        self.declare_class(cls, [self.expression(base, scope) for base in node.bases])
+        self.reading.classes.append(cls)
+        for keyword in node.keywords:
+            self.expression(keyword.value, scope)
+        for decorator in node.decorator_list:
+            self.expression(decorator, scope)
+        self.solver.add(self._bind(node.name, scope), cls)
+        self._body(node.body, inner)
+
+    # Imports
+
+    def _import(self, node: ast.Import, scope: Scope) -> None:
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            place = self._bind(bound, scope)
+            path = None if self.library.owns(alias.name) else self.project.absolute(scope.unit, alias.name)
+            if path is None:
+                target = alias.name if alias.asname else bound
+                self.solver.add(place, External(target))
+                self.reading.imports.append(Import(scope.unit, node, alias, scope, bound, alias.name))
+                continue
+            if not alias.asname:
+                path = "/".join(path.split("/")[: len(path.split("/")) - alias.name.count(".")])
+            self._bind_module(place, path)
+
+    def _bind_module(self, place: Place, path: str) -> bool:
+        found = self.project.at(path)
+        if found is not None:
+            self.solver.add(place, Module(*found))
+        return found is not None
+
+    def _import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
+        name = node.module or ""
+        if node.level:
+            path: str | None = self.project.relative(scope.unit, node.level, name)
+        else:
+            path = None if self.library.owns(name) else self.project.absolute(scope.unit, name)
+        found = None if path is None else self.project.at(path)
+        for alias in node.names:
+            if alias.name == "*":
+                self._star(node, alias, name, found, scope)
+                continue
+            place = self._bind(alias.asname or alias.name, scope)
+            if found is None or path is None:
+                target = f"{'.' * node.level}{name}.{alias.name}"
+                self.solver.add(place, External(target))
+                self.reading.imports.append(Import(scope.unit, node, alias, scope, alias.asname or alias.name, target))
+                continue
+            self._member(Module(*found), alias.name, place)
+
+    def _star(self, node: ast.ImportFrom, alias: ast.alias, name: str, found: tuple[Unit | None, str] | None, scope: Scope) -> None:
+        if found is None:
+            for member in self.library.members(name):
+                scope.names.add(member)
+                self.solver.add(("variable", scope, member), External(f"{name}.{member}"))
+            self.reading.imports.append(Import(scope.unit, node, alias, scope, "*", name))
+        elif found[0] is not None and found[0] is not scope.unit:
+            exported = self.modules[found[0]]
+            for member in sorted(exported.names):
+                if not member.startswith("_"):
+                    scope.names.add(member)
+                    self.solver.connect(("variable", exported, member), ("variable", scope, member))
+
+    def _member(self, module: Module, name: str, result: Place) -> None:
+        if module.unit is not None and name in self.modules[module.unit].names:
+            self.solver.connect(("variable", self.modules[module.unit], name), result)
+        elif module.directory:
+            self._bind_module(result, f"{module.directory}/{name}" if module.directory != "." else name)
+
+    def module_attribute(self, module: Module, name: str, result: Place) -> None:
+        self._member(module, name, result)
+
+    # Assignment
+
+    def _assign(self, target: ast.expr, source: Place, scope: Scope) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.solver.connect(source, self._bind(name, scope))
+            case ast.Starred(value=value):
+                self.solver.add(target, Container(target))
+                self.store_element(Container(target), None, source)
+                self._assign(value, target, scope)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                starred = next((i for i, element in enumerate(elements) if isinstance(element, ast.Starred)), len(elements))
+                for index, element in enumerate(elements):
+                    self.load(source, index if index < starred else None, ("unpacked", element))
+                    self._assign(element, ("unpacked", element), scope)
+            case ast.Attribute(value=value, attr=name):
+                self.reading.attributes.append((scope.unit, target))
+                self.store_attribute(self.expression(value, scope), name, source)
+            case ast.Subscript(value=value, slice=key):
+                self.expression(key, scope)
+                self.store(self.expression(value, scope), self._key(key), source)
+            case _:
+                self.expression(target, scope)
+
+    def _annotated_place(self, target: ast.expr, scope: Scope) -> Place:
+        match target:
+            case ast.Name(id=name) if isinstance(scope.node, ast.ClassDef):
+                return ("field", self.class_of(scope.node), name)
+            case ast.Name(id=name):
+                return self._bind(name, scope)
+            case ast.Attribute(value=value, attr=name):
+                place = ("annotated", target)
+                self.expression(value, scope)
+                self.store_attribute(self.places[value], name, place)
+                return place
+            case _:
+                return ("annotated", target)
+
+    def _annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
+        expression: ast.expr = node
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                expression = ast.parse(node.value.strip(), mode="eval").body
+            except SyntaxError:
+                return
+        self.expression(expression, scope)
+        self.reading.annotations.append(Annotation(scope.unit, node, expression, scope, target))
+        for direct in direct_types(expression):
+            self.solver.watch(self.places[direct], lambda item: self._declare(item, target))
+
+    def _declare(self, item: Object, target: Place) -> None:
+        if isinstance(item, Class):
+            self.solver.add(target, Instance(item))
+
+    # Expressions
+
+    def expression(self, node: ast.expr, scope: Scope) -> Place:
+        """The place of an expression's value; the expression is read when it is met first."""
+        if node not in self.places:
+            self.places[node] = node
+            self.reading.scopes[node] = scope
+            self.places[node] = self._expression(node, scope)
+        return self.places[node]
+
+    def _expression(self, node: ast.expr, scope: Scope) -> Place:
+        match node:
+            case ast.Name(id=name):
+                place = self.variable(name, scope)
+                if place is not None:
+                    return place
+                self.solver.add(node, External(f"builtins.{name}"))
+            case ast.Attribute(value=value, attr=name):
+                self.reading.attributes.append((scope.unit, node))
+                self.load_attribute(self.expression(value, scope), name, node)
+            case ast.Call():
+                self._call(node, scope)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+                self._display(node, elements, scope)
+            case ast.Dict(keys=keys, values=values):
+                self._dict(node, keys, values, scope)
+            case ast.Subscript(value=value, slice=key):
+                self.expression(key, scope)
+                self.load(self.expression(value, scope), self._key(key), node, whole=isinstance(key, ast.Slice))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.expression(test, scope)
+                for branch in (body, orelse):
+                    self.solver.connect(self.expression(branch, scope), node)
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.solver.connect(self.expression(value, scope), node)
+            case ast.BinOp(left=left, right=right):
+                for operand in (left, right):
+                    self.solver.connect(self.expression(operand, scope), node)
+            case ast.NamedExpr(target=target, value=value):
+                source = self.expression(value, scope)
+                self._assign(target, source, scope)
+                return source
+            case ast.Lambda():
+                self._lambda(node, scope)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                self._comprehension(node, scope)
+            case ast.Await(value=value) | ast.UnaryOp(operand=value):
+                return self.expression(value, scope)
+            case ast.Yield(value=value) | ast.YieldFrom(value=value):
+                self._yield(node, value, scope)
+            case ast.Starred(value=value):
+                self.iterate(self.expression(value, scope), node)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self.expression(child, scope)
+        return node
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        self.reading.calls.append((scope.unit, node))
+        positional: list[Place] = []
+        starred: int | None = None
+        for index, argument in enumerate(node.args):
+            if isinstance(argument, ast.Starred):
+                starred = index if starred is None else starred
+                positional.append(self.expression(argument.value, scope))
+                self.expression(argument, scope)
+            else:
+                positional.append(self.expression(argument, scope))
+        keywords = {keyword.arg: self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg}
+        unpacked = [self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg is None]
+        call = CallSite(scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope)
+        self.call(self.expression(node.func, scope), call)
+
+    def _display(self, node: ast.expr, elements: list[ast.expr], scope: Scope) -> None:
+        self.solver.add(node, Container(node))
+        exact = True
+        for index, element in enumerate(elements):
+            exact = exact and not isinstance(element, ast.Starred)
+            self.store_element(Container(node), index if exact else None, self.expression(element, scope))
+
+    def _dict(self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope) -> None:
+        self.solver.add(node, Container(node))
+        for key, value in zip(keys, values):
+            source = self.expression(value, scope)
+            if key is None:
+                self.merge(source, Container(node))
+            else:
+                self.expression(key, scope)
+                self.store_element(Container(node), self._key(key), source)
+
+    def _lambda(self, node: ast.Lambda, scope: Scope) -> None:
+        inner = open_scope(scope.unit, node, scope)
+        self._parameters(node.args, inner, scope)
+        self.solver.add(node, Function(scope.unit, node, inner))
+        self.solver.connect(self.expression(node.body, inner), ("return", node))
+
+    def _comprehension(self, node: Comprehension, scope: Scope) -> None:
+        inner = open_scope(scope.unit, node, scope)
+        for generator in node.generators:
+            self.iterate(self.expression(generator.iter, inner), generator)
+            self._assign(generator.target, generator, inner)
+            for condition in generator.ifs:
+                self.expression(condition, inner)
+        if isinstance(node, ast.DictComp):
+            self.expression(node.key, inner)
+            element = self.expression(node.value, inner)
+        else:
+            element = self.expression(node.elt, inner)
+        self.solver.add(node, Container(node))
+        self.store_element(Container(node), None, element)
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom, value: ast.expr | None, scope: Scope) -> None:
+        if value is None:
+            return
+        source = self.expression(value, scope)
+        function = scope.node
+        self.solver.add(("return", function), Container(function, "generator"))
+        if isinstance(node, ast.YieldFrom):
+            self.merge(source, Container(function, "generator"))
+        else:
+            self.store_element(Container(function, "generator"), None, source)
+
+    @staticmethod
+    def _key(node: ast.expr) -> int | str | None:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | str):
+            return node.value if not isinstance(node.value, int) or node.value >= 0 else None
+        return None
+
+
+def direct_types(annotation: ast.expr) -> Iterable[ast.expr]:
+    """The types of which an annotated value is itself an instance: `X` in `X`, `Optional[X]`, `Union[X, None]`, `X | None`."""
+    match annotation:
+        case ast.Name() | ast.Attribute():
+            yield annotation
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield from direct_types(left)
+            yield from direct_types(right)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in ("Optional", "Union"):
+            for part in inner.elts if isinstance(inner, ast.Tuple) else (inner,):
+                yield from direct_types(part)
+        case _:
+            return
+
+
+__all__ = ["Annotation", "Constraints", "Import", "Reading", "Thing", "direct_types"]

@@ -1,0 +1,135 @@
+"""What an expression may hold: the abstract objects of the analysis."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codemods.flow.modules import Unit
+    from codemods.flow.scopes import Scope
+
+Place = Hashable
+"""Where objects are: an expression (its `ast` node) or a tuple such as `("variable", scope, name)`."""
+
+
+@dataclass(frozen=True)
+class External:
+    """Something outside the project, by its full name: `flax.optim.Adam`, `jax.jit`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call of an external function gave."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module or package of the project; `directory` is empty for a plain module."""
+
+    unit: Unit | None
+    directory: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function or lambda of the project."""
+
+    unit: Unit
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of the project."""
+
+    unit: Unit
+    node: ast.ClassDef
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Any instance of a class: the analysis does not tell two instances of one class apart."""
+
+    cls: Class
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A value of unknown origin of which a use has told that it carries an optimizer in some field."""
+
+    place: Place
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method bound to its owner: a project function to an instance, or a named method of any other object."""
+
+    owner: Object
+    name: str
+    function: Function | None = None
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A callable with some arguments filled in, by the call that filled them."""
+
+    call: ast.Call
+    function: Object
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What `jax.value_and_grad` and its kin make of a function: a call of it gives a tuple laid out as `layout` says.
+
+    `value` stands for what the function returns, `auxiliary` for the second half of that; all other words for the unknown.
+    """
+
+    function: Object
+    layout: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Container:
+    """A tuple, list, set, dict or generator, by the node that makes it."""
+
+    node: ast.AST
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object of interest that the library description makes, such as an optimizer, by the node that makes it.
+
+    `kind` is the library's word for it, `name` what it was made with (the class, for a definition).
+    """
+
+    kind: str
+    unit: Unit
+    node: ast.AST
+    name: str
+    evidence: str = "proven"
+
+
+Object = (
+    External
+    | Result
+    | Module
+    | Function
+    | Class
+    | Instance
+    | Opaque
+    | Method
+    | Partial
+    | Derivative
+    | Container
+    | Thing
+)

@@ -1,0 +1,78 @@
+"""The worklist: objects move along edges between places until nothing is new."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from codemods.flow.objects import Object, Place
+
+Watcher = Callable[[Object], None]
+
+
+class Solver:
+    """Sets of objects at places, edges that carry them on, and watchers that are told of each new one.
+
+    Everything is kept in order of arrival, so that a run depends on its input alone.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
+        self._edges: dict[Place, dict[Place, None]] = {}
+        self._watchers: dict[Place, list[Watcher]] = {}
+        self._pending: deque[tuple[Place, Object]] = deque()
+
+    def at(self, place: Place) -> Iterable[Object]:
+        """The objects known to reach a place."""
+        return tuple(self._objects.get(place, ()))
+
+    def add(self, place: Place, item: Object) -> None:
+        """Let an object reach a place."""
+        objects = self._objects.setdefault(place, {})
+        if item not in objects:
+            objects[item] = False
+            self._pending.append((place, item))
+
+    def connect(self, source: Place, target: Place) -> None:
+        """Let everything at `source` reach `target`."""
+        edges = self._edges.setdefault(source, {})
+        if source == target or target in edges:
+            return
+        edges[target] = None
+        for item in self.at(source):
+            self.add(target, item)
+
+    def watch(self, place: Place, watcher: Watcher) -> None:
+        """Call `watcher` once for every object that reaches `place`, now or later."""
+        self._watchers.setdefault(place, []).append(watcher)
+        for item, told in tuple(self._objects.get(place, {}).items()):
+            if told:
+                watcher(item)
+
+    def targets(self, place: Place) -> Iterable[Place]:
+        """The places that receive everything that is at `place`."""
+        return tuple(self._edges.get(place, ()))
+
+    def reaches(self, source: Place, accept: Callable[[Place], bool]) -> bool:
+        """Whether objects at `source` would reach a place that `accept` accepts."""
+        seen: dict[Place, None] = {source: None}
+        pending = [source]
+        while pending:
+            place = pending.pop()
+            if accept(place):
+                return True
+            for target in self._edges.get(place, ()):
+                if target not in seen:
+                    seen[target] = None
+                    pending.append(target)
+        return False
+
+    def solve(self) -> None:
+        """Run to the fixed point."""
+        while self._pending:
+            place, item = self._pending.popleft()
+            for target in tuple(self._edges.get(place, ())):
+                self.add(target, item)
+            self._objects[place][item] = True
+            for watcher in self._watchers.get(place, [])[:]:
+                watcher(item)

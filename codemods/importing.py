@@ -1,0 +1,209 @@
+"""Which imports go, which stay and why, and which are new."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codemods.edits import ConvertDefinition, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
+from codemods.facts import Facts, Use
+from codemods.flow.constraints import Import
+from codemods.flow.modules import Unit
+from codemods.imports import Addition, ImportedName
+from codemods.legacy import legacy_name
+from codemods.model import Refusal, Status
+from codemods.plan import Decision, Plan
+from codemods.rules import reasons
+
+PLACEHOLDER = re.compile(r"\{(optax|jax|TrainState|DynamicScale)\}")
+
+
+@dataclass
+class ImportPlan:
+    """Names to drop from import statements, statements to add, and the legacy imports that stay, with the reason."""
+
+    drop: list[ImportedName] = field(default_factory=list)
+    add: list[Addition] = field(default_factory=list)
+    kept: dict[ast.AST, tuple[Status, Refusal]] = field(default_factory=dict)
+
+    @property
+    def statements(self) -> list[str]:
+        return [addition.statement for addition in self.add]
+
+
+def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
+    """Decide on the imports of a file, once all else is decided."""
+    result = ImportPlan()
+    decisions = plan.of(unit)
+    gone = _gone(decisions, unit)
+    applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
+    imports = plan.facts.imported(unit)
+    for item in imports:
+        legacy = legacy_name(item.target) is not None
+        used = _loads(unit, item, plan.facts)
+        remaining = [node for node in used if node not in gone]
+        if not legacy and (not used or remaining or not any(node in gone for node in used)):
+            continue
+        keep = _keep(item, remaining, used, decisions, plan)
+        if keep is None:
+            result.drop.append(ImportedName(*_start(unit, item.statement), _bound(item)))
+        elif legacy:
+            result.kept[item.statement] = keep
+    _add(unit, plan, applied, imports, result)
+    return result
+
+
+def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
+    line, column, _, _ = unit.span(statement)
+    return line, column
+
+
+def _bound(item: Import) -> str:
+    if item.name == "*":
+        return "*"
+    return item.alias.asname or item.alias.name
+
+
+def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
+    """The nodes that the edits remove: the names of legacy classes, not what they were given."""
+    gone: set[ast.AST] = set()
+    for decision in decisions:
+        node = decision.use.node
+        if not decision.applies or decision.use.kind == "import":
+            continue
+        match decision.edit:
+            case ConvertDefinition() if isinstance(node, ast.Call):
+                gone.update(ast.walk(node.func))
+            case Replace(holes=()) | ReplaceQuoted():
+                gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
+            case Replace() if isinstance(node, ast.Call):
+                gone.update(ast.walk(node.func))
+            case _:
+                pass
+    return gone
+
+
+def _loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
+    """Every place in the file that reads an imported name, quoted annotations included."""
+    found: list[ast.AST] = []
+    for node in ast.walk(unit.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load | ast.Del) and node in facts.flow.reading.scopes:
+            if node.id == item.name or (item.name == "*" and legacy_name(f"{item.target}.{node.id}")):
+                if facts.scope(node).binding(node.id) is item.scope:
+                    found.append(node)
+    for annotation in facts.flow.reading.annotations:
+        if annotation.unit is unit and annotation.node is not annotation.expression:
+            if any(isinstance(inner, ast.Name) and inner.id == item.name for inner in ast.walk(annotation.expression)):
+                found.append(annotation.node)
+    return found
+
+
+def _keep(
+    item: Import, remaining: list[ast.AST], used: list[ast.AST], decisions: Iterable[Decision], plan: Plan
+) -> tuple[Status, Refusal] | None:
+    """Why an import stays; None if it can go."""
+    unit = item.unit
+    own = next((decision for decision in decisions if decision.use.node is item.statement), None)
+    if own is not None and own.refusal is not None:
+        return own.status, own.refusal
+    if item.target == "flax.optim" and item.alias.name == "flax.optim" and not item.alias.asname:
+        remaining = [node for node in remaining if _is_legacy_chain(node, unit, plan.facts)]
+    if remaining:
+        return _needed(remaining, decisions, unit)
+    if not _exported(item, bool(used), plan):
+        return None
+    return "unresolved", reasons.name_kept(
+        f"`{item.name}` may be imported from this module by others.", "Export what replaces it, or remove the import."
+    )
+
+
+def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
+    parent = unit.parents.get(node)
+    return isinstance(parent, ast.Attribute) and any(legacy_name(name) is not None for name in facts.externals(parent))
+
+
+def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> tuple[Status, Refusal]:
+    lines = sorted({getattr(node, "lineno", 0) for node in remaining})
+    where = ", ".join(f"{unit.path}:{line}" for line in lines[:3])
+    inside = [decision for decision in decisions if any(node in set(ast.walk(decision.use.node)) for node in remaining)]
+    status: Status = "suppressed" if inside and all(found.status == "suppressed" for found in inside) else "unresolved"
+    return status, reasons.name_kept(f"{where} still needs this import.", "Migrate what needs it first.")
+
+
+def _exported(item: Import, used: bool, plan: Plan) -> bool:
+    unit = item.unit
+    if item.scope.parent is not None:
+        return False
+    listed = any(
+        isinstance(node, ast.Assign | ast.AugAssign)
+        and any(isinstance(name, ast.Name) and name.id == "__all__" for name in ast.walk(node))
+        and any(isinstance(word, ast.Constant) and word.value == item.name for word in ast.walk(node.value))
+        for node in unit.tree.body
+    )
+    line = unit.code.split("\n")[item.statement.lineno - 1]
+    silent = not used and (unit.is_package or "noqa" in line or item.alias.asname == item.alias.name)
+    return listed or silent or _imported_elsewhere(item, plan)
+
+
+def _imported_elsewhere(item: Import, plan: Plan) -> bool:
+    place = ("variable", item.scope, item.name)
+    return any(
+        binding[1].unit is not item.unit
+        for binding in plan.facts.flow.solver.targets(place)
+        if isinstance(binding, tuple) and binding[0] == "variable"
+    )
+
+
+def _add(unit: Unit, plan: Plan, applied: list[Decision], imports: list[Import], result: ImportPlan) -> None:
+    """The imports that the new code needs, each where the legacy name that it replaces was bound."""
+    wanted: dict[str, list[tuple[int, int] | None]] = {}
+    for decision in applied:
+        near = _near(decision.use, imports, unit, plan.facts)
+        for key in _keys(decision):
+            wanted.setdefault(key, []).append(near)
+    for key in sorted(wanted):
+        statement = plan.names[unit][key].statement
+        if statement:
+            places = {None} if None in wanted[key] else set(wanted[key])
+            result.add.extend(Addition(statement, near) for near in sorted(places, key=lambda near: near or (0, 0)))
+    for item in imports:
+        dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname and isinstance(item.statement, ast.Import)
+        dropped = ImportedName(*_start(unit, item.statement), item.alias.name) in result.drop
+        others = [other for other in imports if other is not item and other.name == "flax" and other.scope is item.scope]
+        if dotted and dropped and not others and any(node not in _gone(applied, unit) for node in _loads(unit, item, plan.facts)):
+            top = unit.parents.get(item.statement) is unit.tree
+            result.add.append(Addition("import flax", None if top else _start(unit, item.statement)))
+
+
+def _keys(decision: Decision) -> set[str]:
+    edit = decision.edit
+    match edit:
+        case ConvertDefinition():
+            return set() if edit.optimizer == "MultiOptimizer" or edit.optimizer == "WeightNorm" else {"optax"}
+        case Replace(template=template):
+            texts = [template]
+        case RewriteCall(function=function, arguments=arguments):
+            texts = [function, *(argument.template for argument in arguments)]
+        case ReplaceQuoted(words=words):
+            texts = [template for _, template in words]
+        case ReplaceStatement(templates=templates):
+            texts = list(templates)
+        case _:
+            texts = []
+    supports = getattr(edit, "supports", ())
+    texts.extend(support.source for support in supports)
+    return {match[1] for text in texts for match in PLACEHOLDER.finditer(text)}
+
+
+def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[int, int] | None:
+    """The nested import statement that bound the legacy name at a use; None when the module's top level did."""
+    for node in ast.walk(use.node.func if isinstance(use.node, ast.Call) else use.node):
+        if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
+            binding = facts.scope(node).binding(node.id)
+            found = [item for item in imports if item.scope is binding and item.name in (node.id, "*")]
+            nested = [item for item in found if unit.parents.get(item.statement) is not unit.tree]
+            if nested and len(nested) == len(found) and legacy_name(nested[0].target) is not None:
+                return _start(unit, nested[0].statement)
+    return None

@@ -1,0 +1,310 @@
+"""Import statements of one file: names dropped, statements added, in the file's own style and place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+from libcst.metadata import CodeRange
+
+NEIGHBOURS = ("jax", "flax", "optax", "numpy", "chex", "haiku", "tensorflow", "torch", "absl", "ml_collections")
+ImportLine = cst.Import | cst.ImportFrom
+
+
+@dataclass(frozen=True)
+class ImportedName:
+    """A name to drop: where its statement starts (line from 1, column from 0), and the name as that binds it.
+
+    For `import flax.optim` that is the dotted name, for a star import `*`.
+    """
+
+    line: int
+    column: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A one-line import to add: at the module's top, or beside the nested import that starts at `near`."""
+
+    statement: str
+    near: tuple[int, int] | None = None
+
+
+class ImportEditor:
+    """Edits imports while a transformer passes over a tree: `statement` and `block` on leaving these, `finish` at the end."""
+
+    def __init__(
+        self, positions: Mapping[cst.CSTNode, CodeRange], drop: Collection[ImportedName], add: Sequence[Addition]
+    ) -> None:
+        self._positions = positions
+        self._drop: dict[tuple[int, int], set[str]] = {}
+        for name in drop:
+            self._drop.setdefault((name.line, name.column), set()).add(name.name)
+        self._top = [addition.statement for addition in add if addition.near is None]
+        self._nested: dict[tuple[int, int], list[str]] = {}
+        for addition in add:
+            if addition.near is not None:
+                self._nested.setdefault(addition.near, []).append(addition.statement)
+        self._emptied: list[tuple[cst.CSTNode, ImportLine]] = []
+
+    def require(self, statements: Iterable[str]) -> None:
+        """Add more imports at the module's top."""
+        self._top.extend(statements)
+
+    def statement(
+        self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]:
+        """The statement without the names to drop, and beside it the imports that are to stand there."""
+        kept: list[cst.BaseSmallStatement] = []
+        added: list[str] = []
+        emptied: ImportLine | None = None
+        for before, small in zip(original.body, updated.body):
+            if not isinstance(small, ImportLine):
+                kept.append(small)
+                continue
+            start = self._positions[before].start
+            rest = _without(small, self._drop.get((start.line, start.column), set()))
+            added.extend(self._nested.get((start.line, start.column), ()))
+            if rest is None:
+                emptied = small
+            else:
+                kept.append(rest)
+        if kept != list(updated.body):
+            last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT) if kept else None
+            updated = updated.with_changes(body=[*kept[:-1], last] if last is not None else ())
+        if not added:
+            if not kept and emptied is not None:
+                self._emptied.append((updated, emptied))
+            return updated
+        lines = [cst.parse_statement(text) for text in added]
+        if kept:
+            return cst.FlattenSentinel([updated, *lines])
+        first = cst.ensure_type(lines[0], cst.SimpleStatementLine).with_changes(leading_lines=updated.leading_lines)
+        return cst.FlattenSentinel([first, *lines[1:]])
+
+    def block(self, block: cst.IndentedBlock) -> cst.IndentedBlock:
+        """A block without the statements that dropping has emptied; `pass` if nothing else is left."""
+        body = self._tidy(block.body)
+        if len(body) == len(block.body):
+            return block
+        return block.with_changes(body=body or [cst.parse_statement("pass")])
+
+    def finish(self, module: cst.Module) -> cst.Module:
+        """The module with its new top-level imports, and without emptied statements."""
+        for statement in dict.fromkeys(self._top):
+            module = self._add(module, statement)
+        body = self._tidy(module.body)
+        return module if len(body) == len(module.body) else module.with_changes(body=body)
+
+    def _tidy(self, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        kept: list[cst.BaseStatement] = []
+        carried: list[cst.EmptyLine] = []
+        for statement in body:
+            leading = list(getattr(statement, "leading_lines", ()))
+            if self._original(statement) is not None:
+                has_comment = any(line.comment is not None for line in leading)
+                carried = [*carried, *leading] if has_comment or not kept or not carried else carried
+                if not has_comment and not carried:
+                    carried = leading
+                continue
+            if carried:
+                statement = statement.with_changes(leading_lines=_merge_leading(carried, leading))
+                carried = []
+            kept.append(statement)
+        return kept
+
+    def _original(self, statement: cst.CSTNode) -> ImportLine | None:
+        return next((small for node, small in self._emptied if node is statement), None)
+
+    # Adding
+
+    def _add(self, module: cst.Module, text: str) -> cst.Module:
+        new = _only_import(cst.parse_statement(text))
+        assert new is not None
+        lines = [(index, found) for index, statement in enumerate(module.body) if (found := self._import_at(statement))]
+        if any(_binds_same(new, found) for index, found in lines if self._original(module.body[index]) is None):
+            return module
+        merged = self._merged(module, lines, new)
+        if merged is not None:
+            return merged
+        sections = _sections(module, _top_run(module, [index for index, _ in lines]))
+        statement = cst.SimpleStatementLine([new])
+        if not sections:
+            return _insert(module, _after_header(module), statement, head=False, blank=True)
+        roots = dict(lines)
+        own = [found for found in sections if any(_root(roots[index]) == _root(new) for index in found)]
+        near = [found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)]
+        section = (own or near or sections)[-1]
+        index = _place(section, roots, new)
+        return _insert(module, index, statement, head=index == section[0])
+
+    def _import_at(self, statement: cst.CSTNode) -> ImportLine | None:
+        return self._original(statement) or _only_import(statement)
+
+    def _merged(self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine) -> cst.Module | None:
+        """`from m import a` joined to an existing `from m import b, c`, where the file writes imports so."""
+        combined = any(isinstance(found, cst.ImportFrom) and _count(found) > 1 for _, found in lines)
+        if not combined or not isinstance(new, cst.ImportFrom) or isinstance(new.names, cst.ImportStar):
+            return None
+        for index, found in lines:
+            same = isinstance(found, cst.ImportFrom) and _module(found) == _module(new)
+            if not same or self._original(module.body[index]) is not None or isinstance(found.names, cst.ImportStar):
+                continue
+            assert isinstance(found, cst.ImportFrom)
+            line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
+            joined = found.with_changes(names=_joined(list(found.names), new.names[0]))
+            return module.with_changes(
+                body=[*module.body[:index], line.with_changes(body=[joined]), *module.body[index + 1 :]]
+            )
+        return None
+
+
+def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
+    """The statement without some names; None if none is left."""
+    if isinstance(statement.names, cst.ImportStar):
+        return None if "*" in names else statement
+    kept = [alias for alias in statement.names if (alias.evaluated_alias or alias.evaluated_name) not in names]
+    if len(kept) == len(statement.names):
+        return statement
+    if not kept:
+        return None
+    last = statement.names[-1]
+    if kept[-1] is not last:
+        kept[-1] = kept[-1].with_changes(comma=last.comma)
+    return statement.with_changes(names=kept)
+
+
+def _joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.ImportAlias]:
+    """The names with one more, in its sorted place if they are sorted."""
+    words = [alias.evaluated_name for alias in names]
+    index = next((i for i, word in enumerate(words) if word > new.evaluated_name), len(names))
+    if words != sorted(words):
+        index = len(names)
+    separator = names[0].comma if isinstance(names[0].comma, cst.Comma) and len(names) > 1 else None
+    separator = separator or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if index < len(names):
+        return [*names[:index], new.with_changes(comma=separator), *names[index:]]
+    return [*names[:-1], names[-1].with_changes(comma=separator), new.with_changes(comma=names[-1].comma)]
+
+
+def _only_import(statement: cst.CSTNode) -> ImportLine | None:
+    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 and isinstance(statement.body[0], ImportLine):
+        return statement.body[0]
+    return None
+
+
+def _module(statement: ImportLine) -> str:
+    """The module that a statement names first, relative dots included."""
+    if isinstance(statement, cst.Import):
+        return statement.names[0].evaluated_name
+    dots = "." * len(statement.relative)
+    return dots + (get_full_name_for_node(statement.module) or "" if statement.module else "")
+
+
+def _root(statement: ImportLine) -> str:
+    return _module(statement).partition(".")[0]
+
+
+def _count(statement: ImportLine) -> int:
+    return 1 if isinstance(statement.names, cst.ImportStar) else len(statement.names)
+
+
+def _binds_same(new: ImportLine, old: ImportLine) -> bool:
+    if isinstance(new, cst.ImportFrom) != isinstance(old, cst.ImportFrom):
+        return False
+    if isinstance(new, cst.ImportFrom) and _module(new) != _module(old):
+        return False
+    if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
+        return False
+    wanted = (new.names[0].evaluated_name, new.names[0].evaluated_alias)
+    return any((alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names)
+
+
+def _top_run(module: cst.Module, imports: list[int]) -> list[int]:
+    """The imports before the first statement that is none, docstring and guarded imports aside."""
+    found = set(imports)
+    run = []
+    for index, statement in enumerate(module.body):
+        if index in found:
+            run.append(index)
+        elif not (isinstance(statement, cst.Try | cst.If) or _is_docstring(statement)) and run:
+            break
+    return run
+
+
+def _is_docstring(statement: cst.CSTNode) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and isinstance(statement.body[0] if statement.body else None, cst.Expr)
+        and isinstance(cst.ensure_type(statement.body[0], cst.Expr).value, cst.SimpleString | cst.ConcatenatedString)
+    )
+
+
+def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
+    """The imports in groups without blank lines in between; `from __future__` stands outside of them."""
+    sections: list[list[int]] = []
+    for index in run:
+        statement = module.body[index]
+        small = _only_import(statement)
+        if small is not None and _module(small) == "__future__":
+            continue
+        leading = getattr(statement, "leading_lines", ())
+        separated = any(line.comment is None for line in leading)
+        if sections and not separated and sections[-1][-1] == index - 1:
+            sections[-1].append(index)
+        else:
+            sections.append([index])
+    return sections
+
+
+def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
+    """Where in a section an import belongs: at its sorted place by the section's own order, else behind its relatives."""
+    kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]
+    plain_first = kinds == sorted(kinds)
+
+    def key(statement: ImportLine) -> tuple[bool, str]:
+        return (plain_first and isinstance(statement, cst.ImportFrom), _module(statement).lower())
+
+    keys = [key(lines[index]) for index in section]
+    if keys == sorted(keys):
+        return next((index for index, found in zip(section, keys) if found > key(new)), section[-1] + 1)
+    related = [index for index in section if _root(lines[index]) in (_root(new), "flax", "jax")]
+    return (related or section)[-1] + 1
+
+
+def _after_header(module: cst.Module) -> int:
+    """The place after the docstring and `from __future__` imports."""
+    index = 0
+    for number, statement in enumerate(module.body):
+        small = _only_import(statement)
+        if _is_docstring(statement) or (small is not None and _module(small) == "__future__"):
+            index = number + 1
+    return index
+
+
+def _insert(
+    module: cst.Module, index: int, statement: cst.SimpleStatementLine, head: bool, blank: bool = False
+) -> cst.Module:
+    """Insert a statement; at the head of a section it takes over the blank lines and comments above."""
+    body = list(module.body)
+    if head:
+        following = body[index]
+        leading = list(getattr(following, "leading_lines", ()))
+        if leading and index > 0:
+            statement = statement.with_changes(leading_lines=[line for line in leading if line.comment is None])
+            body[index] = following.with_changes(leading_lines=[line for line in leading if line.comment is not None])
+    if blank:
+        statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False)] if index else [])
+        if index < len(body) and not getattr(body[index], "leading_lines", ()):
+            body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    return module.with_changes(body=[*body[:index], statement, *body[index:]])
+
+
+def _merge_leading(carried: list[cst.EmptyLine], own: list[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """The lines above a removed statement and those above the next: the comments of both, the wider gap of the two."""
+    if any(line.comment is not None for line in carried):
+        return [*carried, *own]
+    return own if len(own) >= len(carried) else carried

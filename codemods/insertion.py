@@ -1,0 +1,76 @@
+"""Where emitted helper functions go in the user's file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+
+def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
+    """Put helper definitions after the imports at the module's top, once, in the file's indentation."""
+    present = {module.code_for_node(_bare(statement)).strip() for statement in module.body}
+    new: list[cst.BaseStatement] = []
+    for source in sources:
+        for statement in _indented(source, module).body:
+            if module.code_for_node(_bare(statement)).strip() not in present:
+                new.append(_spaced(statement, 2))
+    if not new:
+        return module
+    index = _after_imports(module)
+    following = list(module.body[index:])
+    if following:
+        following[0] = _spaced(following[0], 2)
+    return module.with_changes(body=[*module.body[:index], *new, *following])
+
+
+def _indented(source: str, module: cst.Module) -> cst.Module:
+    """The source in the module's own indentation and line ends."""
+    step = module.default_indent
+    lines = []
+    for line in source.split("\n"):
+        body = line.lstrip(" ")
+        lines.append(step * ((len(line) - len(body)) // 4) + body)
+    return cst.parse_module("\n".join(lines), module.config_for_parsing)
+
+
+def _after_imports(module: cst.Module) -> int:
+    """Behind the last import of the run at the top; guarded imports and simple assignments may stand between them."""
+    index = 0
+    for number, statement in enumerate(module.body):
+        if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom):
+            index = number + 1
+        elif _is_docstring(statement):
+            index = max(index, number + 1)
+        elif isinstance(statement, cst.Try | cst.If) and _imports_only(statement.body):
+            index = number + 1
+        elif not isinstance(statement, cst.SimpleStatementLine):
+            break
+    return index
+
+
+def _imports_only(body: cst.BaseSuite) -> bool:
+    return any(
+        isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom)
+        for statement in body.body
+    )
+
+
+def _is_docstring(statement: cst.CSTNode) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and isinstance(statement.body[0], cst.Expr)
+        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )
+
+
+def _bare(statement: cst.CSTNode) -> cst.CSTNode:
+    return statement.with_changes(leading_lines=()) if hasattr(statement, "leading_lines") else statement
+
+
+def _spaced(statement: cst.BaseStatement, blank: int) -> cst.BaseStatement:
+    """The statement with at least so many blank lines above, its comments kept."""
+    leading = list(getattr(statement, "leading_lines", ()))
+    first = next((i for i, line in enumerate(leading) if line.comment is not None), len(leading))
+    missing = max(0, blank - first)
+    return statement.with_changes(leading_lines=[*[cst.EmptyLine(indent=False)] * missing, *leading])

@@ -1,0 +1,131 @@
+"""The layout of rewritten calls: as the original was, and within the file's line length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+BLACK_LIMIT = 88
+NARROW_LIMIT = 80
+WIDE_LIMIT = 120
+
+
+def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> cst.Call:
+    """A call with a new callee and new arguments, each on its own line if they were, trailing comma as it was."""
+    before = call.whitespace_before_args
+    multiline = isinstance(before, cst.ParenthesizedWhitespace)
+    last = call.args[-1] if call.args else None
+    between = cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
+    arranged = []
+    for index, argument in enumerate(arguments):
+        if index == len(arguments) - 1:
+            if argument is not last and last is not None and not _has_comment(argument):
+                argument = argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        elif not (_has_comment(argument) and isinstance(argument.comma, cst.Comma)):
+            argument = argument.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+        arranged.append(argument)
+    return call.with_changes(func=callee, args=arranged)
+
+
+def _has_comment(argument: cst.Arg) -> bool:
+    comma = argument.comma
+    text = cst.Module([]).code_for_node(comma) if isinstance(comma, cst.Comma) else ""
+    return "#" in text + cst.Module([]).code_for_node(argument.whitespace_after_arg)
+
+
+def line_limit(code: str) -> int:
+    """The line length that a file keeps: the smallest of the usual limits that nearly all its lines respect."""
+    lines = [len(line) for line in code.split("\n")]
+    for limit in (NARROW_LIMIT, BLACK_LIMIT, 100):
+        if sum(length > limit for length in lines) * 50 <= len(lines):
+            return limit
+    return WIDE_LIMIT
+
+
+def fit(module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int) -> cst.SimpleStatementLine:
+    """Break the calls of a rewritten one-line statement, outermost first, until its lines are as short as the file's are."""
+    if "\n" in module.code_for_node(original.with_changes(leading_lines=())).strip():
+        return updated
+    limit = max(line_limit(module.code), BLACK_LIMIT if len(module.default_indent) != 2 else NARROW_LIMIT)
+    hanging = len(module.default_indent) == 2
+    for _ in range(3):
+        lines = module.code_for_node(updated.with_changes(leading_lines=())).rstrip().split("\n")
+        if all(len(line) + (indent if number == 0 else 0) <= limit for number, line in enumerate(lines)):
+            return updated
+        breaker = _Breaker(module, hanging, limit, indent)
+        broken = updated.visit(breaker)
+        assert isinstance(broken, cst.SimpleStatementLine)
+        if not breaker.done:
+            return updated
+        updated = broken
+    return updated
+
+
+class _Breaker(cst.CSTTransformer):
+    """Breaks one call after its opening parenthesis: the outermost that still stands on one line and has arguments."""
+
+    def __init__(self, module: cst.Module, hanging: bool, limit: int, indent: int) -> None:
+        super().__init__()
+        self.module = module
+        self.hanging = hanging
+        self.limit = limit
+        self.indent = indent
+        self.depth = 0
+        self.done = False
+        self.chosen: cst.Call | None = None
+        self.level = 0
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        if isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
+            self.depth += 1
+        elif self.chosen is None and node.args and self._too_long(node):
+            self.chosen = _widest(node, self.module)
+            self.level = self.depth
+        return True
+
+    def _too_long(self, node: cst.Call) -> bool:
+        return self.depth == 0 or self.indent + 4 * self.depth + len(self.module.code_for_node(node)) > self.limit
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        if isinstance(original_node.whitespace_before_args, cst.ParenthesizedWhitespace):
+            self.depth -= 1
+        if original_node is not self.chosen:
+            return updated_node
+        self.done = True
+        return self._broken(updated_node)
+
+    def _broken(self, call: cst.Call) -> cst.Call:
+        step = 4 * (self.level + 1)
+        width = self.indent + step + sum(len(self.module.code_for_node(argument)) for argument in call.args)
+        inner = self._newline(step)
+        stacked = width > self.limit
+        arguments = list(call.args)
+        if stacked:
+            arguments = [argument.with_changes(comma=cst.Comma(whitespace_after=inner)) for argument in arguments]
+        last = arguments[-1]
+        if self.hanging:
+            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+        elif stacked:
+            last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(step - 4)))
+        else:
+            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._newline(step - 4))
+        return call.with_changes(whitespace_before_args=inner, args=[*arguments[:-1], last])
+
+    def _newline(self, extra: int) -> cst.ParenthesizedWhitespace:
+        return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * extra))
+
+
+def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
+    """Of a chain of calls `a(…).b(…)`, the one with the longest arguments."""
+    best, width = call, -1
+    node: cst.BaseExpression = call
+    while isinstance(node, cst.Call | cst.Attribute):
+        if isinstance(node, cst.Call):
+            size = sum(len(module.code_for_node(argument)) for argument in node.args)
+            if size > width and not isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
+                best, width = node, size
+            node = node.func
+        else:
+            node = node.value
+    return best

@@ -1,0 +1,195 @@
+"""What `flax.optim` was, as data for the flow analysis: its names, the objects they make, and what those objects offer."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.flow.calls import Behaviour, Calls, CallSite, Library
+from codemods.flow.library import BEHAVIOURS, named_attribute
+from codemods.flow.objects import Container, Derivative, External, Object, Place, Result, Thing
+
+PACKAGE = "flax.optim"
+DEFINITIONS = (
+    "Adam",
+    "AdaBelief",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "GradientDescent",
+    "LAMB",
+    "LARS",
+    "Momentum",
+    "MultiOptimizer",
+    "RMSProp",
+    "WeightNorm",
+)
+OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
+RUN_TIME = "?"
+"""Stands for the class in `getattr(flax.optim, name)`."""
+
+OUTSIDE = frozenset(("flax", "jax", "jaxlib", "optax", "numpy", "functools", "copy", "builtins", "dataclasses", "typing", "contextlib", "collections", "types"))
+
+FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
+"""Packages with optimizers of their own."""
+
+
+def legacy_name(name: str) -> str | None:
+    """The plain name of a legacy class (`Adam` for `flax.optim.adam.Adam`), `""` for a legacy module, None for all else."""
+    if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
+        return None
+    last = name.rpartition(".")[2]
+    return last if last in DEFINITIONS or last in OTHER_NAMES or last == RUN_TIME else ""
+
+
+def traversal_name(name: str) -> bool:
+    """Whether this is `ModelParamTraversal`, under either of the names it had."""
+    return name.endswith(".ModelParamTraversal") and name.startswith(("flax.optim.", "flax.traverse_util."))
+
+
+class FlaxOptim(Library):
+    """The objects of `flax.optim` and the ways between them.
+
+    Kinds of things: `definition`, `optimizer`, `state`, `hyper_params`, `traversal`. `links` holds pairs of things that migrate
+    together: an optimizer and its definition, a MultiOptimizer and what it is made of.
+    """
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[Thing, Thing], None] = {}
+
+    def owns(self, module: str) -> bool:
+        return module.partition(".")[0] in OUTSIDE
+
+    def follows(self, name: str) -> bool:
+        root = name.partition(".")[0]
+        return root in OUTSIDE and name.count(".") <= 4 or name.startswith(FOREIGN) and name.count(".") <= 3
+
+    def members(self, module: str) -> tuple[str, ...]:
+        return (*DEFINITIONS, *OTHER_NAMES) if module == PACKAGE else ()
+
+    def function(self, name: str) -> Behaviour | None:
+        legacy = legacy_name(name.removesuffix("()"))
+        if traversal_name(name):
+            return self._make("traversal", legacy or "ModelParamTraversal")
+        if legacy == "DynamicScale":
+            return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.DynamicScale"))
+        if legacy and (legacy in DEFINITIONS or legacy == RUN_TIME or name.endswith("OptimizerDef()")):
+            return self._make("definition", "custom" if name.endswith("()") else legacy)
+        if name == "builtins.getattr":
+            return _run_time_class
+        return BEHAVIOURS.get(name)
+
+    def method(self, owner: Object, name: str) -> Behaviour | None:
+        if isinstance(owner, Result):
+            return _scaled_derivative if owner.name.endswith(".DynamicScale") and name == "value_and_grad" else None
+        if not isinstance(owner, Thing):
+            return None
+        if owner.kind == "definition" and name == "create":
+            return lambda flow, site: self._create(flow, owner, site)
+        if owner.kind == "optimizer":
+            if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
+                return lambda flow, site: flow.solver.add(site.result, owner)
+            if name == "replace":
+                return lambda flow, site: _replace(flow, owner, site)
+            if name in ("compute_gradient", "compute_gradients", "optimize"):
+                return lambda flow, site: _evaluate(flow, owner, site, name)
+        return None
+
+    def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
+        if thing.kind == "optimizer" and name == "target":
+            flow.solver.connect(("target", thing), result)
+        elif thing.kind == "optimizer" and name == "state":
+            flow.solver.add(result, self._part(thing, "state"))
+        elif thing.kind == "optimizer" and name == "optimizer_def":
+            for definition in self.definitions(thing):
+                flow.solver.add(result, definition)
+        elif thing.kind == "definition" and name == "hyper_params":
+            flow.solver.add(result, self._part(thing, "hyper_params"))
+
+    def definitions(self, thing: Thing) -> list[Thing]:
+        """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""
+        found: dict[Thing, None] = {}
+        pending = [thing]
+        while pending:
+            current = pending.pop(0)
+            for outer, inner in tuple(self.links):
+                if outer == current and inner.kind == "definition" and inner not in found:
+                    found[inner] = None
+                    pending.append(inner)
+        return list(found)
+
+    def _make(self, kind: str, name: str) -> Behaviour:
+        def behaviour(flow: Calls, site: CallSite) -> None:
+            made = Thing(kind, site.unit, site.node, name)
+            flow.solver.add(site.result, made)
+            for place in (*site.positional, *site.keywords.values()):
+                self._contain(flow, made, place, 3)
+
+        return behaviour
+
+    def _contain(self, flow: Calls, outer: Thing, place: Place, depth: int) -> None:
+        def arrive(item: Object) -> None:
+            if isinstance(item, Thing) and item.kind in ("definition", "traversal") and item != outer:
+                self.links[outer, item] = None
+            elif isinstance(item, Container) and depth:
+                self._contain(flow, outer, ("elements", item), depth - 1)
+
+        if outer.kind == "definition":
+            flow.solver.watch(place, arrive)
+
+    def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        optimizer = Thing("optimizer", site.unit, site.node, "", definition.evidence)
+        self.links[optimizer, definition] = None
+        target, focus = site.argument(0, "target"), site.argument(1, "focus")
+        if target is not None:
+            flow.solver.connect(target, ("target", optimizer))
+        if focus is not None:
+            flow.solver.watch(focus, lambda item: self._focus(optimizer, item))
+        flow.solver.add(site.result, optimizer)
+
+    def _focus(self, optimizer: Thing, item: Object) -> None:
+        if isinstance(item, Thing):
+            self.links[optimizer, item] = None
+
+    def _part(self, whole: Thing, kind: str) -> Thing:
+        part = Thing(kind, whole.unit, whole.node, whole.name, whole.evidence)
+        self.links[whole, part] = None
+        return part
+
+
+def _run_time_class(flow: Calls, site: CallSite) -> None:
+    named_attribute(flow, site)
+    node = site.node
+    if len(site.positional) < 2 or not isinstance(node, ast.Call) or isinstance(node.args[1], ast.Constant):
+        return
+
+    def arrive(item: Object) -> None:
+        if isinstance(item, External) and legacy_name(item.name) == "":
+            flow.solver.add(site.result, External(f"{PACKAGE}.{RUN_TIME}"))
+
+    flow.solver.watch(site.positional[0], arrive)
+
+
+def _replace(flow: Calls, optimizer: Thing, site: CallSite) -> None:
+    target = site.keywords.get("target")
+    if target is not None:
+        flow.solver.connect(target, ("target", optimizer))
+    flow.solver.add(site.result, optimizer)
+
+
+def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:
+    outcome = Container(site.node, name)
+    flow.solver.add(site.result, outcome)
+    if name == "optimize":
+        flow.solver.add(("stepped", site.node), optimizer)
+        flow.store_element(outcome, 0, ("stepped", site.node))
+    function = site.argument(0, "loss_fn")
+    if function is not None:
+        loss = ("loss", site.node)
+        flow.call(function, CallSite(site.unit, site.node, (("target", optimizer),), {}, loss))
+
+
+def _scaled_derivative(flow: Calls, site: CallSite) -> None:
+    function = site.argument(0, "fun")
+    if function is not None:
+        layout = ("dynamic_scale", "finite", "value", "gradient")
+        flow.solver.watch(function, lambda item: flow.solver.add(site.result, Derivative(item, layout)))

@@ -1,0 +1,94 @@
+"""The records that the whole project exchanges: sources in, sites and edited sources out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+Form = Literal["alias", "chain"]
+Status = Literal["rewritten", "suppressed", "unresolved"]
+Evidence = Literal["proven", "declared", "deduced", "likely"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file as bytes. `path` is shown to people and gives the module its name: relative, `/` as separator."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of a run.
+
+    `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule.
+    """
+
+    form: Form = "alias"
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    partial: bool = False
+    unsafe: bool = False
+
+    def selects(self, code: str) -> bool:
+        """Whether the rule with this code may act."""
+        return code.startswith(self.select or ("",)) and not code.startswith(self.ignore or ("-",))
+
+
+class Severity(Enum):
+    """How a reporter presents a site."""
+
+    NOTE = "note"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Site:
+    """One legacy construct in a file, and what became of it.
+
+    `line` and `column` count from 1, columns in characters. `before` and `after` are source text; `after` is None unless the
+    site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless the site is unresolved.
+    """
+
+    code: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    status: Status
+    evidence: Evidence
+    message: str
+    before: str
+    after: str | None = None
+    remedy: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        return Severity.WARNING if self.status == "unresolved" else Severity.NOTE
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What became of one file. `error` is set, and nothing is changed, when the file could not be read as Python."""
+
+    path: str
+    before: bytes
+    after: bytes
+    sites: tuple[Site, ...] = ()
+    error: str | None = None
+    unused_suppressions: tuple[int, ...] = field(default=())
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a site is left as it is: a code of the FO9 family (or of the rule), one sentence of reason, one of remedy."""
+
+    code: str
+    reason: str
+    remedy: str

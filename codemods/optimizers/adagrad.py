@@ -1,0 +1,63 @@
+"""Adagrad (Duchi et al. 2011): steps that shrink with the sum of all past squared gradients.
+
+Legacy: G ← G + g²; p ← p − η·g/(√G + ε), with G = 0 at first.
+optax: `adagrad` starts G at 0.1 and puts ε under the root, which is another function. So a transformation of the file's own
+keeps the legacy rule.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codemods.model import Form
+from codemods.optimizers.base import (
+    Arguments,
+    Converted,
+    LegacyOptimizer,
+    Support,
+    chain,
+    link,
+    named,
+    parameters,
+    rate,
+    refuser,
+)
+
+SIGNATURE = parameters(learning_rate="None", eps="1e-8")
+
+SCALE_BY_SUM_OF_SQUARES = Support(
+    name="scale_by_sum_of_squares",
+    source='''class ScaleBySumOfSquaresState(NamedTuple):
+    """The sum of the squares of all past gradients, for each parameter."""
+
+    sum_of_squares: optax.Updates
+
+
+def scale_by_sum_of_squares(eps=1e-8):
+    """Adagrad (Duchi et al. 2011): divide gradients by the root of the sum of their squares, plus eps.
+
+    Unlike `optax.adagrad`, the sum starts at zero and eps is added outside of the root.
+    """
+
+    def init_fn(params):
+        return ScaleBySumOfSquaresState(jax.tree_util.tree_map(jnp.zeros_like, params))
+
+    def update_fn(updates, state, params=None):
+        del params
+        sums = jax.tree_util.tree_map(lambda s, g: s + jnp.square(g), state.sum_of_squares, updates)
+        updates = jax.tree_util.tree_map(lambda s, g: g / (jnp.sqrt(s) + eps), sums, updates)
+        return updates, ScaleBySumOfSquaresState(sums)
+
+    return optax.GradientTransformation(init_fn, update_fn)
+''',
+    imports=("from typing import NamedTuple", "import jax", "import jax.numpy as jnp", "import optax"),
+)
+
+
+def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
+    arguments = Arguments(call, SIGNATURE)
+    rule = link(SCALE_BY_SUM_OF_SQUARES.name, *named(arguments, {"eps": "eps"}))
+    return Converted(chain(arguments, rule, rate(arguments, inject)), (SCALE_BY_SUM_OF_SQUARES,))
+
+
+OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, refuser(SIGNATURE), convert, __doc__ or "")

@@ -1,0 +1,62 @@
+"""LAMB (You et al. 2019): Adam's direction, scaled for each leaf by the ratio of the norms of parameters and update.
+
+Legacy: u = m̂/(√v̂ + ε) + λ·p; p ← p − η·r·u, with r = |p|/|u| if |p| + |u| > 0, else 1.
+optax: `lamb` takes r = 1 where either norm is zero, so it moves leaves that are all zero and legacy does not. A
+transformation of the file's own keeps the legacy ratio.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codemods.model import Form
+from codemods.optimizers.base import (
+    Arguments,
+    Converted,
+    LegacyOptimizer,
+    Support,
+    chain,
+    decay,
+    link,
+    named,
+    parameters,
+    rate,
+    refuser,
+)
+
+SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", weight_decay="0", eps="1e-6")
+
+SCALE_BY_NORM_RATIO = Support(
+    name="scale_by_norm_ratio",
+    source='''def scale_by_norm_ratio():
+    """Scale the update of each leaf by the ratio of the norms of parameters and update (LAMB, You et al. 2019).
+
+    Unlike in `optax.lamb`, a leaf of zeros has the ratio zero: it stays as it is.
+    """
+
+    def scale(update, param):
+        param_norm, update_norm = jnp.linalg.norm(param), jnp.linalg.norm(update)
+        return update * jnp.where(param_norm + update_norm > 0.0, param_norm / update_norm, 1.0)
+
+    return optax.stateless(lambda updates, params: jax.tree_util.tree_map(scale, updates, params))
+''',
+    imports=("import jax", "import jax.numpy as jnp", "import optax"),
+)
+
+
+def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
+    arguments = Arguments(call, SIGNATURE)
+    arguments.drop_if("weight_decay", "0", "0.0", "0.")
+    moments = link("optax.scale_by_adam", *named(arguments, {"beta1": "b1", "beta2": "b2", "eps": "eps"}, eps="1e-6"))
+    links = (moments, decay(arguments), link(SCALE_BY_NORM_RATIO.name), rate(arguments, inject))
+    return Converted(chain(arguments, *links), (SCALE_BY_NORM_RATIO,))
+
+
+OPTIMIZER = LegacyOptimizer(
+    "LAMB",
+    SIGNATURE,
+    {"grad_ema": "mu", "grad_sq_ema": "nu"},
+    refuser(SIGNATURE, ("weight_decay",)),
+    convert,
+    __doc__ or "",
+)

@@ -1,0 +1,71 @@
+"""LARS (You et al. 2017): momentum whose rate is scaled for each leaf by the norms of parameters and gradient.
+
+Legacy: r = τ·|p|/(|g| + λ·|p| + ε), or 1 if |g| or |p| is zero; m ← β·m + η·r·(g + λ·p); p ← p − m (or the look-ahead).
+optax: `lars` without weight decay, the same up to rounding. With weight decay `lars` takes the norm of g + λ·p, which is another
+function, so a transformation of the file's own keeps the legacy ratio. The trace of optax holds the negated momentum.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codemods.model import Form
+from codemods.optimizers.base import (
+    Arguments,
+    Converted,
+    LegacyOptimizer,
+    Support,
+    alias,
+    chain,
+    link,
+    named,
+    parameters,
+    rate,
+    refuser,
+)
+
+SIGNATURE = parameters(
+    learning_rate="None", beta="0.9", weight_decay="0", trust_coefficient="0.001", eps="0", nesterov="False"
+)
+NAMES = {"beta": ("momentum",)}
+STATIC = ("weight_decay", "trust_coefficient", "eps", "momentum")
+RATIO = {"weight_decay": "weight_decay", "trust_coefficient": "trust_coefficient", "eps": "eps"}
+
+SCALE_BY_DECAYED_TRUST_RATIO = Support(
+    name="scale_by_decayed_trust_ratio",
+    source='''def scale_by_decayed_trust_ratio(weight_decay, trust_coefficient=0.001, eps=0.0):
+    """Add decayed weights and scale each leaf by its trust ratio (LARS, You et al. 2017).
+
+    Unlike in `optax.lars`, the ratio divides by the norm of the gradient plus that of the decayed weights, one by one.
+    """
+
+    def scale(grad, param):
+        grad_norm, param_norm = jnp.linalg.norm(grad), jnp.linalg.norm(param)
+        ratio = trust_coefficient * param_norm / (grad_norm + weight_decay * param_norm + eps)
+        ratio = jnp.where((grad_norm == 0.0) | (param_norm == 0.0), 1.0, ratio)
+        return ratio * (grad + weight_decay * param)
+
+    return optax.stateless(lambda updates, params: jax.tree_util.tree_map(scale, updates, params))
+''',
+    imports=("import jax", "import jax.numpy as jnp", "import optax"),
+)
+
+
+def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
+    arguments = Arguments(call, SIGNATURE)
+    arguments.drop_if("weight_decay", "0", "0.0", "0.")
+    decayed = "weight_decay" in arguments
+    if form == "alias" and not decayed:
+        return Converted(alias(arguments, "optax.lars", NAMES, inject, STATIC))
+    if decayed:
+        ratio = link(SCALE_BY_DECAYED_TRUST_RATIO.name, *named(arguments, RATIO))
+    else:
+        ratio = link("optax.scale_by_trust_ratio", *named(arguments, RATIO, trust_coefficient="0.001"))
+    trace = link("optax.trace", *named(arguments, {"beta": "decay", "nesterov": "nesterov"}, decay="0.9"))
+    supports = (SCALE_BY_DECAYED_TRUST_RATIO,) if decayed else ()
+    return Converted(chain(arguments, ratio, rate(arguments, inject), trace), supports)
+
+
+OPTIMIZER = LegacyOptimizer(
+    "LARS", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE, ("weight_decay",)), convert, __doc__ or ""
+)

@@ -1,0 +1,55 @@
+"""MultiOptimizer: different optimizers for different parameters.
+
+Legacy: pairs of a traversal and an optimizer; each optimizer steps the leaves that its traversal selects, all others stay. A leaf
+that two traversals select is an error.
+optax: `partition` by labels, with `set_to_zero` for the rest. The labels come from the traversals' predicates, by a function in
+the user's file.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from codemods.model import Form, Refusal
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
+
+PARTITION_BY_PATH = Support(
+    name="partition_by_path",
+    source='''def partition_by_path(*groups):
+    """Apply to each parameter the transformation of the group that selects it; leave all others as they are.
+
+    A group is a pair of a predicate over path (such as "/Dense_0/kernel") and value, and a gradient transformation.
+    A parameter that several groups select is an error.
+    """
+    transforms = {str(index): transform for index, (_, transform) in enumerate(groups)}
+
+    def label(key_path, value):
+        path = "/" + "/".join(str(entry.key) for entry in key_path)
+        selected = [str(index) for index, (selects, _) in enumerate(groups) if selects(path, value)]
+        if len(selected) > 1:
+            raise ValueError(f"Multiple optimizers match the parameter {path}.")
+        return selected[0] if selected else "frozen"
+
+    return optax.partition(
+        {**transforms, "frozen": optax.set_to_zero()},
+        lambda params: jax.tree_util.tree_map_with_path(label, params),
+    )
+''',
+    imports=("import jax", "import optax"),
+)
+
+
+def refuse(call: ast.Call) -> Refusal | None:
+    """Pairs by position, also unpacked ones; legacy took nothing by keyword."""
+    if call.keywords:
+        return Refusal("FO905", "MultiOptimizer takes pairs of traversal and optimizer by position.", "Correct the call.")
+    return None if call.args else Refusal("FO905", "MultiOptimizer without pairs.", "Correct the call.")
+
+
+def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
+    return Converted(call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,))
+
+
+OPTIMIZER = LegacyOptimizer("MultiOptimizer", parameters(), {}, refuse, convert, __doc__ or "")

@@ -1,0 +1,154 @@
+"""What becomes of every use: the rules' decisions, made whole for each group of things that migrate together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from codemods.edits import Edit, Keep
+from codemods.facts import Facts, Use, unify
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Thing
+from codemods.model import Options, Refusal, Status
+from codemods.names import Name, names_for
+from codemods.rules import Rule, reasons, rule_for
+from codemods.rules.context import Context
+from codemods.suppression import Suppression, suppressions
+
+
+@dataclass
+class Decision:
+    """A use, the rule that decided on it, and the outcome: an edit, or a refusal (which a suppression also is)."""
+
+    use: Use
+    rule: Rule
+    edit: Edit | None
+    refusal: Refusal | None = None
+    status: Status = "rewritten"
+
+    @property
+    def code(self) -> str:
+        return self.refusal.code if self.refusal is not None and self.status == "unresolved" else self.rule.code
+
+    @property
+    def applies(self) -> bool:
+        return self.status == "rewritten"
+
+    def refuse(self, refusal: Refusal, status: Status = "unresolved") -> None:
+        self.refusal, self.status = refusal, status
+
+
+@dataclass
+class Plan:
+    """All decisions, and for each file the names that its new code will use."""
+
+    facts: Facts
+    options: Options
+    decisions: list[Decision] = field(default_factory=list)
+    names: dict[Unit, dict[str, Name]] = field(default_factory=dict)
+    comments: dict[Unit, tuple[Suppression, ...]] = field(default_factory=dict)
+    used_comments: set[tuple[Unit, Suppression]] = field(default_factory=set)
+
+    def of(self, unit: Unit) -> list[Decision]:
+        return [decision for decision in self.decisions if decision.use.unit is unit]
+
+
+def make_plan(facts: Facts, options: Options, failed: frozenset[Unit] = frozenset()) -> Plan:
+    """Decide on every use. The groups that reach a file in `failed` are refused."""
+    plan = Plan(facts, options)
+    context = Context(facts)
+    for unit in facts.project.units:
+        plan.names[unit] = names_for(unit, facts)
+        plan.comments[unit] = suppressions(unit.code)
+    for use in facts.uses:
+        found = rule_for(use)
+        if found is None or found.decide is None or _foreign_traversal(use, facts):
+            continue
+        outcome = found.decide(use, context)
+        decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome)
+        if isinstance(outcome, Refusal):
+            decision.refuse(outcome)
+        if not (isinstance(outcome, Keep) and use.kind != "import"):
+            _judge(decision, plan, failed)
+            plan.decisions.append(decision)
+    _complete_groups(plan)
+    return plan
+
+
+def _foreign_traversal(use: Use, facts: Facts) -> bool:
+    """A `flax.traverse_util.ModelParamTraversal` outside of any optimizer is alive and none of our business."""
+    if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
+        return False
+    linked = any(inner in use.things for _, inner in facts.legacy.links)
+    return not linked and not use.legacy_import
+
+
+def _judge(decision: Decision, plan: Plan, failed: frozenset[Unit]) -> None:
+    """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
+    use = decision.use
+    comment = _suppressing(decision, plan.comments[use.unit])
+    if comment is not None:
+        plan.used_comments.add((use.unit, comment))
+        decision.refuse(Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed")
+    elif not plan.options.selects(decision.code):
+        decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
+    elif not decision.applies:
+        return
+    elif use.unit in failed:
+        decision.refuse(reasons.failed("The rewritten file was not valid.", "Please report this file."))
+    elif "optax" not in plan.names[use.unit] or "TrainState" not in plan.names[use.unit]:
+        decision.refuse(reasons.name_taken("The name `optax` means something else in this file.", "Rename it."))
+    elif use.others:
+        decision.refuse(
+            reasons.conflict(
+                f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
+                "Use different names for the two, or migrate this place by hand.",
+            )
+        )
+    elif use.evidence == "likely" and not plan.options.unsafe:
+        decision.refuse(
+            reasons.likely("Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one.")
+        )
+
+
+def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:
+    first, _, last, _ = decision.use.unit.span(decision.use.node)
+    for comment in comments:
+        if first <= comment.line <= last and (comment.covers(decision.rule.code) or comment.covers(decision.code)):
+            return comment
+    return None
+
+
+def _complete_groups(plan: Plan) -> None:
+    """Where one site of a group stays, all of it stays, unless the user asked for partial work."""
+    pairs: list[tuple[Thing, ...]] = [tuple(pair) for pair in plan.facts.legacy.links]
+    group = unify([*(decision.use.things for decision in plan.decisions), *pairs])
+    causes: dict[Thing, Decision] = {}
+    for decision in plan.decisions:
+        if not decision.applies:
+            for thing in decision.use.things:
+                causes.setdefault(group[thing], decision)
+    if plan.options.partial:
+        return
+    for decision in plan.decisions:
+        cause = next((causes[group[thing]] for thing in decision.use.things if group[thing] in causes), None)
+        if cause is not None and decision.applies:
+            decision.refuse(_because_of(cause))
+
+
+def _because_of(cause: Decision) -> Refusal:
+    line = cause.use.unit.span(cause.use.node)[0]
+    where = f"{cause.use.unit.path}:{line}"
+    if cause.status == "suppressed":
+        return reasons.left_by_choice(
+            f"The same optimizer reaches {where}, which is suppressed or not selected.",
+            "Include that site, or use `--partial`.",
+        )
+    assert cause.refusal is not None
+    return reasons.sibling(
+        f"The same optimizer reaches {where} ({cause.refusal.code}), which cannot be migrated.",
+        f"Change {where} first, or use `--partial`.",
+    )
+
+
+__all__ = ["Decision", "Plan", "make_plan", "replace"]

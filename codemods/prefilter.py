@@ -1,0 +1,17 @@
+"""A test on bytes, before anything is parsed."""
+
+from __future__ import annotations
+
+import re
+
+OPTIM = re.compile(rb"\boptim\b")
+STEP = re.compile(rb"\b(?:apply_gradient|ModelParamTraversal)\b")
+
+
+def mentions_legacy(content: bytes) -> bool:
+    """Whether a file could build or step a legacy optimizer.
+
+    False is certain: neither `flax.optim` in any spelling of its import, nor `apply_gradient`, nor a traversal is in the file.
+    `apply_gradients` and `optimizer`, which modern code is full of, do not count.
+    """
+    return (b"flax" in content and OPTIM.search(content) is not None) or STEP.search(content) is not None

@@ -1,0 +1,83 @@
+"""The rules: one module per construct. A rule registers itself; nobody edits a list."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from codemods.model import Refusal
+
+if TYPE_CHECKING:
+    from codemods.edits import Edit
+    from codemods.facts import Use
+    from codemods.rules.context import Context
+
+Decide = Callable[["Use", "Context"], "Edit | Refusal"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A construct and what becomes of it; for a code of the FO9 family, a reason why a site is left.
+
+    `kinds` are the kinds of use (see `codemods.facts.Use`) that the rule decides on, as `KIND` or `KIND:NAME`.
+    """
+
+    code: str
+    summary: str
+    explanation: str
+    before: str = ""
+    after: str = ""
+    kinds: tuple[str, ...] = ()
+    decide: Decide | None = field(default=None, compare=False)
+
+
+_registered: dict[str, Rule] = {}
+
+
+def rule(code: str, summary: str, *kinds: str, before: str = "", after: str = "") -> Callable[[Decide], Decide]:
+    """Register a function that decides on some kinds of use; its docstring is the explanation."""
+
+    def register(decide: Decide) -> Decide:
+        _registered[code] = Rule(code, summary, _paragraphs(decide.__doc__ or ""), before, after, kinds, decide)
+        return decide
+
+    return register
+
+
+def reason(code: str, summary: str, explanation: str) -> Callable[[str, str], Refusal]:
+    """Register a reason of the FO9 family; the result makes refusals with it."""
+    _registered[code] = Rule(code, summary, _paragraphs(explanation))
+
+    def refuse(why: str, remedy: str) -> Refusal:
+        return Refusal(code, why, remedy)
+
+    return refuse
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
+@cache
+def catalogue() -> Mapping[str, Rule]:
+    """Every rule and reason, by code."""
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return MappingProxyType(dict(sorted(_registered.items())))
+
+
+@cache
+def rules_by_kind() -> Mapping[str, Rule]:
+    """The rule for each kind of use."""
+    return MappingProxyType({kind: found for found in catalogue().values() for kind in found.kinds})
+
+
+def rule_for(use: Use) -> Rule | None:
+    """The rule that decides on a use: the one for its kind and name, else the one for its kind."""
+    rules = rules_by_kind()
+    return rules.get(f"{use.kind}:{use.name}") or rules.get(use.kind)

@@ -1,0 +1,60 @@
+"""What a rule may ask beside its own use: the whole project's uses, seen from one optimizer or definition."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+
+from codemods.facts import Facts, Use
+from codemods.flow.objects import Thing
+
+
+class Context:
+    """The facts, and the uses of the project by the things that meet at them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    @cached_property
+    def _steps(self) -> dict[Thing, list[Use]]:
+        steps: dict[Thing, list[Use]] = defaultdict(list)
+        for use in self.facts.uses:
+            if use.kind == "optimizer.apply_gradient" or (use.kind == "optimizer.optimize"):
+                for thing in use.things:
+                    steps[thing].append(use)
+        return steps
+
+    def call_of(self, use: Use) -> ast.Call | None:
+        """The call of the attribute that a use is about; None where the attribute is not called."""
+        parent = use.unit.parents.get(use.node)
+        return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
+
+    def override(self, use: Use) -> ast.keyword | None:
+        """The `learning_rate=` that a step gives."""
+        call = self.call_of(use)
+        return next((word for word in call.keywords if word.arg == "learning_rate"), None) if call else None
+
+    def steps(self, optimizers: Iterable[Thing]) -> list[Use]:
+        """Where these optimizers take a step."""
+        return list(dict.fromkeys(use for thing in optimizers for use in self._steps[thing]))
+
+    def definitions(self, use: Use) -> list[Thing]:
+        """The definitions from which the optimizers at a use were made."""
+        return list(dict.fromkeys(found for thing in use.things for found in self.facts.legacy.definitions(thing)))
+
+    def optimizers_of(self, definition: Thing) -> list[Thing]:
+        """The optimizers that were made from a definition, directly or as a part of another."""
+        return [thing for thing in self._steps if definition in self.facts.legacy.definitions(thing)]
+
+    @cached_property
+    def injected(self) -> frozenset[Thing]:
+        """The definitions whose learning rate is set at a step."""
+        return frozenset(
+            definition
+            for uses in self._steps.values()
+            for use in uses
+            if self.override(use) is not None
+            for definition in self.definitions(use)
+        )

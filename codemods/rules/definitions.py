@@ -1,0 +1,112 @@
+"""Constructors of optimizer definitions."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import ConvertDefinition, Edit, Replace
+from codemods.facts import Use
+from codemods.model import Refusal
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import learning_rate
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+
+COMPOSITE = ("MultiOptimizer", "WeightNorm")
+
+
+@rule(
+    "FO102",
+    "an optimizer definition becomes a gradient transformation",
+    "definition",
+    before="optimizer_def = optim.Adam(1e-3, weight_decay=1e-4)\n",
+    after="optimizer_def = optax.adamw(1e-3, weight_decay=1e-4)\n",
+)
+def definition(use: Use, context: Context) -> Edit | Refusal:
+    """Each of the twelve optimizers becomes the optax expression that was measured to be the same function: arguments are
+    renamed and keep their text, defaults that differ are made explicit, and where optax has no equal form a small gradient
+    transformation is added to the file.
+
+    If the learning rate is given at each step, it becomes an injected hyperparameter; everything else stays static."""
+    assert isinstance(use.node, ast.Call)
+    if use.name not in optimizers():
+        if use.name == "OptimizerDef":
+            return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
+        return reasons.definition_internals(
+            f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
+        )
+    refusal = optimizers()[use.name].refuse(use.node)
+    if refusal is not None:
+        return refusal
+    injected = any(thing in context.injected for thing in use.things)
+    if use.name not in COMPOSITE and learning_rate(use.node) is None:
+        steps = context.steps(found for thing in use.things for found in context.optimizers_of(thing))
+        if not steps:
+            return reasons.no_learning_rate(
+                f"`{use.name}` is made without a learning rate, and no step that sets one is in view.",
+                "Give the constructor a learning rate.",
+            )
+    return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE)
+
+
+@rule(
+    "FO501",
+    "DynamicScale has moved",
+    "definition:DynamicScale",
+    "annotation:DynamicScale",
+    "check:DynamicScale",
+    "value:DynamicScale",
+    before="dynamic_scale = optim.DynamicScale()\n",
+    after="dynamic_scale = DynamicScale()\n",
+)
+def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
+    """`flax.optim.DynamicScale` lives on, unchanged, as `flax.training.dynamic_scale.DynamicScale`."""
+    node = use.node.func if isinstance(use.node, ast.Call) else use.node
+    return Replace(use.unit.span(node), "{DynamicScale}")
+
+
+@rule("FO103", "a class of optimizers used as a value", "value", "dynamic", "module")
+def class_value(use: Use, context: Context) -> Refusal:
+    """A legacy class that is kept in a variable, passed on or looked up by name is left, with a reason."""
+    if use.kind == "module":
+        return reasons.run_time_class(
+            "The module `flax.optim` itself is used as a value.", "Name the optax function that is meant, for each choice."
+        )
+    if use.kind == "dynamic":
+        return reasons.run_time_class(
+            "This calls an optimizer class that was chosen at run time.",
+            "Choose between optax functions instead, and name their arguments as optax does.",
+        )
+    return reasons.run_time_class(
+        f"The class `{use.name}` is used as a value.", "Use the optax function instead, and rename the arguments where it is called."
+    )
+
+
+@rule("FO104", "a custom OptimizerDef", "base")
+def custom(use: Use, context: Context) -> Refusal:
+    """A subclass of a legacy definition is left, with a reason."""
+    return reasons.custom_definition(
+        f"This class derives from `{use.name or 'flax.optim'}`.",
+        "Write it as an `optax.GradientTransformation`: `init` makes the state for all parameters, `update` turns gradients into updates.",
+    )
+
+
+@rule(
+    "FO105",
+    "internals of a definition",
+    "definition.hyper_params",
+    "definition.apply_gradient",
+    "definition.init_state",
+    "definition.update_hyper_params",
+    "definition.state_dict",
+    "definition.restore_state",
+    "definition.apply_param_gradient",
+    "definition.init_param_state",
+    "optimizer.optimizer_def",
+)
+def internals(use: Use, context: Context) -> Refusal:
+    """What reaches into a definition is left, with a reason."""
+    return reasons.definition_internals(
+        f"`.{use.name}` reaches into the optimizer definition.",
+        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after `optax.inject_hyperparams`.",
+    )

@@ -1,0 +1,121 @@
+"""The deprecated methods that computed gradients themselves."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, ReplaceStatement
+from codemods.facts import Facts, Use
+from codemods.flow.objects import Function
+from codemods.model import Refusal
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+
+
+@rule(
+    "FO208",
+    "compute_gradient is jax.value_and_grad",
+    "optimizer.compute_gradient",
+    "optimizer.compute_gradients",
+    before="loss, grad = optimizer.compute_gradient(loss_fn)\n",
+    after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n",
+)
+def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
+    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function has to
+    be in view to know which."""
+    parts = _parts(use, context)
+    if isinstance(parts, Refusal):
+        return parts
+    statement, targets, auxiliary = parts
+    if len(targets) != 2 + auxiliary:
+        return _refuse()
+    return ReplaceStatement(use.unit.span(statement), (_evaluation(targets[:-1], targets[-1]),), _holes(use, context))
+
+
+@rule(
+    "FO209",
+    "optimize is value_and_grad, then a step",
+    "optimizer.optimize",
+    before="optimizer, loss = optimizer.optimize(loss_fn)\n",
+    after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\noptimizer = optimizer.apply_gradients(grads=grad)\n",
+)
+def optimize(use: Use, context: Context) -> Edit | Refusal:
+    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives a pair."""
+    parts = _parts(use, context)
+    if isinstance(parts, Refusal):
+        return parts
+    statement, targets, auxiliary = parts
+    call = context.call_of(use)
+    if len(targets) != 2 + auxiliary or (call is not None and (len(call.args) + len(call.keywords)) != 1):
+        return _refuse()
+    if any(thing in context.injected for thing in context.definitions(use)):
+        return reasons.overrides(
+            "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
+            "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.",
+        )
+    gradient = next(name for name in ("grad", "grads", "gradient", "optimizer_grad") if name not in _names(use))
+    step = f"{targets[0]} = {{owner}}.apply_gradients(grads={gradient})"
+    return ReplaceStatement(use.unit.span(statement), (_evaluation(targets[1:], gradient), step), _holes(use, context))
+
+
+def _evaluation(values: list[str], gradient: str) -> str:
+    if len(values) == 1:
+        return f"{values[0]}, {gradient} = {{jax}}.value_and_grad({{loss_fn}})({{owner}}.params)"
+    return f"({', '.join(values)}), {gradient} = {{jax}}.value_and_grad({{loss_fn}}, has_aux=True)({{owner}}.params)"
+
+
+def _names(use: Use) -> set[str]:
+    return {node.id for node in ast.walk(use.unit.tree) if isinstance(node, ast.Name)}
+
+
+def _refuse() -> Refusal:
+    return reasons.statement_form(
+        "The result of this call is not unpacked in a plain assignment, or its loss function is not in view.",
+        "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
+    )
+
+
+def _holes(use: Use, context: Context) -> tuple[tuple[str, tuple[int, int, int, int]], ...]:
+    call = context.call_of(use)
+    assert call is not None
+    assert isinstance(use.node, ast.Attribute)
+    loss = call.args[0] if call.args else call.keywords[0].value
+    return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(loss)))
+
+
+def _parts(use: Use, context: Context) -> tuple[ast.Assign, list[str], bool] | Refusal:
+    """The assignment that unpacks the call, the source of its targets, and whether the loss function gives a pair."""
+    call = context.call_of(use)
+    statement = use.unit.parents.get(call) if call is not None else None
+    if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return _refuse()
+    target = statement.targets[0]
+    if not isinstance(target, ast.Tuple) or not (call.args or call.keywords):
+        return _refuse()
+    auxiliary = _gives_pair(call.args[0] if call.args else call.keywords[0].value, context.facts)
+    if auxiliary is None:
+        return _refuse()
+    return statement, [use.unit.source(element) for element in target.elts], auxiliary
+
+
+def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
+    """Whether a loss function returns `(loss, auxiliary)`; None when that is not plain to see."""
+    functions = [item for item in facts.objects(loss) if isinstance(item, Function)]
+    if len(functions) != 1:
+        return None
+    node = functions[0].node
+    values = (
+        [node.body]
+        if isinstance(node, ast.Lambda)
+        else [found.value for found in ast.walk(node) if isinstance(found, ast.Return) and found.value is not None and _owner(functions[0], found) is node]
+    )
+    pairs = {isinstance(value, ast.Tuple) for value in values}
+    return pairs.pop() if len(pairs) == 1 else None
+
+
+def _owner(function: Function, node: ast.AST) -> ast.AST | None:
+    """The function that a return statement belongs to."""
+    for ancestor in function.unit.ancestors(node):
+        if isinstance(ancestor, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return ancestor
+    return None

@@ -1,0 +1,281 @@
+"""The optimizer object, which becomes a train state where it stands."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
+from codemods.facts import Facts, Use
+from codemods.flow.objects import Instance, Result, Thing
+from codemods.model import Refusal
+from codemods.optimizers.base import Support
+from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.rules.model_apply import apply_function
+
+ANY_PARAMS_TRAIN_STATE = Support(
+    name="AnyParamsTrainState",
+    source='''class AnyParamsTrainState({TrainState}):
+    """A train state whose params may be any pytree: the plain one looks for a key in them, which arrays and dataclasses lack."""
+
+    @classmethod
+    def create(cls, *, apply_fn, params, tx, **kwargs):
+        return cls(step=0, apply_fn=apply_fn, params=params, tx=tx, opt_state=tx.init(params), **kwargs)
+
+    def apply_gradients(self, *, grads, **kwargs):
+        updates, opt_state = self.tx.update(grads, self.opt_state, self.params)
+        params = optax.apply_updates(self.params, updates)
+        return self.replace(step=self.step + 1, params=params, opt_state=opt_state, **kwargs)
+''',
+    imports=("import optax",),
+)
+ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.")
+STRUCTS = ("flax.struct.dataclass", "flax.struct.PyTreeNode", "chex.dataclass")
+
+
+@rule(
+    "FO201",
+    "create makes a TrainState",
+    "definition.create",
+    before="optimizer = optim.Adam(1e-3).create(params)\n",
+    after="optimizer = train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-3))\n",
+)
+def create(use: Use, context: Context) -> Edit | Refusal:
+    """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as `params`, `opt_state` and
+    `tx`, so the object keeps its place in the program. `apply_fn` is the model's `apply` where `params` come from that model's
+    `init` in the same function, else None.
+
+    Parameters that are a bare array or a dataclass need a small subclass, because today's `TrainState` looks for a key in
+    them. `focus=` becomes a partition that leaves all other parameters as they are."""
+    call = context.call_of(use)
+    if call is None:
+        return reasons.create_as_value(
+            "`create` is passed on instead of being called.", "Call it where the parameters are known, outside of other functions."
+        )
+    refusal = _refuse_arguments(call, ("target", "focus"))
+    if refusal is not None:
+        return refusal
+    assert isinstance(use.node, ast.Attribute)
+    positions = _positions(call, ("target", "focus"))
+    if "target" not in positions:
+        return reasons.arguments("`create` is called without parameters.", "Pass the parameters.")
+    made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
+    holes = [("definition", use.unit.span(use.node.value))]
+    supports: tuple[Support, ...] = ()
+    transformation = "{definition}"
+    if "focus" in positions:
+        focus = call.args[positions["focus"]] if positions["focus"] < len(call.args) else call.keywords[positions["focus"] - len(call.args)].value
+        if not context.facts.things(focus, "traversal"):
+            return reasons.traversal("Where this `focus` comes from is not in view.", "Label the parameters for `optax.partition`.")
+        holes.append(("focus", use.unit.span(focus)))
+        supports = (PARTITION_BY_PATH,)
+        transformation = f"{{support:{PARTITION_BY_PATH.name}}}(({{focus}}, {{definition}}))"
+    plain = not any(_needs_any_params(context.facts, thing) for thing in made)
+    state = "{TrainState}" if plain else f"{{support:{ANY_PARAMS_TRAIN_STATE.name}}}"
+    supports = supports if plain else (*supports, ANY_PARAMS_TRAIN_STATE)
+    apply_fn = apply_function(call, _value(call, positions["target"]), use.unit, context.facts)
+    arguments = (
+        Argument("apply_fn", template=apply_fn),
+        Argument("params", index=positions["target"]),
+        Argument("tx", template=transformation),
+    )
+    return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports)
+
+
+def _needs_any_params(facts: Facts, optimizer: Thing) -> bool:
+    for item in facts.target(optimizer):
+        if isinstance(item, Result) and item.name.startswith(ARRAYS):
+            return True
+        if isinstance(item, Instance):
+            decorated = any(
+                name in STRUCTS for decorator in item.cls.node.decorator_list for name in facts.externals(_callee(decorator))
+            )
+            if decorated or facts.derives_from(item.cls, *STRUCTS):
+                return True
+    return False
+
+
+def _callee(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+@rule("FO202", "target is params", "optimizer.target", before="logits = model.apply(optimizer.target, x)\n", after="logits = model.apply(optimizer.params, x)\n")
+def target(use: Use, context: Context) -> Edit | Refusal:
+    """The parameters of a train state are its `params`."""
+    return _attribute(use, "{owner}.params")
+
+
+@rule("FO203", "state.step is step", "state.step", before="step = int(optimizer.state.step)\n", after="step = int(optimizer.step)\n")
+def step(use: Use, context: Context) -> Edit | Refusal:
+    """Both count the steps taken: 0 before the first."""
+    assert isinstance(use.node, ast.Attribute)
+    inner = use.node.value
+    if not (isinstance(inner, ast.Attribute) and inner.attr == "state" and context.facts.things(inner.value, "optimizer")):
+        return Keep()
+    if not isinstance(use.node.ctx, ast.Load):
+        return _assigned(use)
+    return Replace(use.unit.span(use.node), "{owner}.step", (("owner", use.unit.span(inner.value)),))
+
+
+@rule("FO210", "the optimizer's state", "optimizer.state", "state.param_states", "state.replace")
+def state(use: Use, context: Context) -> Edit | Refusal:
+    """Only `.state.step` has a counterpart; any other use of the state is left, with a reason."""
+    parent = use.unit.parents.get(use.node)
+    if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr == "step":
+        return Keep()
+    return reasons.state(
+        "The optimizer's state is used directly here.",
+        "Read `.opt_state` instead; its layout is that of the optax transformation.",
+    )
+
+
+@rule(
+    "FO204",
+    "apply_gradient is apply_gradients",
+    "optimizer.apply_gradient",
+    before="optimizer = optimizer.apply_gradient(grads)\n",
+    after="optimizer = optimizer.apply_gradients(grads=grads)\n",
+)
+def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
+    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step (FO401)."""
+    call = context.call_of(use)
+    if call is None:
+        return reasons.create_as_value("`apply_gradient` is passed on instead of being called.", "Call it in a function of its own.")
+    refusal = _refuse_overrides(call)
+    if refusal is not None:
+        return refusal
+    assert isinstance(use.node, ast.Attribute)
+    positions = _positions(call, ("grads",))
+    if "grads" not in positions:
+        return reasons.arguments("`apply_gradient` is called without gradients.", "Pass the gradients.")
+    arguments = (Argument("grads", index=positions["grads"]),)
+    owner = (("owner", use.unit.span(use.node.value)),)
+    override = context.override(use)
+    if override is not None:
+        return _set_rate(use, context, call, override, arguments)
+    refusal = _refuse_missing_rate(use, context)
+    return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", arguments, owner)
+
+
+def _set_rate(use: Use, context: Context, call: ast.Call, override: ast.keyword, arguments: tuple[Argument, ...]) -> Edit | Refusal:
+    assert isinstance(use.node, ast.Attribute)
+    if not context.definitions(use) or any(not context.facts.legacy.definitions(thing) for thing in use.things):
+        return reasons.overrides(
+            "This step sets the learning rate, but the place that makes the optimizer is not in view.",
+            "Run on the whole project, so that its learning rate can be injected there.",
+        )
+    if not _is_path(use.node.value):
+        return reasons.overrides(
+            "This step sets the learning rate of an optimizer that has no name.", "Give the optimizer a name before the step."
+        )
+    rate = len(call.args) + call.keywords.index(override)
+    holes = (("owner", use.unit.span(use.node.value)),)
+    function = (
+        "{owner}.replace(opt_state={optax}.tree_utils.tree_set({owner}.opt_state, {argument:" + str(rate) + "})).apply_gradients"
+    )
+    return RewriteCall(use.unit.span(call), function, arguments, holes)
+
+
+def _refuse_missing_rate(use: Use, context: Context) -> Refusal | None:
+    injected = [thing for thing in context.definitions(use) if thing in context.injected]
+    if not injected:
+        return None
+    return reasons.overrides(
+        "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
+        "Pass `learning_rate=` here too.",
+    )
+
+
+def _refuse_overrides(call: ast.Call) -> Refusal | None:
+    for keyword in call.keywords:
+        if keyword.arg is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return reasons.unpacked_arguments("The arguments of this step are unpacked.", "Name the arguments.")
+        if keyword.arg not in ("grads", "learning_rate"):
+            return reasons.overrides(
+                f"This step overrides `{keyword.arg}`.", "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+            )
+        if keyword.arg == "learning_rate" and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
+            return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
+    return _refuse_arguments(call, ("grads", "learning_rate")) if len(call.args) <= 1 else reasons.arguments(
+        "`apply_gradient` takes one positional argument.", "Pass the gradients alone."
+    )
+
+
+@rule(
+    "FO205",
+    "replace(target=…) is replace(params=…)",
+    "optimizer.replace",
+    before="optimizer = optimizer.replace(target=pretrained)\n",
+    after="optimizer = optimizer.replace(params=pretrained)\n",
+)
+def replace(use: Use, context: Context) -> Edit | Refusal:
+    """Exchanging the parameters keeps the optimizer's state and step on both sides."""
+    call = context.call_of(use)
+    if call is None:
+        return reasons.create_as_value("`replace` is passed on instead of being called.", "Call it.")
+    if call.args or any(keyword.arg is None for keyword in call.keywords):
+        return reasons.unpacked_arguments("The arguments of `replace` are unpacked.", "Name the fields.")
+    other = next((keyword.arg for keyword in call.keywords if keyword.arg != "target"), None)
+    if other == "state":
+        return reasons.state("`replace(state=…)` exchanges the optimizer's state.", "Replace `opt_state` by what the transformation expects.")
+    if other is not None:
+        return reasons.definition_internals(f"`replace({other}=…)` has no counterpart.", "Make a new train state.")
+    assert isinstance(use.node, ast.Attribute)
+    owner = (("owner", use.unit.span(use.node.value)),)
+    return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("params", index=0),), owner)
+
+
+@rule("FO211", "methods of an optimizer without counterpart", "optimizer.replicate", "optimizer.unreplicate", "optimizer.state_dict", "optimizer.restore_state")
+def other_methods(use: Use, context: Context) -> Refusal:
+    """Left, with a reason."""
+    if use.name in ("replicate", "unreplicate"):
+        return reasons.deprecated_method(
+            f"`Optimizer.{use.name}()` also averages gradients over devices.",
+            f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
+        )
+    return reasons.state(
+        f"`.{use.name}` depends on the layout of the optimizer's state.",
+        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
+    )
+
+
+def _attribute(use: Use, template: str) -> Edit | Refusal:
+    assert isinstance(use.node, ast.Attribute)
+    if not isinstance(use.node.ctx, ast.Load):
+        return _assigned(use)
+    return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(use.node.value)),))
+
+
+def _assigned(use: Use) -> Refusal:
+    return reasons.arguments(f"`.{use.name}` is assigned to, which legacy optimizers forbid.", "Use `replace`.")
+
+
+def _is_path(node: ast.expr) -> bool:
+    """Whether evaluating an expression twice is the same as once: names, attributes and constant subscripts."""
+    match node:
+        case ast.Name():
+            return True
+        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
+            return _is_path(value)
+        case _:
+            return False
+
+
+def _positions(call: ast.Call, names: tuple[str, ...]) -> dict[str, int]:
+    """For each parameter that is given, the index of its argument among all arguments of the call."""
+    found = {name: index for index, name in enumerate(names[: len(call.args)])}
+    found.update({word.arg: len(call.args) + index for index, word in enumerate(call.keywords) if word.arg in names and word.arg})
+    return found
+
+
+def _value(call: ast.Call, index: int) -> ast.expr:
+    return call.args[index] if index < len(call.args) else call.keywords[index - len(call.args)].value
+
+
+def _refuse_arguments(call: ast.Call, names: tuple[str, ...]) -> Refusal | None:
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(word.arg is None for word in call.keywords):
+        return reasons.unpacked_arguments("The arguments of this call are unpacked.", "Name the arguments.")
+    if len(call.args) > len(names) or any(word.arg not in names for word in call.keywords):
+        return reasons.arguments("This call has arguments that the legacy method did not take.", "Correct the call.")
+    return None

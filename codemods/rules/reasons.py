@@ -1,0 +1,113 @@
+"""The reasons for which a site is left as it is (FO9)."""
+
+from __future__ import annotations
+
+from codemods.rules import reason
+
+sibling = reason(
+    "FO901",
+    "another site of the same optimizer cannot be migrated",
+    """An optimizer migrates whole or not at all: a program in which half of the sites speak to a `TrainState` and half to a
+    `flax.optim.Optimizer` would not run. The message names the site that stands in the way.""",
+)
+no_learning_rate = reason(
+    "FO902",
+    "no learning rate is known",
+    """A `flax.optim` definition may be made without a learning rate if every `apply_gradient` gives one. optax needs it at
+    construction: `optax.adam(None)` does not fail but takes steps uphill. So a definition without a rate is migrated only
+    where every step that its optimizers take sets one.""",
+)
+run_time_class = reason(
+    "FO903",
+    "the optimizer class is chosen at run time",
+    """The class is used as a value, kept in a variable or container, or looked up by name, so its arguments cannot be
+    translated where it is called.""",
+)
+unpacked_arguments = reason(
+    "FO904",
+    "arguments are unpacked",
+    """`**kwargs` may hold any of the legacy argument names, which differ from optax's; they cannot be renamed where the call stands.""",
+)
+arguments = reason(
+    "FO905",
+    "these arguments have no counterpart",
+    """`flax.optim` would have rejected these arguments, or optax has nothing that equals them.""",
+)
+state = reason(
+    "FO906",
+    "the optimizer's state is used directly",
+    """The state of a `flax.optim` optimizer is `OptimizerState(step, param_states)`; that of a `TrainState` is what the optax
+    transformation made, laid out differently. Only `.state.step` has a counterpart that is always right: `.step`.""",
+)
+definition_internals = reason(
+    "FO907",
+    "the optimizer definition's internals are used",
+    """`hyper_params`, `optimizer_def` and the methods of a definition have no counterpart on a gradient transformation, which is
+    a pair of functions.""",
+)
+custom_definition = reason(
+    "FO908",
+    "a custom OptimizerDef",
+    """A subclass of `OptimizerDef`, or of one of the optimizers, has to become a gradient transformation of its own.""",
+)
+conflict = reason(
+    "FO909",
+    "something that is no legacy optimizer reaches this place too",
+    """The same expression may hold a `flax.optim` object and something else that has such an attribute. Rewriting it would
+    break the other.""",
+)
+overrides = reason(
+    "FO910",
+    "hyperparameters are overridden in a way that cannot be carried over",
+    """`apply_gradient(…, learning_rate=…)` becomes an injected hyperparameter that is set before the step. That is the same
+    only if each step sets it, if it is the learning rate alone, and if the place that makes the optimizer is in view.""",
+)
+name_kept = reason(
+    "FO911",
+    "a legacy name is still needed or exported",
+    """The import stays because something that was not migrated uses it, because the module exports the name, or because it is
+    used in a way that is not understood.""",
+)
+likely = reason(
+    "FO912",
+    "this is only likely to be a legacy optimizer",
+    """Nothing shows where the object comes from: only its name and the attribute read from it suggest an optimizer.""",
+)
+deprecated_method = reason(
+    "FO913",
+    "a deprecated method without counterpart",
+    """`Optimizer.replicate()` also made every later step average gradients over devices. A `TrainState` has no such mode.""",
+)
+left_by_choice = reason(
+    "FO914",
+    "a site of the same optimizer is suppressed or not selected",
+    """A comment, `--select` or `--ignore` excludes a site. The optimizer that it belongs to is left whole.""",
+)
+traversal = reason(
+    "FO915",
+    "a traversal is used beyond choosing parameters",
+    """A `ModelParamTraversal` in a MultiOptimizer becomes a predicate over paths. One that is also iterated, updated or composed
+    cannot.""",
+)
+create_as_value = reason(
+    "FO916",
+    "a method is used as a value",
+    """The method of a definition or optimizer is passed on instead of being called, so the call cannot be rewritten where it
+    stands.""",
+)
+statement_form = reason(
+    "FO917",
+    "this statement has a form that cannot be rewritten",
+    """`compute_gradient` and `optimize` return flat tuples where `jax.value_and_grad` returns nested ones; they are rewritten
+    only as the whole right side of an assignment, with a loss function in view.""",
+)
+name_taken = reason(
+    "FO918",
+    "a name that the new code needs is taken",
+    """The file already uses the name `optax` for something else.""",
+)
+failed = reason(
+    "FO919",
+    "the rewritten file was not valid",
+    """A safety check: the rewritten text did not parse, or used an undefined name. Nothing was changed. Please report it.""",
+)

@@ -1,0 +1,49 @@
+"""Annotations and isinstance checks."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, Replace, ReplaceQuoted
+from codemods.facts import Use
+from codemods.model import Refusal
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+
+NAMES = {"Optimizer": "{TrainState}", "OptimizerDef": "{optax}.GradientTransformation", "OptimizerState": "{optax}.OptState"}
+
+
+@rule(
+    "FO206",
+    "annotations",
+    "annotation",
+    before="def train_step(optimizer: optim.Optimizer, batch): ...\n",
+    after="def train_step(optimizer: train_state.TrainState, batch): ...\n",
+)
+def annotation(use: Use, context: Context) -> Edit | Refusal:
+    """`Optimizer` becomes `TrainState`, `OptimizerDef` and the optimizers' classes become `optax.GradientTransformation`, also
+    inside `Optional[…]`, `Tuple[…]` and quotes."""
+    template = NAMES.get(use.name, "{optax}.GradientTransformation")
+    if not use.name or use.name == "ModelParamTraversal":
+        return reasons.name_kept("This annotation has no counterpart.", "Remove it.")
+    if isinstance(use.node, ast.Constant):
+        return ReplaceQuoted(use.unit.span(use.node), ((use.name, template),))
+    return Replace(use.unit.span(use.node), template)
+
+
+@rule(
+    "FO207",
+    "isinstance checks",
+    "check",
+    before="assert isinstance(optimizer, flax.optim.Optimizer)\n",
+    after="assert isinstance(optimizer, train_state.TrainState)\n",
+)
+def check(use: Use, context: Context) -> Edit | Refusal:
+    """A check for `Optimizer` becomes one for `TrainState`. Checks for a kind of definition have no counterpart."""
+    if use.name == "Optimizer":
+        return Replace(use.unit.span(use.node), "{TrainState}")
+    if use.name == "OptimizerDef":
+        return Replace(use.unit.span(use.node), "{optax}.GradientTransformation")
+    return reasons.run_time_class(
+        f"This asks for the class `{use.name}`, but all optax transformations are of one class.", "Keep the choice in a variable."
+    )

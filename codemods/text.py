@@ -1,0 +1,73 @@
+"""A file's bytes as text and back, byte for byte, and the columns of `ast` as columns in characters."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+
+LINE_END = re.compile("\r\n|\r|\n")
+
+
+class UndecodableError(ValueError):
+    """The bytes are not a Python source text; the message says why, for people."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A decoded file: its code without byte order mark, the encoding, and the mark (empty bytes if there is none)."""
+
+    code: str
+    encoding: str
+    bom: bytes
+
+
+def decode(content: bytes) -> Text:
+    """Decode a source file as Python does: by byte order mark, coding line (PEP 263), else UTF-8.
+
+    Raises:
+      UndecodableError: for NUL bytes, an unknown encoding, or bytes that the encoding does not have.
+    """
+    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    body = content[len(bom) :]
+    if b"\0" in body:
+        raise UndecodableError("contains NUL bytes: not a Python source file")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    except SyntaxError as error:
+        raise UndecodableError(f"cannot be decoded: {error.msg}") from error
+    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+    try:
+        return Text(body.decode(encoding), encoding, bom)
+    except UnicodeDecodeError as error:
+        raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
+
+
+def encode(text: Text, code: str) -> bytes:
+    """The bytes of new code for the same file.
+
+    Raises:
+      UndecodableError: if the file's encoding lacks a character of the new code.
+    """
+    try:
+        return text.bom + code.encode(text.encoding)
+    except UnicodeEncodeError as error:
+        raise UndecodableError(f"the new code has a character that {text.encoding} lacks") from error
+
+
+class Columns:
+    """Converts positions given by `ast`, whose columns count UTF-8 bytes, to columns in characters."""
+
+    def __init__(self, code: str) -> None:
+        self._wide = {
+            number: line.encode("utf-8", "surrogatepass")
+            for number, line in enumerate(LINE_END.split(code), 1)
+            if not line.isascii()
+        }
+
+    def character(self, line: int, byte_column: int) -> int:
+        """The character column for a line (from 1) and a column in bytes (from 0)."""
+        wide = self._wide.get(line)
+        return byte_column if wide is None else len(wide[:byte_column].decode("utf-8", "surrogatepass"))
