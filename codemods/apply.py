@@ -15,7 +15,7 @@ from codemods.imports import ImportEditor
 from codemods.layout import arrange, fit
 from codemods.model import Form
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, compact
 from codemods.template import expression, statement
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
@@ -59,6 +59,7 @@ class Applier(cst.CSTTransformer):
         self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
         self.done: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
+        self.preludes: list[tuple[Span, cst.SimpleStatementLine]] = []
 
     # Expressions
 
@@ -104,12 +105,16 @@ class Applier(cst.CSTTransformer):
 
     def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.Call:
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
-        function = self._say(edit.function, edit.supports)
-        for match in re.finditer(r"\{argument:(\d+)\}", function):
-            holes[f"argument_{match[1]}"] = _compact(call.args[int(match[1])])
-        callee = expression(re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", function), **holes)
+        for number, argument in enumerate(call.args):
+            holes[f"argument_{number}"] = compact(argument)
+        callee = expression(self._numbered(edit.function, edit.supports), **holes)
+        if edit.prelude:
+            self.preludes.append((edit.span, statement(self._numbered(edit.prelude), **holes)))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
         return arrange(call, callee, arguments)
+
+    def _numbered(self, template: str, supports: Sequence[Support] = ()) -> str:
+        return re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", self._say(template, supports))
 
     def _argument(self, argument: Argument, call: cst.Call, edit: RewriteCall) -> cst.Arg:
         if argument.index is None:
@@ -136,9 +141,18 @@ class Applier(cst.CSTTransformer):
             return self._replace_statement(edit, updated_node)
         updated_node = self._commented(original_node, updated_node)
         result = self.imports.statement(original_node, updated_node)
-        if isinstance(result, cst.SimpleStatementLine) and any(start[0] <= span[2] and start[0] >= span[0] for start in self.applied.after):
-            return fit(self.module, original_node, result, span[1])
-        return result
+        if isinstance(result, cst.SimpleStatementLine) and any(span[0] <= start[0] <= span[2] for start in self.applied.after):
+            result = fit(self.module, original_node, result, span[1])
+        return self._with_preludes(result) if self.preludes else result
+
+    def _with_preludes(
+        self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]
+    ) -> cst.FlattenSentinel[cst.BaseStatement]:
+        assert isinstance(line, cst.SimpleStatementLine)
+        before = [prelude for _, prelude in self.preludes]
+        self.preludes = []
+        first = before[0].with_changes(leading_lines=line.leading_lines)
+        return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
 
     def _replace_statement(self, edit: ReplaceStatement, node: cst.SimpleStatementLine) -> cst.FlattenSentinel[cst.BaseStatement]:
         holes = {name: self.done[span] for name, span in edit.holes}
@@ -194,14 +208,6 @@ def _header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -
 
 def _equal() -> cst.AssignEqual:
     return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-
-
-def _compact(argument: cst.Arg) -> cst.Arg:
-    """An argument without the layout around it, unless that holds a comment."""
-    text = cst.Module([]).code_for_node(argument)
-    if "#" in text:
-        return argument
-    return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
 
 
 def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:

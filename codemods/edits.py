@@ -37,7 +37,8 @@ class Argument:
 class RewriteCall:
     """Rewrite the call at `span`: a new callee from a template, and arguments of which the kept ones keep their layout.
 
-    In the callee, `{argument:N}` stands for the value of the original argument N.
+    In templates, `{argument:N}` stands for the original argument N. `prelude` is a template of a statement that goes before
+    the one that holds the call.
     """
 
     span: Span
@@ -45,6 +46,7 @@ class RewriteCall:
     arguments: tuple[Argument, ...]
     holes: Holes = ()
     supports: tuple[Support, ...] = ()
+    prelude: str = ""
 
 
 @dataclass(frozen=True)

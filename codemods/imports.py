@@ -271,8 +271,9 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
     keys = [key(lines[index]) for index in section]
     if keys == sorted(keys):
         return next((index for index, found in zip(section, keys) if found > key(new)), section[-1] + 1)
-    related = [index for index in section if _root(lines[index]) in (_root(new), "flax", "jax")]
-    return (related or section)[-1] + 1
+    own = [index for index in section if _root(lines[index]) == _root(new)]
+    related = [index for index in section if _root(lines[index]) in ("flax", "jax")]
+    return (own or related or section)[-1] + 1
 
 
 def _after_header(module: cst.Module) -> int:

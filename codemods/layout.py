@@ -16,13 +16,14 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     before = call.whitespace_before_args
     multiline = isinstance(before, cst.ParenthesizedWhitespace)
     last = call.args[-1] if call.args else None
-    between = cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
+    commas = [argument.comma for argument in call.args[:-1] if not _has_comment(argument)]
+    between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
     arranged = []
     for index, argument in enumerate(arguments):
         if index == len(arguments) - 1:
             if argument is not last and last is not None and not _has_comment(argument):
                 argument = argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-        elif not (_has_comment(argument) and isinstance(argument.comma, cst.Comma)):
+        elif argument is last or not isinstance(argument.comma, cst.Comma):
             argument = argument.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
         arranged.append(argument)
     return call.with_changes(func=callee, args=arranged)
@@ -44,14 +45,11 @@ def line_limit(code: str) -> int:
 
 
 def fit(module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int) -> cst.SimpleStatementLine:
-    """Break the calls of a rewritten one-line statement, outermost first, until its lines are as short as the file's are."""
-    if "\n" in module.code_for_node(original.with_changes(leading_lines=())).strip():
-        return updated
-    limit = max(line_limit(module.code), BLACK_LIMIT if len(module.default_indent) != 2 else NARROW_LIMIT)
+    """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
+    limit = max(line_limit(module.code), NARROW_LIMIT if hanging else BLACK_LIMIT, _longest(module, original, indent))
     for _ in range(3):
-        lines = module.code_for_node(updated.with_changes(leading_lines=())).rstrip().split("\n")
-        if all(len(line) + (indent if number == 0 else 0) <= limit for number, line in enumerate(lines)):
+        if _longest(module, updated, indent) <= limit:
             return updated
         breaker = _Breaker(module, hanging, limit, indent)
         broken = updated.visit(breaker)
@@ -60,6 +58,12 @@ def fit(module: cst.Module, original: cst.SimpleStatementLine, updated: cst.Simp
             return updated
         updated = broken
     return updated
+
+
+def _longest(module: cst.Module, statement: cst.SimpleStatementLine, indent: int) -> int:
+    """The length of a statement's longest line."""
+    text = module.code_for_node(statement.with_changes(leading_lines=())).rstrip()
+    return max(len(line) + (indent if number == 0 else 0) for number, line in enumerate(text.split("\n")))
 
 
 class _Breaker(cst.CSTTransformer):
@@ -77,19 +81,21 @@ class _Breaker(cst.CSTTransformer):
         self.level = 0
 
     def visit_Call(self, node: cst.Call) -> bool:
-        if isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
-            self.depth += 1
-        elif self.chosen is None and node.args and self._too_long(node):
+        if self.chosen is None and node.args and not _is_broken(node) and self._too_long(node):
             self.chosen = _widest(node, self.module)
             self.level = self.depth
         return True
+
+    def visit_Call_args(self, node: cst.Call) -> None:
+        self.depth += _is_broken(node)
+
+    def leave_Call_args(self, node: cst.Call) -> None:
+        self.depth -= _is_broken(node)
 
     def _too_long(self, node: cst.Call) -> bool:
         return self.depth == 0 or self.indent + 4 * self.depth + len(self.module.code_for_node(node)) > self.limit
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if isinstance(original_node.whitespace_before_args, cst.ParenthesizedWhitespace):
-            self.depth -= 1
         if original_node is not self.chosen:
             return updated_node
         self.done = True
@@ -116,6 +122,10 @@ class _Breaker(cst.CSTTransformer):
         return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * extra))
 
 
+def _is_broken(call: cst.Call) -> bool:
+    return isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace)
+
+
 def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     """Of a chain of calls `a(…).b(…)`, the one with the longest arguments."""
     best, width = call, -1
@@ -123,7 +133,7 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     while isinstance(node, cst.Call | cst.Attribute):
         if isinstance(node, cst.Call):
             size = sum(len(module.code_for_node(argument)) for argument in node.args)
-            if size > width and not isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
+            if size > width and not _is_broken(node):
                 best, width = node, size
             node = node.func
         else:

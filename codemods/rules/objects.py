@@ -171,10 +171,30 @@ def _set_rate(use: Use, context: Context, call: ast.Call, override: ast.keyword,
         )
     rate = len(call.args) + call.keywords.index(override)
     holes = (("owner", use.unit.span(use.node.value)),)
-    function = (
-        "{owner}.replace(opt_state={optax}.tree_utils.tree_set({owner}.opt_state, {argument:" + str(rate) + "})).apply_gradients"
-    )
-    return RewriteCall(use.unit.span(call), function, arguments, holes)
+    opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
+    if _may_precede(call, use, context):
+        function = "{owner}.replace(opt_state=opt_state).apply_gradients"
+        return RewriteCall(use.unit.span(call), function, arguments, holes, prelude=f"opt_state = {opt_state}")
+    return RewriteCall(use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes)
+
+
+def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:
+    """Whether the new state may get a name in a statement before: the call always runs, alone in its line, and the name is free."""
+    scope = context.facts.scope(call)
+    if scope.binding("opt_state") is not None or not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        return False
+    node: ast.AST = call
+    for parent in use.unit.ancestors(call):
+        if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+            line = [found for found in ast.walk(use.unit.tree) if isinstance(found, ast.stmt) and found.lineno == parent.lineno]
+            steps = [found for found in context.steps(use.things) if parent.lineno <= found.node.lineno <= (parent.end_lineno or 0)]
+            return len(line) == 1 and len(steps) == 1
+        if not isinstance(parent, ast.Tuple | ast.Call | ast.keyword | ast.Attribute) or (
+            isinstance(parent, ast.Call) and node is parent.func
+        ):
+            return False
+        node = parent
+    return False
 
 
 def _refuse_missing_rate(use: Use, context: Context) -> Refusal | None:
