@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -50,7 +50,7 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.module = module
         self.positions = positions
-        self.edits = {edit.span: edit for edit in edits if not isinstance(edit, ReplaceStatement)}  # type: ignore[union-attr]
+        self.edits = {edit.span: edit for edit in edits if not isinstance(edit, ReplaceStatement)}
         self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
         self.names = names
         self.form = form
@@ -64,7 +64,7 @@ class Applier(cst.CSTTransformer):
     # Expressions
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: Node) -> Node:  # type: ignore[override]
-        updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[assignment,arg-type]
+        updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[arg-type]
         position = self.positions.get(original_node)
         if position is None or not isinstance(updated, cst.BaseExpression):
             return updated
@@ -100,7 +100,9 @@ class Applier(cst.CSTTransformer):
         known = {**self.names, **{f"support:{support.name}": support.name for support in supports}}
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
-    def _fill(self, template: str, holes: Sequence[tuple[str, Span]], supports: Sequence[Support] = ()) -> cst.BaseExpression:
+    def _fill(
+        self, template: str, holes: Sequence[tuple[str, Span]], supports: Sequence[Support] = ()
+    ) -> cst.BaseExpression:
         return expression(self._say(template, supports), **{name: self.done[span] for name, span in holes})
 
     def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.Call:
@@ -141,7 +143,9 @@ class Applier(cst.CSTTransformer):
             return self._replace_statement(edit, updated_node)
         updated_node = self._commented(original_node, updated_node)
         result = self.imports.statement(original_node, updated_node)
-        if isinstance(result, cst.SimpleStatementLine) and any(span[0] <= start[0] <= span[2] for start in self.applied.after):
+        if isinstance(result, cst.SimpleStatementLine) and any(
+            span[0] <= start[0] <= span[2] for start in self.applied.after
+        ):
             result = fit(self.module, original_node, result, span[1])
         return self._with_preludes(result) if self.preludes else result
 
@@ -154,7 +158,9 @@ class Applier(cst.CSTTransformer):
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
 
-    def _replace_statement(self, edit: ReplaceStatement, node: cst.SimpleStatementLine) -> cst.FlattenSentinel[cst.BaseStatement]:
+    def _replace_statement(
+        self, edit: ReplaceStatement, node: cst.SimpleStatementLine
+    ) -> cst.FlattenSentinel[cst.BaseStatement]:
         holes = {name: self.done[span] for name, span in edit.holes}
         lines = [statement(self._say(template), **holes) for template in edit.templates]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
@@ -170,7 +176,11 @@ class Applier(cst.CSTTransformer):
         """The markers for the sites of a statement, without those it has already."""
         position = self.positions[original]
         present = {line.comment.value for line in leading if line.comment is not None}
-        last = position.end.line if isinstance(original, cst.SimpleStatementLine) else _header_end(original, self.positions)
+        last = (
+            position.end.line
+            if isinstance(original, cst.SimpleStatementLine)
+            else _header_end(original, self.positions)
+        )
         texts = [text for line in range(position.start.line, last + 1) for text in self.comments.get(line, ())]
         return [cst.EmptyLine(comment=cst.Comment(text)) for text in dict.fromkeys(texts) if text not in present]
 
@@ -178,7 +188,9 @@ class Applier(cst.CSTTransformer):
         lines = self._new_comments(original, leading)
         return updated.with_changes(leading_lines=[*leading, *lines]) if lines else updated
 
-    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.IndentedBlock:
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
         return self.imports.block(updated_node)
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
@@ -202,8 +214,9 @@ class Applier(cst.CSTTransformer):
 
 def _header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:
     """The last line of a compound statement's header."""
-    body = getattr(node, "body", None)
-    return max(positions[node].start.line, positions[body].start.line - 1) if body in positions else positions[node].start.line
+    body = positions.get(getattr(node, "body", node))
+    first = positions[node].start.line
+    return first if body is None else max(first, body.start.line - 1)
 
 
 def _equal() -> cst.AssignEqual:
@@ -212,6 +225,3 @@ def _equal() -> cst.AssignEqual:
 
 def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
     return new.with_changes(lpar=node.lpar, rpar=node.rpar) if node.lpar and not new.lpar else new
-
-
-__all__ = ["Applied", "Applier", "Callable", "span_of"]

@@ -80,4 +80,4 @@ class Keep:
     """Nothing to edit: the construct is valid as it stands once the rest has changed."""
 
 
-Edit = Replace | RewriteCall | ConvertDefinition | ReplaceQuoted | ReplaceStatement | Keep
+Edit = Replace | RewriteCall | ConvertDefinition | ReplaceQuoted | ReplaceStatement

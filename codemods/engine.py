@@ -6,31 +6,36 @@ import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from codemods.apply import Applied, Applier
-from codemods.edits import Edit, ReplaceStatement
+from codemods.edits import Edit, Keep
 from codemods.facts import Facts
-from codemods.flow.modules import Project, Span, Unit
+from codemods.flow.modules import Unit
 from codemods.flow.scopes import ScopeNode, open_scope
 from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import ImportEditor
 from codemods.insertion import insert_support
-from codemods.model import FileResult, Options, Site, Source
+from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.plan import Decision, Plan, make_plan
 from codemods.text import Text, UndecodableError, decode, encode
 
 MARKER = "# TODO(optim2optax): "
 
 
-class InvalidResultError(Exception):
-    """The rewritten text of a file does not parse, or uses a name that is not defined."""
+SMALLEST_PARALLEL = 8
+"""With fewer files to edit, starting processes costs more than it saves."""
 
 
 def migrate(
-    sources: Sequence[Source], options: Options | None = None, progress: Callable[[str], None] | None = None
+    sources: Sequence[Source],
+    options: Options | None = None,
+    progress: Callable[[str], None] | None = None,
+    jobs: int = 1,
 ) -> list[FileResult]:
     """Migrate a project.
 
@@ -38,6 +43,7 @@ def migrate(
       sources: all its files; facts flow between them, so that whether one can change depends on the others.
       options: what the user asked for.
       progress: is told the path of each file when it has been dealt with.
+      jobs: the number of processes that edit files.
 
     Returns:
       A result for each source, in the same order. A file that cannot be read as Python has its `error` set.
@@ -57,7 +63,7 @@ def migrate(
         except (RecursionError, MemoryError):
             errors[source.path] = "nested too deeply to be parsed"
     facts = Facts(units.values())
-    plan, edited = _edit_all(facts, options)
+    plan, edited = _edit_all(facts, options, jobs)
     results = []
     for source in sources:
         if source.path in errors:
@@ -72,51 +78,78 @@ def migrate(
     return results
 
 
-def _edit_all(facts: Facts, options: Options) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
+@dataclass(frozen=True)
+class Work:
+    """All that is needed to edit one file, in this process or another."""
+
+    path: str
+    code: str
+    edits: tuple[Edit, ...]
+    names: dict[str, str]
+    form: Form
+    imports: ImportPlan
+    markers: dict[int, list[str]]
+
+
+def _edit_all(facts: Facts, options: Options, jobs: int) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
     """Edit every file; when one turns out invalid, once more without the optimizers that reach it."""
     failed: frozenset[Unit] = frozenset()
     while True:
         plan = make_plan(facts, options, failed)
-        edited: dict[Unit, tuple[str, tuple[Site, ...]]] = {}
-        invalid = set()
-        for unit in facts.project.units:
-            try:
-                edited[unit] = _edit(unit, plan)
-            except InvalidResultError:
-                invalid.add(unit)
+        work = {unit: found for unit in facts.project.units if (found := _work(unit, plan)) is not None}
+        outcomes = dict(zip(work, _run(list(work.values()), jobs), strict=True))
+        invalid = {unit for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
-            return plan, edited
+            return plan, {
+                unit: _account(unit, plan, *outcomes.get(unit, (unit.code, Applied(), ""))[:2]) for unit in plan.names
+            }
         failed |= invalid
 
 
-def _edit(unit: Unit, plan: Plan) -> tuple[str, tuple[Site, ...]]:
+def _run(work: Sequence[Work], jobs: int) -> list[tuple[str, Applied, str]]:
+    if jobs == 1 or len(work) < SMALLEST_PARALLEL:
+        return [edit_file(item) for item in work]
+    with ProcessPoolExecutor(min(jobs, len(work))) as pool:
+        return list(pool.map(edit_file, work, chunksize=4))
+
+
+def _work(unit: Unit, plan: Plan) -> Work | None:
+    """The work on a file; None if nothing changes in it."""
     decisions = plan.of(unit)
-    if not decisions:
-        return unit.code, ()
     imports = plan_imports(unit, plan)
-    code, applied = unit.code, Applied()
     markers = _markers(decisions, plan)
-    if any(decision.applies and decision.use.kind != "import" for decision in decisions) or imports.drop or markers:
-        code, applied = _rewrite(unit, plan, imports, markers)
-        _check(unit, code)
-    return code, tuple(_site(decision, imports, applied) for decision in decisions)
-
-
-def _rewrite(unit: Unit, plan: Plan, imports: ImportPlan, markers: dict[int, list[str]]) -> tuple[str, Applied]:
-    edits = [decision.edit for decision in plan.of(unit) if decision.applies and decision.edit is not None]
-    module = cst.parse_module(unit.code)
-    positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    edits = tuple(
+        decision.edit
+        for decision in decisions
+        if decision.applies and decision.edit is not None and not isinstance(decision.edit, Keep)
+    )
+    if not (edits or imports.drop or markers):
+        return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
-    editor = ImportEditor(positions, imports.drop, imports.add)
-    applier = Applier(module, positions, [edit for edit in edits if hasattr(edit, "span")], names, plan.options.form, editor, markers)
+    return Work(unit.path, unit.code, edits, names, plan.options.form, imports, markers)
+
+
+def edit_file(work: Work) -> tuple[str, Applied, str]:
+    """Carry out the edits of one file: its new code, what came of each edit, and what is wrong with the result, if anything."""
+    module = cst.parse_module(work.code)
+    positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    editor = ImportEditor(positions, work.imports.drop, work.imports.add)
+    applier = Applier(module, positions, work.edits, work.names, work.form, editor, work.markers)
     updated = module.visit(applier)
     supports = applier.applied.supports
     for support in supports.values():
         editor.require(support.imports)
     updated = editor.finish(updated)
     if supports:
-        updated = insert_support(updated, [_named(support.source, names) for support in supports.values()])
-    return updated.code, applier.applied
+        updated = insert_support(updated, [_named(support.source, work.names) for support in supports.values()])
+    missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
+    problem = f"not found: {missed[0]}" if missed else _problem(work.path, work.code, updated.code)
+    return updated.code, applier.applied, problem
+
+
+def _account(unit: Unit, plan: Plan, code: str, applied: Applied) -> tuple[str, tuple[Site, ...]]:
+    imports = plan_imports(unit, plan)
+    return code, tuple(_site(decision, imports, applied) for decision in plan.of(unit))
 
 
 def _named(source: str, names: dict[str, str]) -> str:
@@ -143,7 +176,9 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     elif use.kind == "import" and decision.applies:
         after = "\n".join(imports.statements)
     elif decision.applies:
-        after = applied.after.get(_edited_span(decision.edit, span), "")
+        after = applied.after.get(
+            span if decision.edit is None or isinstance(decision.edit, Keep) else decision.edit.span, ""
+        )
     return Site(
         code=refusal.code if refusal is not None and status == "unresolved" else decision.rule.code,
         line=span[0],
@@ -159,23 +194,18 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     )
 
 
-def _edited_span(edit: Edit | None, span: Span) -> Span:
-    return edit.span if edit is not None and hasattr(edit, "span") else span
-
-
 def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
     return tuple(comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
 
 
-def _check(unit: Unit, code: str) -> None:
-    """Promise 5: the result parses, and no name is undefined that was not before."""
+def _problem(path: str, before: str, after: str) -> str:
+    """Promise 5: the result parses, and no name is undefined that was not before. Empty if that holds."""
     try:
-        tree = ast.parse(code)
+        tree = ast.parse(after)
     except SyntaxError as error:
-        raise InvalidResultError(str(error)) from error
-    new = undefined_names(Unit(unit.path, code, tree)) - undefined_names(unit)
-    if new:
-        raise InvalidResultError(f"undefined: {', '.join(sorted(new))}")
+        return f"does not parse: {error}"
+    new = undefined_names(Unit(path, after, tree)) - undefined_names(Unit(path, before, ast.parse(before)))
+    return f"undefined: {', '.join(sorted(new))}" if new else ""
 
 
 def undefined_names(unit: Unit) -> set[str]:
@@ -193,6 +223,3 @@ def undefined_names(unit: Unit) -> set[str]:
             if scope.binding(node.id) is None and node.id not in ("__file__", "__name__", "__doc__"):
                 undefined.add(node.id)
     return undefined
-
-
-__all__ = ["Project", "ReplaceStatement", "migrate"]

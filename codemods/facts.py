@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from codemods.flow.constraints import Annotation, Constraints, Import, direct_types
@@ -177,7 +177,9 @@ class Facts:
         if not isinstance(call, ast.Call) or call.func is not node or len(call.args) > 1:
             return True
         statement = unit.parents.get(call)
-        unpacked = isinstance(statement, ast.Assign) and any(isinstance(target, ast.Tuple | ast.List) for target in statement.targets)
+        unpacked = isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Tuple | ast.List) for target in statement.targets
+        )
         return unpacked or self._annotated(node.value) or "jax" not in unit.code
 
     def _annotated(self, node: ast.expr) -> bool:
@@ -187,7 +189,11 @@ class Facts:
             return self._annotated(node.value)
         return any(
             annotation.target == place
-            and not any(legacy_name(name) is not None for direct in direct_types(annotation.expression) for name in self.externals(direct))
+            and not any(
+                legacy_name(name) is not None
+                for direct in direct_types(annotation.expression)
+                for name in self.externals(direct)
+            )
             and ast.unparse(annotation.expression) not in ("Any", "typing.Any")
             for annotation in self.flow.reading.annotations
         )
@@ -238,7 +244,7 @@ class Facts:
                 if use is not None:
                     found.append(use)
             elif isinstance(node, ast.Call):
-                use = self._dynamic_use(unit, node)
+                use = self._dynamic_use(unit, node) or self._reflection(unit, node)
                 if use is not None:
                     found.append(use)
             elif isinstance(node, ast.Constant) and node in annotated:
@@ -264,7 +270,9 @@ class Facts:
             imported.scope is binding and imported.name in (node.id, "*") for imported in self.flow.reading.imports
         )
 
-    def _reference(self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]) -> Use | None:
+    def _reference(
+        self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
+    ) -> Use | None:
         if not isinstance(node.ctx, ast.Load) or not self._textual(node):
             return None
         externals = self.externals(node)
@@ -276,7 +284,9 @@ class Facts:
         if name is None:
             return None
         others = tuple(External(item) for item in externals if legacy_name(item) is None and not traversal_name(item))
-        if isinstance(parent, ast.Attribute) and (name == "" or self._textual(parent) and not isinstance(parent, ast.Call)):
+        if isinstance(parent, ast.Attribute) and (
+            name == "" or (self._textual(parent) and not isinstance(parent, ast.Call))
+        ):
             if any(legacy_name(item) is not None for item in self.externals(parent)):
                 return None
         if isinstance(parent, ast.Call) and parent.func is node:
@@ -289,13 +299,21 @@ class Facts:
     def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
         if isinstance(parent, ast.ClassDef):
             cls = self.flow.class_of(parent)
-            return Use("base", name, unit, node, self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls)))
+            return Use(
+                "base",
+                name,
+                unit,
+                node,
+                self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls)),
+            )
         container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.externals(container.func):
             return Use("check", name, unit, node, tuple(self.things(container.args[0], "optimizer")))
         if name == "":
             return Use("module", name, unit, node, self._made_by(lambda thing: thing.name == "?"))
-        return Use("value", name, unit, node, self._made_by(lambda thing: thing.name == name and not self._direct(thing)))
+        return Use(
+            "value", name, unit, node, self._made_by(lambda thing: thing.name == name and not self._direct(thing))
+        )
 
     def _made_by(self, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
         made = (thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
@@ -314,7 +332,9 @@ class Facts:
     def _makes(self, thing: Thing, cls: Class) -> bool:
         if not isinstance(thing.node, ast.Call):
             return False
-        return any(isinstance(item, Class) and cls in self.flow.ancestry(item) for item in self.objects(thing.node.func))
+        return any(
+            isinstance(item, Class) and cls in self.flow.ancestry(item) for item in self.objects(thing.node.func)
+        )
 
     def _annotated_things(self, annotation: Annotation) -> tuple[Thing, ...]:
         return tuple(thing for thing in self.within(annotation.target) if thing.kind in ("optimizer", "definition"))
@@ -339,6 +359,16 @@ class Facts:
             return None
         return Use("dynamic", next(name for name in names if name), unit, node, tuple(self.things(node, "definition")))
 
+    def _reflection(self, unit: Unit, node: ast.Call) -> Use | None:
+        """`getattr`, `hasattr` or `setattr` on a thing, with the name of one of its attributes or one that is not plain."""
+        if len(node.args) < 2 or not {"builtins.getattr", "builtins.hasattr", "builtins.setattr"} & {
+            *self.externals(node.func)
+        }:
+            return None
+        name = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
+        things = [thing for thing in self.things(node.args[0]) if name is None or name in ATTRIBUTES[thing.kind]]
+        return Use("reflection", str(name), unit, node, tuple(things)) if things else None
+
     def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         if not isinstance(node, ast.Attribute):
             return None
@@ -357,7 +387,10 @@ class Facts:
         """Whether something that is no legacy object could answer to this attribute."""
         match item:
             case Instance(cls=cls):
-                if any(isinstance(base, External) and legacy_name(base.name) is not None for base in self.flow.ancestry(cls)):
+                if any(
+                    isinstance(base, External) and legacy_name(base.name) is not None
+                    for base in self.flow.ancestry(cls)
+                ):
                     return False
                 members = {*cls.scope.names, *self.flow.fields_in_order(cls)}
                 return name in members or (name == "replace" and "step" in members)
@@ -370,7 +403,19 @@ class Facts:
 
 
 ATTRIBUTES = {
-    "definition": frozenset(("create", "hyper_params", "apply_gradient", "init_state", "update_hyper_params", "state_dict", "restore_state", "apply_param_gradient", "init_param_state")),
+    "definition": frozenset(
+        (
+            "create",
+            "hyper_params",
+            "apply_gradient",
+            "init_state",
+            "update_hyper_params",
+            "state_dict",
+            "restore_state",
+            "apply_param_gradient",
+            "init_param_state",
+        )
+    ),
     "optimizer": frozenset(
         (
             "target",
@@ -413,6 +458,3 @@ def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
         for member in members:
             parent[find(member)] = find(members[0])
     return {item: find(item) for item in tuple(parent)}
-
-
-__all__ = ["Facts", "Use", "replace", "unify"]

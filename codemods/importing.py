@@ -89,7 +89,11 @@ def _loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
     """Every place in the file that reads an imported name, quoted annotations included."""
     found: list[ast.AST] = []
     for node in ast.walk(unit.tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load | ast.Del) and node in facts.flow.reading.scopes:
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load | ast.Del)
+            and node in facts.flow.reading.scopes
+        ):
             if node.id == item.name or (item.name == "*" and legacy_name(f"{item.target}.{node.id}")):
                 if facts.scope(node).binding(node.id) is item.scope:
                     found.append(node)
@@ -169,10 +173,21 @@ def _add(unit: Unit, plan: Plan, applied: list[Decision], imports: list[Import],
             places = {None} if None in wanted[key] else set(wanted[key])
             result.add.extend(Addition(statement, near) for near in sorted(places, key=lambda near: near or (0, 0)))
     for item in imports:
-        dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname and isinstance(item.statement, ast.Import)
+        dotted = (
+            item.alias.name.startswith("flax.optim")
+            and not item.alias.asname
+            and isinstance(item.statement, ast.Import)
+        )
         dropped = ImportedName(*_start(unit, item.statement), item.alias.name) in result.drop
-        others = [other for other in imports if other is not item and other.name == "flax" and other.scope is item.scope]
-        if dotted and dropped and not others and any(node not in _gone(applied, unit) for node in _loads(unit, item, plan.facts)):
+        others = [
+            other for other in imports if other is not item and other.name == "flax" and other.scope is item.scope
+        ]
+        if (
+            dotted
+            and dropped
+            and not others
+            and any(node not in _gone(applied, unit) for node in _loads(unit, item, plan.facts))
+        ):
             top = unit.parents.get(item.statement) is unit.tree
             result.add.append(Addition("import flax", None if top else _start(unit, item.statement)))
 

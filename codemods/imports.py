@@ -191,7 +191,11 @@ def _joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.Impo
 
 
 def _only_import(statement: cst.CSTNode) -> ImportLine | None:
-    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 and isinstance(statement.body[0], ImportLine):
+    if (
+        isinstance(statement, cst.SimpleStatementLine)
+        and len(statement.body) == 1
+        and isinstance(statement.body[0], ImportLine)
+    ):
         return statement.body[0]
     return None
 

@@ -10,7 +10,7 @@ import libcst as cst
 def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
     """Put helper definitions after the imports at the module's top, once, in the file's indentation."""
     present = {module.code_for_node(_bare(statement)).strip() for statement in module.body}
-    new: list[cst.BaseStatement] = []
+    new: list[cst.CSTNode] = []
     for source in sources:
         for statement in _indented(source, module).body:
             if module.code_for_node(_bare(statement)).strip() not in present:
@@ -18,10 +18,9 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
     if not new:
         return module
     index = _after_imports(module)
-    following = list(module.body[index:])
-    if following:
-        following[0] = _spaced(following[0], 2)
-    return module.with_changes(body=[*module.body[:index], *new, *following])
+    following = module.body[index:]
+    spaced = [_spaced(statement, 2) for statement in following[:1]]
+    return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
@@ -38,7 +37,9 @@ def _after_imports(module: cst.Module) -> int:
     """Behind the last import of the run at the top; guarded imports and simple assignments may stand between them."""
     index = 0
     for number, statement in enumerate(module.body):
-        if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom):
+        if isinstance(statement, cst.SimpleStatementLine) and isinstance(
+            statement.body[0], cst.Import | cst.ImportFrom
+        ):
             index = number + 1
         elif _is_docstring(statement):
             index = max(index, number + 1)
@@ -68,7 +69,7 @@ def _bare(statement: cst.CSTNode) -> cst.CSTNode:
     return statement.with_changes(leading_lines=()) if hasattr(statement, "leading_lines") else statement
 
 
-def _spaced(statement: cst.BaseStatement, blank: int) -> cst.BaseStatement:
+def _spaced(statement: cst.CSTNodeT, blank: int) -> cst.CSTNodeT:
     """The statement with at least so many blank lines above, its comments kept."""
     leading = list(getattr(statement, "leading_lines", ()))
     first = next((i for i, line in enumerate(leading) if line.comment is not None), len(leading))

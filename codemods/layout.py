@@ -44,7 +44,9 @@ def line_limit(code: str) -> int:
     return WIDE_LIMIT
 
 
-def fit(module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int) -> cst.SimpleStatementLine:
+def fit(
+    module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int
+) -> cst.SimpleStatementLine:
     """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
     limit = max(line_limit(module.code), NARROW_LIMIT if hanging else BLACK_LIMIT, _longest(module, original, indent))

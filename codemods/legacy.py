@@ -27,7 +27,23 @@ OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
-OUTSIDE = frozenset(("flax", "jax", "jaxlib", "optax", "numpy", "functools", "copy", "builtins", "dataclasses", "typing", "contextlib", "collections", "types"))
+OUTSIDE = frozenset(
+    (
+        "flax",
+        "jax",
+        "jaxlib",
+        "optax",
+        "numpy",
+        "functools",
+        "copy",
+        "builtins",
+        "dataclasses",
+        "typing",
+        "contextlib",
+        "collections",
+        "types",
+    )
+)
 
 FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
 """Packages with optimizers of their own."""
@@ -61,7 +77,7 @@ class FlaxOptim(Library):
 
     def follows(self, name: str) -> bool:
         root = name.partition(".")[0]
-        return root in OUTSIDE and name.count(".") <= 4 or name.startswith(FOREIGN) and name.count(".") <= 3
+        return (root in OUTSIDE and name.count(".") <= 4) or (name.startswith(FOREIGN) and name.count(".") <= 3)
 
     def members(self, module: str) -> tuple[str, ...]:
         return (*DEFINITIONS, *OTHER_NAMES) if module == PACKAGE else ()

@@ -68,7 +68,9 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
         for item in facts.imported(unit)
         if item.scope.parent is None and unit.parents.get(item.statement) is unit.tree
     }
-    leaving = {item.name for item in facts.imported(unit) if item.target.endswith("DynamicScale") and ".optim" in item.target}
+    leaving = {
+        item.name for item in facts.imported(unit) if item.target.endswith("DynamicScale") and ".optim" in item.target
+    }
     taken = bound_anywhere(unit) - leaving
     return {key: name for key, choices in CHOICES.items() if (name := _choose(choices, imported, taken)) is not None}
 

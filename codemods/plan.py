@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from codemods.edits import Edit, Keep
 from codemods.facts import Facts, Use, unify
@@ -22,7 +22,7 @@ class Decision:
 
     use: Use
     rule: Rule
-    edit: Edit | None
+    edit: Edit | Keep | None
     refusal: Refusal | None = None
     status: Status = "rewritten"
 
@@ -107,7 +107,9 @@ def _judge(decision: Decision, plan: Plan, failed: frozenset[Unit]) -> None:
         )
     elif use.evidence == "likely" and not plan.options.unsafe:
         decision.refuse(
-            reasons.likely("Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one.")
+            reasons.likely(
+                "Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one."
+            )
         )
 
 
@@ -149,6 +151,3 @@ def _because_of(cause: Decision) -> Refusal:
         f"The same optimizer reaches {where} ({cause.refusal.code}), which cannot be migrated.",
         f"Change {where} first, or use `--partial`.",
     )
-
-
-__all__ = ["Decision", "Plan", "make_plan", "replace"]

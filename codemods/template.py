@@ -53,14 +53,16 @@ def _name_of(node: cst.CSTNode) -> str | None:
     return None
 
 
-def _bare(original: cst.CSTNode, filled: cst.BaseExpression, holes: dict[str, cst.BaseExpression | cst.Arg]) -> cst.BaseExpression:
+def _bare(
+    original: cst.CSTNode, filled: cst.BaseExpression, holes: dict[str, cst.BaseExpression | cst.Arg]
+) -> cst.BaseExpression:
     name = _name_of(original)
     hole = holes[name] if name else filled
     return hole if isinstance(hole, cst.BaseExpression) else filled
 
 
 def _parenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
-    if isinstance(node, ATOMS) and not isinstance(node, cst.ConcatenatedString) or node.lpar:
+    if (isinstance(node, ATOMS) and not isinstance(node, cst.ConcatenatedString)) or node.lpar:
         return node
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 

@@ -66,7 +66,7 @@ DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
 
 CONTAINER_METHODS = frozenset(
-    "append add appendleft insert extend update get pop popleft setdefault __getitem__ values copy __iter__ unfreeze items".split()
+    ["append", "add", "appendleft", "insert", "extend", "update", "get", "pop", "popleft", "setdefault", "__getitem__", "values", "copy", "__iter__", "unfreeze", "items"]
 )
 
 Behaviour = Callable[["Calls", CallSite], None]
@@ -380,12 +380,18 @@ class Calls:
         instance = Instance(cls)
         self.solver.add(site.result, instance)
         if any(isinstance(item, Class) and "__init__" in item.scope.names for item in self.ancestry(cls)):
-            place = ("__init__", cls)
-            self._class_attribute(cls, "__init__", place, instance)
+            constructor = ("__init__", cls)
+            self._class_attribute(cls, "__init__", constructor, instance)
             initialise = CallSite(
-                site.unit, site.node, site.positional, site.keywords, ("initialised", site.node), site.starred, site.unpacked
+                site.unit,
+                site.node,
+                site.positional,
+                site.keywords,
+                ("initialised", site.node),
+                site.starred,
+                site.unpacked,
             )
-            self.call(place, initialise)
+            self.call(constructor, initialise)
             return
         names = self.fields_in_order(cls)
         for name, place in zip(names, site.positional[: site.starred]):
@@ -468,7 +474,9 @@ class Calls:
 
     def _call_derivative(self, function: Object, layout: tuple[str, ...], site: CallSite) -> None:
         value = ("value of", site.node, function)
-        self.invoke(function, CallSite(site.unit, site.node, site.positional, site.keywords, value, site.starred, site.unpacked))
+        self.invoke(
+            function, CallSite(site.unit, site.node, site.positional, site.keywords, value, site.starred, site.unpacked)
+        )
         outcome = Container(site.node, "derivative")
         self.solver.add(site.result, outcome)
         for index, word in enumerate(layout):

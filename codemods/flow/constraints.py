@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 from codemods.flow.calls import Calls, CallSite
 from codemods.flow.modules import Project, Unit
-from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Place, Thing
+from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Place
 from codemods.flow.scopes import Comprehension, Scope, open_scope
 
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
     """A type annotation: the node in the source, the expression it stands for (another node where it is quoted), its scope,
-    and the place of what it annotates."""
+    and the place of what it annotates.
+    """
 
     unit: Unit
     node: ast.expr
@@ -224,7 +225,9 @@ class Constraints(Calls):
                 continue
             self._member(Module(*found), alias.name, place)
 
-    def _star(self, node: ast.ImportFrom, alias: ast.alias, name: str, found: tuple[Unit | None, str] | None, scope: Scope) -> None:
+    def _star(
+        self, node: ast.ImportFrom, alias: ast.alias, name: str, found: tuple[Unit | None, str] | None, scope: Scope
+    ) -> None:
         if found is None:
             for member in self.library.members(name):
                 scope.names.add(member)
@@ -257,7 +260,9 @@ class Constraints(Calls):
                 self.store_element(Container(target), None, source)
                 self._assign(value, target, scope)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                starred = next((i for i, element in enumerate(elements) if isinstance(element, ast.Starred)), len(elements))
+                starred = next(
+                    (i for i, element in enumerate(elements) if isinstance(element, ast.Starred)), len(elements)
+                )
                 for index, element in enumerate(elements):
                     self.load(source, index if index < starred else None, ("unpacked", element))
                     self._assign(element, ("unpacked", element), scope)
@@ -439,11 +444,11 @@ def direct_types(annotation: ast.expr) -> Iterable[ast.expr]:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from direct_types(left)
             yield from direct_types(right)
-        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in ("Optional", "Union"):
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in (
+            "Optional",
+            "Union",
+        ):
             for part in inner.elts if isinstance(inner, ast.Tuple) else (inner,):
                 yield from direct_types(part)
         case _:
             return
-
-
-__all__ = ["Annotation", "Constraints", "Import", "Reading", "Thing", "direct_types"]

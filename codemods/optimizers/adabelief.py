@@ -34,11 +34,10 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE)
     arguments.drop_if("weight_decay", "0", "0.0", "0.")
     if form == "alias" and "weight_decay" not in arguments:
-        explicit = {} if "eps" in arguments else {"eps": "1e-16", "eps_root": "1e-16"}
-        return Converted(alias(arguments, "optax.adabelief", NAMES, inject, STATIC, explicit))
-    epsilon = arguments.source("eps") or "1e-16"
-    moments = named(arguments, {"beta1": "b1", "beta2": "b2", "eps": "eps"}, eps="1e-16")
-    belief = link("optax.scale_by_belief", *moments, argument("eps_root", epsilon))
+        return Converted(alias(arguments, "optax.adabelief", NAMES, inject, STATIC))
+    moments = named(arguments, {"beta1": "b1", "beta2": "b2", "eps": "eps"})
+    root = [argument("eps_root", arguments.source("eps"))] if "eps" in arguments else []
+    belief = link("optax.scale_by_belief", *moments, *root)
     return Converted(chain(arguments, belief, decay(arguments), rate(arguments, inject)))
 
 

@@ -91,7 +91,8 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
         _if_true(scaled, f"optax.scale_by_param_block_rms({arguments.source('epsilon2')})"),
         _unless_none(arguments.source("beta1") or "None", f"optax.ema({arguments.source('beta1')}{average})"),
         _unless_none(
-            arguments.source("weight_decay_rate") or "None", f"optax.add_decayed_weights({arguments.source('weight_decay_rate')})"
+            arguments.source("weight_decay_rate") or "None",
+            f"optax.add_decayed_weights({arguments.source('weight_decay_rate')})",
         ),
         link("optax.scale", argument(None, "-1")),
     ]

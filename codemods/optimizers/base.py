@@ -70,9 +70,13 @@ def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
 def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they cannot be told."""
     names = [parameter.name for parameter in signature]
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(word.arg is None for word in call.keywords):
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        word.arg is None for word in call.keywords
+    ):
         return Refusal(
-            "FO904", "The arguments of this optimizer are unpacked from a variable.", "Name the arguments, as optax names them."
+            "FO904",
+            "The arguments of this optimizer are unpacked from a variable.",
+            "Name the arguments, as optax names them.",
         )
     found = dict(zip(names, call.args))
     if len(call.args) > len(names):

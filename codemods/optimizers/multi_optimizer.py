@@ -44,7 +44,9 @@ PARTITION_BY_PATH = Support(
 def refuse(call: ast.Call) -> Refusal | None:
     """Pairs by position, also unpacked ones; legacy took nothing by keyword."""
     if call.keywords:
-        return Refusal("FO905", "MultiOptimizer takes pairs of traversal and optimizer by position.", "Correct the call.")
+        return Refusal(
+            "FO905", "MultiOptimizer takes pairs of traversal and optimizer by position.", "Correct the call."
+        )
     return None if call.args else Refusal("FO905", "MultiOptimizer without pairs.", "Correct the call.")
 
 

@@ -71,7 +71,8 @@ NAMES = {"wn_decay": "decay", "wn_eps": "eps"}
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE)
     written = [
-        renamed(kept, NAMES.get(name, None if kept.keyword is None else "inner")) for name, kept in arguments.by_name.items()
+        renamed(kept, NAMES.get(name, None if kept.keyword is None else "inner"))
+        for name, kept in arguments.by_name.items()
     ]
     return Converted(arrange(call, expression(WEIGHT_NORM.name), written), (WEIGHT_NORM,))
 

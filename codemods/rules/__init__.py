@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from codemods.model import Refusal
 
 if TYPE_CHECKING:
-    from codemods.edits import Edit
+    from codemods.edits import Edit, Keep
     from codemods.facts import Use
     from codemods.rules.context import Context
 
-Decide = Callable[["Use", "Context"], "Edit | Refusal"]
+Decide = Callable[["Use", "Context"], "Edit | Keep | Refusal"]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     renamed and keep their text, defaults that differ are made explicit, and where optax has no equal form a small gradient
     transformation is added to the file.
 
-    If the learning rate is given at each step, it becomes an injected hyperparameter; everything else stays static."""
+    If the learning rate is given at each step, it becomes an injected hyperparameter; everything else stays static.
+    """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
         if use.name == "OptimizerDef":
@@ -70,7 +71,8 @@ def class_value(use: Use, context: Context) -> Refusal:
     """A legacy class that is kept in a variable, passed on or looked up by name is left, with a reason."""
     if use.kind == "module":
         return reasons.run_time_class(
-            "The module `flax.optim` itself is used as a value.", "Name the optax function that is meant, for each choice."
+            "The module `flax.optim` itself is used as a value.",
+            "Name the optax function that is meant, for each choice.",
         )
     if use.kind == "dynamic":
         return reasons.run_time_class(
@@ -78,7 +80,8 @@ def class_value(use: Use, context: Context) -> Refusal:
             "Choose between optax functions instead, and name their arguments as optax does.",
         )
     return reasons.run_time_class(
-        f"The class `{use.name}` is used as a value.", "Use the optax function instead, and rename the arguments where it is called."
+        f"The class `{use.name}` is used as a value.",
+        "Use the optax function instead, and rename the arguments where it is called.",
     )
 
 

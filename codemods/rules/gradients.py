@@ -22,7 +22,8 @@ from codemods.rules.context import Context
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function has to
-    be in view to know which."""
+    be in view to know which.
+    """
     parts = _parts(use, context)
     if isinstance(parts, Refusal):
         return parts
@@ -107,7 +108,11 @@ def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
     values = (
         [node.body]
         if isinstance(node, ast.Lambda)
-        else [found.value for found in ast.walk(node) if isinstance(found, ast.Return) and found.value is not None and _owner(functions[0], found) is node]
+        else [
+            found.value
+            for found in ast.walk(node)
+            if isinstance(found, ast.Return) and found.value is not None and _owner(functions[0], found) is node
+        ]
     )
     pairs = {isinstance(value, ast.Tuple) for value in values}
     return pairs.pop() if len(pairs) == 1 else None

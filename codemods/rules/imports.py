@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from codemods.edits import Edit, Keep
+from codemods.edits import Keep
 from codemods.facts import Use
-from codemods.model import Refusal
 from codemods.rules import rule
 from codemods.rules.context import Context
 
@@ -16,8 +15,9 @@ from codemods.rules.context import Context
     before="from flax import optim\n",
     after="from flax.training import train_state\nimport optax\n",
 )
-def legacy_import(use: Use, context: Context) -> Edit | Refusal:
+def legacy_import(use: Use, context: Context) -> Keep:
     """An import of `flax.optim` or of a name from it is removed when nothing needs it any more, and the imports that the new
     code needs are added in the file's own style. An import that a module exports, through `__all__`, in an `__init__.py` or
-    with `# noqa`, is left, with a reason."""
+    with `# noqa`, is left, with a reason.
+    """
     return Keep()

@@ -13,12 +13,19 @@ MODULES = ("flax.linen.Module", "flax.linen.module.Module")
 
 def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -> str:
     """`model.apply` if `params` were made by `model.init(…)` in the function of `call`, where `model` is a Linen module
-    under a name bound once; else `None`."""
+    under a name bound once; else `None`.
+    """
     scope = facts.scope(call)
     initialised = _origin(params, scope.node, facts)
     for node in ast.walk(initialised) if initialised is not None else ():
-        if isinstance(node, ast.Attribute) and node.attr in ("init", "init_with_output") and isinstance(node.value, ast.Name):
-            if _is_model(node.value, facts) and facts.scope(node.value).binding(node.value.id) is scope.binding(node.value.id):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("init", "init_with_output")
+            and isinstance(node.value, ast.Name)
+        ):
+            if _is_model(node.value, facts) and facts.scope(node.value).binding(node.value.id) is scope.binding(
+                node.value.id
+            ):
                 bound_once = len(_bindings(node.value.id, scope.node)) <= 1
                 return f"{node.value.id}.apply" if bound_once else "None"
     return "None"
@@ -26,12 +33,16 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
 
 def _is_model(node: ast.Name, facts: Facts) -> bool:
     objects = list(facts.objects(node))
-    return bool(objects) and all(isinstance(item, Instance) and facts.derives_from(item.cls, *MODULES) for item in objects)
+    return bool(objects) and all(
+        isinstance(item, Instance) and facts.derives_from(item.cls, *MODULES) for item in objects
+    )
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
     return [
-        node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        node
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
     ]
 
 
@@ -52,6 +63,8 @@ def _origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> a
                 for target in node.targets
                 if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(target))
             ]
-            return _origin(values[0], scope, facts, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
+            return (
+                _origin(values[0], scope, facts, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
+            )
         case _:
             return None

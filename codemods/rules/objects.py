@@ -47,11 +47,13 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     `init` in the same function, else None.
 
     Parameters that are a bare array or a dataclass need a small subclass, because today's `TrainState` looks for a key in
-    them. `focus=` becomes a partition that leaves all other parameters as they are."""
+    them. `focus=` becomes a partition that leaves all other parameters as they are.
+    """
     call = context.call_of(use)
     if call is None:
         return reasons.create_as_value(
-            "`create` is passed on instead of being called.", "Call it where the parameters are known, outside of other functions."
+            "`create` is passed on instead of being called.",
+            "Call it where the parameters are known, outside of other functions.",
         )
     refusal = _refuse_arguments(call, ("target", "focus"))
     if refusal is not None:
@@ -65,9 +67,15 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     supports: tuple[Support, ...] = ()
     transformation = "{definition}"
     if "focus" in positions:
-        focus = call.args[positions["focus"]] if positions["focus"] < len(call.args) else call.keywords[positions["focus"] - len(call.args)].value
+        focus = (
+            call.args[positions["focus"]]
+            if positions["focus"] < len(call.args)
+            else call.keywords[positions["focus"] - len(call.args)].value
+        )
         if not context.facts.things(focus, "traversal"):
-            return reasons.traversal("Where this `focus` comes from is not in view.", "Label the parameters for `optax.partition`.")
+            return reasons.traversal(
+                "Where this `focus` comes from is not in view.", "Label the parameters for `optax.partition`."
+            )
         holes.append(("focus", use.unit.span(focus)))
         supports = (PARTITION_BY_PATH,)
         transformation = f"{{support:{PARTITION_BY_PATH.name}}}(({{focus}}, {{definition}}))"
@@ -89,7 +97,9 @@ def _needs_any_params(facts: Facts, optimizer: Thing) -> bool:
             return True
         if isinstance(item, Instance):
             decorated = any(
-                name in STRUCTS for decorator in item.cls.node.decorator_list for name in facts.externals(_callee(decorator))
+                name in STRUCTS
+                for decorator in item.cls.node.decorator_list
+                for name in facts.externals(_callee(decorator))
             )
             if decorated or facts.derives_from(item.cls, *STRUCTS):
                 return True
@@ -100,18 +110,32 @@ def _callee(node: ast.expr) -> ast.expr:
     return node.func if isinstance(node, ast.Call) else node
 
 
-@rule("FO202", "target is params", "optimizer.target", before="logits = model.apply(optimizer.target, x)\n", after="logits = model.apply(optimizer.params, x)\n")
+@rule(
+    "FO202",
+    "target is params",
+    "optimizer.target",
+    before="logits = model.apply(optimizer.target, x)\n",
+    after="logits = model.apply(optimizer.params, x)\n",
+)
 def target(use: Use, context: Context) -> Edit | Refusal:
     """The parameters of a train state are its `params`."""
     return _attribute(use, "{owner}.params")
 
 
-@rule("FO203", "state.step is step", "state.step", before="step = int(optimizer.state.step)\n", after="step = int(optimizer.step)\n")
-def step(use: Use, context: Context) -> Edit | Refusal:
+@rule(
+    "FO203",
+    "state.step is step",
+    "state.step",
+    before="step = int(optimizer.state.step)\n",
+    after="step = int(optimizer.step)\n",
+)
+def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Both count the steps taken: 0 before the first."""
     assert isinstance(use.node, ast.Attribute)
     inner = use.node.value
-    if not (isinstance(inner, ast.Attribute) and inner.attr == "state" and context.facts.things(inner.value, "optimizer")):
+    if not (
+        isinstance(inner, ast.Attribute) and inner.attr == "state" and context.facts.things(inner.value, "optimizer")
+    ):
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
@@ -119,7 +143,7 @@ def step(use: Use, context: Context) -> Edit | Refusal:
 
 
 @rule("FO210", "the optimizer's state", "optimizer.state", "state.param_states", "state.replace")
-def state(use: Use, context: Context) -> Edit | Refusal:
+def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Only `.state.step` has a counterpart; any other use of the state is left, with a reason."""
     parent = use.unit.parents.get(use.node)
     if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr == "step":
@@ -141,7 +165,9 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step (FO401)."""
     call = context.call_of(use)
     if call is None:
-        return reasons.create_as_value("`apply_gradient` is passed on instead of being called.", "Call it in a function of its own.")
+        return reasons.create_as_value(
+            "`apply_gradient` is passed on instead of being called.", "Call it in a function of its own."
+        )
     refusal = _refuse_overrides(call)
     if refusal is not None:
         return refusal
@@ -158,7 +184,9 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", arguments, owner)
 
 
-def _set_rate(use: Use, context: Context, call: ast.Call, override: ast.keyword, arguments: tuple[Argument, ...]) -> Edit | Refusal:
+def _set_rate(
+    use: Use, context: Context, call: ast.Call, override: ast.keyword, arguments: tuple[Argument, ...]
+) -> Edit | Refusal:
     assert isinstance(use.node, ast.Attribute)
     if not context.definitions(use) or any(not context.facts.legacy.definitions(thing) for thing in use.things):
         return reasons.overrides(
@@ -167,7 +195,8 @@ def _set_rate(use: Use, context: Context, call: ast.Call, override: ast.keyword,
         )
     if not _is_path(use.node.value):
         return reasons.overrides(
-            "This step sets the learning rate of an optimizer that has no name.", "Give the optimizer a name before the step."
+            "This step sets the learning rate of an optimizer that has no name.",
+            "Give the optimizer a name before the step.",
         )
     rate = len(call.args) + call.keywords.index(override)
     holes = (("owner", use.unit.span(use.node.value)),)
@@ -175,19 +204,31 @@ def _set_rate(use: Use, context: Context, call: ast.Call, override: ast.keyword,
     if _may_precede(call, use, context):
         function = "{owner}.replace(opt_state=opt_state).apply_gradients"
         return RewriteCall(use.unit.span(call), function, arguments, holes, prelude=f"opt_state = {opt_state}")
-    return RewriteCall(use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes)
+    return RewriteCall(
+        use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes
+    )
 
 
 def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:
     """Whether the new state may get a name in a statement before: the call always runs, alone in its line, and the name is free."""
     scope = context.facts.scope(call)
-    if scope.binding("opt_state") is not None or not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+    if scope.binding("opt_state") is not None or not isinstance(
+        scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+    ):
         return False
     node: ast.AST = call
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
-            line = [found for found in ast.walk(use.unit.tree) if isinstance(found, ast.stmt) and found.lineno == parent.lineno]
-            steps = [found for found in context.steps(use.things) if parent.lineno <= found.node.lineno <= (parent.end_lineno or 0)]
+            line = [
+                found
+                for found in ast.walk(use.unit.tree)
+                if isinstance(found, ast.stmt) and found.lineno == parent.lineno
+            ]
+            steps = [
+                found
+                for found in context.steps(use.things)
+                if parent.lineno <= found.node.lineno <= (parent.end_lineno or 0)
+            ]
             return len(line) == 1 and len(steps) == 1
         if not isinstance(parent, ast.Tuple | ast.Call | ast.keyword | ast.Attribute) or (
             isinstance(parent, ast.Call) and node is parent.func
@@ -213,12 +254,15 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
             return reasons.unpacked_arguments("The arguments of this step are unpacked.", "Name the arguments.")
         if keyword.arg not in ("grads", "learning_rate"):
             return reasons.overrides(
-                f"This step overrides `{keyword.arg}`.", "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+                f"This step overrides `{keyword.arg}`.",
+                "Inject that hyperparameter with `optax.inject_hyperparams` by hand.",
             )
         if keyword.arg == "learning_rate" and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
-    return _refuse_arguments(call, ("grads", "learning_rate")) if len(call.args) <= 1 else reasons.arguments(
-        "`apply_gradient` takes one positional argument.", "Pass the gradients alone."
+    return (
+        _refuse_arguments(call, ("grads", "learning_rate"))
+        if len(call.args) <= 1
+        else reasons.arguments("`apply_gradient` takes one positional argument.", "Pass the gradients alone.")
     )
 
 
@@ -238,7 +282,10 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
         return reasons.unpacked_arguments("The arguments of `replace` are unpacked.", "Name the fields.")
     other = next((keyword.arg for keyword in call.keywords if keyword.arg != "target"), None)
     if other == "state":
-        return reasons.state("`replace(state=…)` exchanges the optimizer's state.", "Replace `opt_state` by what the transformation expects.")
+        return reasons.state(
+            "`replace(state=…)` exchanges the optimizer's state.",
+            "Replace `opt_state` by what the transformation expects.",
+        )
     if other is not None:
         return reasons.definition_internals(f"`replace({other}=…)` has no counterpart.", "Make a new train state.")
     assert isinstance(use.node, ast.Attribute)
@@ -246,7 +293,14 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
     return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("params", index=0),), owner)
 
 
-@rule("FO211", "methods of an optimizer without counterpart", "optimizer.replicate", "optimizer.unreplicate", "optimizer.state_dict", "optimizer.restore_state")
+@rule(
+    "FO211",
+    "methods of an optimizer without counterpart",
+    "optimizer.replicate",
+    "optimizer.unreplicate",
+    "optimizer.state_dict",
+    "optimizer.restore_state",
+)
 def other_methods(use: Use, context: Context) -> Refusal:
     """Left, with a reason."""
     if use.name in ("replicate", "unreplicate"):
@@ -257,6 +311,14 @@ def other_methods(use: Use, context: Context) -> Refusal:
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
         "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
+    )
+
+
+@rule("FO212", "attributes by name", "reflection")
+def reflection(use: Use, context: Context) -> Refusal:
+    """`getattr`, `hasattr` and `setattr` on a legacy object are left, with a reason."""
+    return reasons.create_as_value(
+        "An attribute of a legacy object is looked up by its name.", "Write the attribute out."
     )
 
 
@@ -285,7 +347,9 @@ def _is_path(node: ast.expr) -> bool:
 def _positions(call: ast.Call, names: tuple[str, ...]) -> dict[str, int]:
     """For each parameter that is given, the index of its argument among all arguments of the call."""
     found = {name: index for index, name in enumerate(names[: len(call.args)])}
-    found.update({word.arg: len(call.args) + index for index, word in enumerate(call.keywords) if word.arg in names and word.arg})
+    found.update(
+        {word.arg: len(call.args) + index for index, word in enumerate(call.keywords) if word.arg in names and word.arg}
+    )
     return found
 
 
@@ -294,7 +358,9 @@ def _value(call: ast.Call, index: int) -> ast.expr:
 
 
 def _refuse_arguments(call: ast.Call, names: tuple[str, ...]) -> Refusal | None:
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(word.arg is None for word in call.keywords):
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        word.arg is None for word in call.keywords
+    ):
         return reasons.unpacked_arguments("The arguments of this call are unpacked.", "Name the arguments.")
     if len(call.args) > len(names) or any(word.arg not in names for word in call.keywords):
         return reasons.arguments("This call has arguments that the legacy method did not take.", "Correct the call.")

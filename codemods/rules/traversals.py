@@ -20,7 +20,8 @@ from codemods.rules.context import Context
 )
 def traversal(use: Use, context: Context) -> Edit | Refusal:
     """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the predicate that it was made
-    with. The predicate still gets paths such as `/Dense_0/kernel`."""
+    with. The predicate still gets paths such as `/Dense_0/kernel`.
+    """
     assert isinstance(use.node, ast.Call)
     if not any(inner in use.things for _, inner in context.facts.legacy.links):
         return reasons.traversal(
@@ -36,5 +37,6 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
 def methods(use: Use, context: Context) -> Refusal:
     """Left, with a reason."""
     return reasons.traversal(
-        f"The traversal's `{use.name}` is used.", "Import `ModelParamTraversal` from `flax.traverse_util` for it, beside the predicate."
+        f"The traversal's `{use.name}` is used.",
+        "Import `ModelParamTraversal` from `flax.traverse_util` for it, beside the predicate.",
     )

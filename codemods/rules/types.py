@@ -10,7 +10,11 @@ from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
-NAMES = {"Optimizer": "{TrainState}", "OptimizerDef": "{optax}.GradientTransformation", "OptimizerState": "{optax}.OptState"}
+NAMES = {
+    "Optimizer": "{TrainState}",
+    "OptimizerDef": "{optax}.GradientTransformation",
+    "OptimizerState": "{optax}.OptState",
+}
 
 
 @rule(
@@ -22,7 +26,8 @@ NAMES = {"Optimizer": "{TrainState}", "OptimizerDef": "{optax}.GradientTransform
 )
 def annotation(use: Use, context: Context) -> Edit | Refusal:
     """`Optimizer` becomes `TrainState`, `OptimizerDef` and the optimizers' classes become `optax.GradientTransformation`, also
-    inside `Optional[…]`, `Tuple[…]` and quotes."""
+    inside `Optional[…]`, `Tuple[…]` and quotes.
+    """
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
     if not use.name or use.name == "ModelParamTraversal":
         return reasons.name_kept("This annotation has no counterpart.", "Remove it.")
@@ -45,5 +50,6 @@ def check(use: Use, context: Context) -> Edit | Refusal:
     if use.name == "OptimizerDef":
         return Replace(use.unit.span(use.node), "{optax}.GradientTransformation")
     return reasons.run_time_class(
-        f"This asks for the class `{use.name}`, but all optax transformations are of one class.", "Keep the choice in a variable."
+        f"This asks for the class `{use.name}`, but all optax transformations are of one class.",
+        "Keep the choice in a variable.",
     )

@@ -1,0 +1,22 @@
+"""The same codemod under LibCST's own runner, file by file: `python -m libcst.tool codemod -x codemods.command.FlaxOptimToOptax`."""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst.codemod import CodemodCommand
+
+from codemods.engine import migrate
+from codemods.model import Source
+
+
+class FlaxOptimToOptax(CodemodCommand):
+    """Migrates one file at a time. What only the rest of the project could tell is left, with a warning."""
+
+    DESCRIPTION = "Migrate flax.optim to optax and flax.training.train_state."
+
+    def transform_module_impl(self, tree: cst.Module) -> cst.Module:
+        [result] = migrate([Source(self.context.filename or "module.py", tree.bytes)])
+        for site in result.sites:
+            if site.status == "unresolved":
+                self.warn(f"{result.path}:{site.line}:{site.column}: {site.code} {site.message} {site.remedy}")
+        return cst.parse_module(result.after) if result.changed else tree
