@@ -1,4 +1,7 @@
-"""The same codemod under LibCST's own runner, file by file: `python -m libcst.tool codemod -x codemods.command.FlaxOptimToOptax`."""
+"""The same codemod under LibCST's own runner, file by file.
+
+python -m libcst.tool codemod --no-format -x codemods.command.FlaxOptimToOptax src/
+"""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import ImportEditor
 from codemods.insertion import insert_support
 from codemods.model import FileResult, Form, Options, Site, Source
+from codemods.names import bound_anywhere
 from codemods.plan import Decision, Plan, make_plan
 from codemods.text import Text, UndecodableError, decode, encode
 
@@ -93,12 +94,12 @@ class Work:
 
 def _edit_all(facts: Facts, options: Options, jobs: int) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
     """Edit every file; when one turns out invalid, once more without the optimizers that reach it."""
-    failed: frozenset[Unit] = frozenset()
+    failed: dict[Unit, str] = {}
     while True:
         plan = make_plan(facts, options, failed)
         work = {unit: found for unit in facts.project.units if (found := _work(unit, plan)) is not None}
         outcomes = dict(zip(work, _run(list(work.values()), jobs), strict=True))
-        invalid = {unit for unit, (_, _, problem) in outcomes.items() if problem}
+        invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
             return plan, {
                 unit: _account(unit, plan, *outcomes.get(unit, (unit.code, Applied(), ""))[:2]) for unit in plan.names
@@ -142,6 +143,10 @@ def edit_file(work: Work) -> tuple[str, Applied, str]:
     updated = editor.finish(updated)
     if supports:
         updated = insert_support(updated, [_named(support.source, work.names) for support in supports.values()])
+    taken = bound_anywhere(Unit(work.path, work.code, ast.parse(work.code)))
+    clash = [name for name in supports if name in taken and supports[name].source.split("\n")[0] not in work.code]
+    if clash:
+        return work.code, applier.applied, f"the name `{clash[0]}` is taken"
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
     problem = f"not found: {missed[0]}" if missed else _problem(work.path, work.code, updated.code)
     return updated.code, applier.applied, problem

@@ -1,4 +1,4 @@
-"""The facts about a project that rules ask for: which expressions are legacy objects, how sure that is, and what belongs together."""
+"""What rules ask about a project: which expressions are legacy objects, how sure that is, and what belongs together."""
 
 from __future__ import annotations
 
@@ -228,15 +228,14 @@ class Facts:
     @cached_property
     def uses(self) -> list[Use]:
         """Every legacy construct of the project, in order of files and lines."""
-        found = [use for unit in self.project.units for use in self._uses_in(unit)]
-        return found
+        return [use for unit in self.project.units for use in self._uses_in(unit)]
 
     def _uses_in(self, unit: Unit) -> list[Use]:
         found: list[Use] = []
         for imported in self.imported(unit):
-            if legacy_name(imported.target) is not None:
-                if not any(use.node is imported.statement for use in found):
-                    found.append(Use("import", imported.target, unit, imported.statement, ()))
+            known = any(use.node is imported.statement for use in found)
+            if legacy_name(imported.target) is not None and not known:
+                found.append(Use("import", imported.target, unit, imported.statement, ()))
         annotated = self._annotated_nodes(unit)
         for node in ast.walk(unit.tree):
             if isinstance(node, ast.Attribute | ast.Name):
@@ -284,11 +283,8 @@ class Facts:
         if name is None:
             return None
         others = tuple(External(item) for item in externals if legacy_name(item) is None and not traversal_name(item))
-        if isinstance(parent, ast.Attribute) and (
-            name == "" or (self._textual(parent) and not isinstance(parent, ast.Call))
-        ):
-            if any(legacy_name(item) is not None for item in self.externals(parent)):
-                return None
+        if isinstance(parent, ast.Attribute) and any(legacy_name(item) is not None for item in self.externals(parent)):
+            return None
         if isinstance(parent, ast.Call) and parent.func is node:
             things = tuple(thing for thing in self.things(parent) if thing.node is parent)
             return Use("definition", name, unit, parent, things, others, legacy_import)

@@ -94,13 +94,15 @@ def _loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
             and isinstance(node.ctx, ast.Load | ast.Del)
             and node in facts.flow.reading.scopes
         ):
-            if node.id == item.name or (item.name == "*" and legacy_name(f"{item.target}.{node.id}")):
-                if facts.scope(node).binding(node.id) is item.scope:
-                    found.append(node)
+            named = node.id == item.name or (item.name == "*" and legacy_name(f"{item.target}.{node.id}"))
+            if named and facts.scope(node).binding(node.id) is item.scope:
+                found.append(node)
     for annotation in facts.flow.reading.annotations:
-        if annotation.unit is unit and annotation.node is not annotation.expression:
-            if any(isinstance(inner, ast.Name) and inner.id == item.name for inner in ast.walk(annotation.expression)):
-                found.append(annotation.node)
+        quoted = annotation.unit is unit and annotation.node is not annotation.expression
+        if quoted and any(
+            isinstance(word, ast.Name) and word.id == item.name for word in ast.walk(annotation.expression)
+        ):
+            found.append(annotation.node)
     return found
 
 
@@ -200,7 +202,7 @@ def _keys(decision: Decision) -> set[str]:
         case Replace(template=template):
             texts = [template]
         case RewriteCall(function=function, arguments=arguments):
-            texts = [function, *(argument.template for argument in arguments)]
+            texts = [function, edit.prelude, *(argument.template for argument in arguments)]
         case ReplaceQuoted(words=words):
             texts = [template for _, template in words]
         case ReplaceStatement(templates=templates):

@@ -61,7 +61,7 @@ class ImportEditor:
         kept: list[cst.BaseSmallStatement] = []
         added: list[str] = []
         emptied: ImportLine | None = None
-        for before, small in zip(original.body, updated.body):
+        for before, small in zip(original.body, updated.body, strict=True):
             if not isinstance(small, ImportLine):
                 kept.append(small)
                 continue
@@ -110,10 +110,10 @@ class ImportEditor:
                 if not has_comment and not carried:
                     carried = leading
                 continue
-            if carried:
-                statement = statement.with_changes(leading_lines=_merge_leading(carried, leading))
-                carried = []
-            kept.append(statement)
+            kept.append(
+                statement.with_changes(leading_lines=_merge_leading(carried, leading)) if carried else statement
+            )
+            carried = []
         return kept
 
     def _original(self, statement: cst.CSTNode) -> ImportLine | None:
@@ -274,7 +274,7 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
 
     keys = [key(lines[index]) for index in section]
     if keys == sorted(keys):
-        return next((index for index, found in zip(section, keys) if found > key(new)), section[-1] + 1)
+        return next((index for index, found in zip(section, keys, strict=True) if found > key(new)), section[-1] + 1)
     own = [index for index in section if _root(lines[index]) == _root(new)]
     related = [index for index in section if _root(lines[index]) in ("flax", "jax")]
     return (own or related or section)[-1] + 1

@@ -12,9 +12,8 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
     present = {module.code_for_node(_bare(statement)).strip() for statement in module.body}
     new: list[cst.CSTNode] = []
     for source in sources:
-        for statement in _indented(source, module).body:
-            if module.code_for_node(_bare(statement)).strip() not in present:
-                new.append(_spaced(statement, 2))
+        statements = _indented(source, module).body
+        new.extend(_spaced(item, 2) for item in statements if module.code_for_node(_bare(item)).strip() not in present)
     if not new:
         return module
     index = _after_imports(module)

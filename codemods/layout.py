@@ -20,12 +20,14 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
     arranged = []
     for index, argument in enumerate(arguments):
-        if index == len(arguments) - 1:
-            if argument is not last and last is not None and not _has_comment(argument):
-                argument = argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-        elif argument is last or not isinstance(argument.comma, cst.Comma):
-            argument = argument.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
-        arranged.append(argument)
+        ends = index == len(arguments) - 1
+        if ends and argument is not last and last is not None and not _has_comment(argument):
+            closed = argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        elif not ends and (argument is last or not isinstance(argument.comma, cst.Comma)):
+            closed = argument.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+        else:
+            closed = argument
+        arranged.append(closed)
     return call.with_changes(func=callee, args=arranged)
 
 

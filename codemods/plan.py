@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from codemods.edits import Edit, Keep
 from codemods.facts import Facts, Use, unify
@@ -53,7 +54,7 @@ class Plan:
         return [decision for decision in self.decisions if decision.use.unit is unit]
 
 
-def make_plan(facts: Facts, options: Options, failed: frozenset[Unit] = frozenset()) -> Plan:
+def make_plan(facts: Facts, options: Options, failed: Mapping[Unit, str] = MappingProxyType({})) -> Plan:
     """Decide on every use. The groups that reach a file in `failed` are refused."""
     plan = Plan(facts, options)
     context = Context(facts)
@@ -83,7 +84,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     return not linked and not use.legacy_import
 
 
-def _judge(decision: Decision, plan: Plan, failed: frozenset[Unit]) -> None:
+def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
     """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
@@ -95,7 +96,9 @@ def _judge(decision: Decision, plan: Plan, failed: frozenset[Unit]) -> None:
     elif not decision.applies:
         return
     elif use.unit in failed:
-        decision.refuse(reasons.failed("The rewritten file was not valid.", "Please report this file."))
+        decision.refuse(
+            reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
+        )
     elif "optax" not in plan.names[use.unit] or "TrainState" not in plan.names[use.unit]:
         decision.refuse(reasons.name_taken("The name `optax` means something else in this file.", "Rename it."))
     elif use.others:

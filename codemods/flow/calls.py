@@ -56,18 +56,13 @@ class CallSite:
                     return keyword.value.value
         return None
 
-    def dropping(self, count: int, result: Place) -> CallSite:
-        """The same call without its first positional arguments, as a function receives it through `map` or `lax.cond`."""
-        starred = None if self.starred is None else max(0, self.starred - count)
-        return CallSite(self.unit, self.node, self.positional[count:], {}, result, starred, (), self.scope)
-
 
 DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
 
-CONTAINER_METHODS = frozenset(
-    ["append", "add", "appendleft", "insert", "extend", "update", "get", "pop", "popleft", "setdefault", "__getitem__", "values", "copy", "__iter__", "unfreeze", "items"]
-)
+STORING = ("append", "add", "appendleft", "insert", "extend", "update")
+READING = ("get", "pop", "popleft", "setdefault", "__getitem__", "values", "copy", "__iter__", "unfreeze", "items")
+CONTAINER_METHODS = frozenset((*STORING, *READING))
 
 Behaviour = Callable[["Calls", CallSite], None]
 
@@ -394,7 +389,7 @@ class Calls:
             self.call(constructor, initialise)
             return
         names = self.fields_in_order(cls)
-        for name, place in zip(names, site.positional[: site.starred]):
+        for name, place in zip(names, site.positional[: site.starred], strict=False):
             self.solver.connect(place, self.field(cls, name))
         self._keyword_fields(cls, site)
 

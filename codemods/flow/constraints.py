@@ -14,9 +14,7 @@ from codemods.flow.scopes import Comprehension, Scope, open_scope
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """A type annotation: the node in the source, the expression it stands for (another node where it is quoted), its scope,
-    and the place of what it annotates.
-    """
+    """A type annotation: its node, the expression that stands for (another node if quoted), its scope, what it annotates."""
 
     unit: Unit
     node: ast.expr
@@ -159,7 +157,10 @@ class Constraints(Calls):
     def _parameters(self, arguments: ast.arguments, inner: Scope, outer: Scope) -> None:
         positional = [*arguments.posonlyargs, *arguments.args]
         defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-        for argument, default in [*zip(positional, defaults), *zip(arguments.kwonlyargs, arguments.kw_defaults)]:
+        for argument, default in [
+            *zip(positional, defaults, strict=True),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]:
             if default is not None:
                 self.solver.connect(self.expression(default, outer), ("variable", inner, argument.arg))
         for argument in (*positional, *arguments.kwonlyargs):
@@ -389,7 +390,7 @@ class Constraints(Calls):
 
     def _dict(self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope) -> None:
         self.solver.add(node, Container(node))
-        for key, value in zip(keys, values):
+        for key, value in zip(keys, values, strict=True):
             source = self.expression(value, scope)
             if key is None:
                 self.merge(source, Container(node))

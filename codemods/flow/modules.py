@@ -97,7 +97,7 @@ class Project:
             if bare.parts[-len(parts) :] != parts or self.at(str(bare)) is None:
                 continue
             shared = 0
-            for left, right in zip(here, bare.parts[: -len(parts)]):
+            for left, right in zip(here, bare.parts[: -len(parts)], strict=False):
                 if left != right:
                     break
                 shared += 1

@@ -78,7 +78,7 @@ def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr]
             "The arguments of this optimizer are unpacked from a variable.",
             "Name the arguments, as optax names them.",
         )
-    found = dict(zip(names, call.args))
+    found = dict(zip(names, call.args, strict=False))
     if len(call.args) > len(names):
         return Refusal("FO905", f"More than {len(names)} positional arguments.", "Correct the call.")
     for word in call.keywords:
@@ -240,10 +240,7 @@ def _separated(arguments: tuple[cst.Arg, ...]) -> list[cst.Arg]:
 def rate(arguments: Arguments, inject: bool, **extra: str) -> cst.BaseExpression:
     """The link that multiplies by minus the learning rate."""
     function = injected("optax.scale_by_learning_rate") if inject else "optax.scale_by_learning_rate"
-    if RATE not in arguments:
-        value = argument(RATE, UNSET_RATE)
-    else:
-        value = arguments.moved(RATE, RATE if inject else None)
+    value = arguments.moved(RATE, RATE if inject else None) if RATE in arguments else argument(RATE, UNSET_RATE)
     return link(function, value, *(argument(keyword, source) for keyword, source in extra.items()))
 
 

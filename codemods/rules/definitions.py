@@ -90,7 +90,7 @@ def custom(use: Use, context: Context) -> Refusal:
     """A subclass of a legacy definition is left, with a reason."""
     return reasons.custom_definition(
         f"This class derives from `{use.name or 'flax.optim'}`.",
-        "Write it as an `optax.GradientTransformation`: `init` makes the state for all parameters, `update` turns gradients into updates.",
+        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
     )
 
 

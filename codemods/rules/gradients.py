@@ -21,8 +21,8 @@ from codemods.rules.context import Context
     after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n",
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function has to
-    be in view to know which.
+    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function
+    has to be in view to know which.
     """
     parts = _parts(use, context)
     if isinstance(parts, Refusal):

@@ -18,16 +18,12 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     scope = facts.scope(call)
     initialised = _origin(params, scope.node, facts)
     for node in ast.walk(initialised) if initialised is not None else ():
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr in ("init", "init_with_output")
-            and isinstance(node.value, ast.Name)
-        ):
-            if _is_model(node.value, facts) and facts.scope(node.value).binding(node.value.id) is scope.binding(
-                node.value.id
-            ):
-                bound_once = len(_bindings(node.value.id, scope.node)) <= 1
-                return f"{node.value.id}.apply" if bound_once else "None"
+        if not (isinstance(node, ast.Attribute) and node.attr in ("init", "init_with_output")):
+            continue
+        model = node.value
+        if isinstance(model, ast.Name) and _is_model(model, facts):
+            same = facts.scope(model).binding(model.id) is scope.binding(model.id)
+            return f"{model.id}.apply" if same and len(_bindings(model.id, scope.node)) <= 1 else "None"
     return "None"
 
 

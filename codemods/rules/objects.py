@@ -210,7 +210,7 @@ def _set_rate(
 
 
 def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:
-    """Whether the new state may get a name in a statement before: the call always runs, alone in its line, and the name is free."""
+    """Whether a statement before may name the new state: the call always runs, is alone in its line, and the name is free."""
     scope = context.facts.scope(call)
     if scope.binding("opt_state") is not None or not isinstance(
         scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module

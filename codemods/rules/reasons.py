@@ -26,7 +26,8 @@ run_time_class = reason(
 unpacked_arguments = reason(
     "FO904",
     "arguments are unpacked",
-    """`**kwargs` may hold any of the legacy argument names, which differ from optax's; they cannot be renamed where the call stands.""",
+    """`**kwargs` may hold any of the legacy argument names, which differ from optax's; they cannot be renamed where the call
+    stands.""",
 )
 arguments = reason(
     "FO905",
