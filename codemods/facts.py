@@ -261,7 +261,9 @@ class Facts:
     def _textual(self, node: ast.expr) -> bool:
         """Whether an expression names a legacy class or module itself, rather than a variable that holds it."""
         if isinstance(node, ast.Attribute):
-            return any(name == "flax" or legacy_name(name) == "" for name in self.externals(node.value))
+            return any(
+                name in ("flax", "flax.traverse_util") or legacy_name(name) == "" for name in self.externals(node.value)
+            )
         if not isinstance(node, ast.Name) or node not in self.flow.reading.scopes:
             return False
         binding = self.scope(node).binding(node.id)

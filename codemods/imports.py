@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -132,9 +133,11 @@ class ImportEditor:
             return merged
         sections = _sections(module, _top_run(module, [index for index, _ in lines]))
         statement = cst.SimpleStatementLine([new])
+        roots = dict(lines)
+        if _root(new) in sys.stdlib_module_names:
+            sections = [found for found in sections if all(_root(roots[i]) in sys.stdlib_module_names for i in found)]
         if not sections:
             return _insert(module, _after_header(module), statement, head=False, blank=True)
-        roots = dict(lines)
         own = [found for found in sections if any(_root(roots[index]) == _root(new) for index in found)]
         near = [found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)]
         section = (own or near or sections)[-1]

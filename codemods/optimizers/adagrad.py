@@ -34,9 +34,9 @@ SCALE_BY_SUM_OF_SQUARES = Support(
 
 
 def scale_by_sum_of_squares(eps=1e-8):
-    """Adagrad (Duchi et al. 2011): divide gradients by the root of the sum of their squares, plus eps.
+    """Divide by the root of the sum of squared gradients, plus eps (Adagrad, Duchi et al. 2011).
 
-    Unlike `optax.adagrad`, the sum starts at zero and eps is added outside of the root.
+    Unlike in `optax.adagrad`, the sum starts at zero, and eps is outside of the root.
     """
 
     def init_fn(params):
@@ -44,8 +44,9 @@ def scale_by_sum_of_squares(eps=1e-8):
 
     def update_fn(updates, state, params=None):
         del params
-        sums = jax.tree_util.tree_map(lambda s, g: s + jnp.square(g), state.sum_of_squares, updates)
-        updates = jax.tree_util.tree_map(lambda s, g: g / (jnp.sqrt(s) + eps), sums, updates)
+        tree_map = jax.tree_util.tree_map
+        sums = tree_map(lambda s, g: s + jnp.square(g), state.sum_of_squares, updates)
+        updates = tree_map(lambda s, g: g / (jnp.sqrt(s) + eps), sums, updates)
         return updates, ScaleBySumOfSquaresState(sums)
 
     return optax.GradientTransformation(init_fn, update_fn)

@@ -29,14 +29,15 @@ SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", weight_
 SCALE_BY_NORM_RATIO = Support(
     name="scale_by_norm_ratio",
     source='''def scale_by_norm_ratio():
-    """Scale the update of each leaf by the ratio of the norms of parameters and update (LAMB, You et al. 2019).
+    """Scale each update by the norm of its parameter over its own (LAMB, You et al. 2019).
 
     Unlike in `optax.lamb`, a leaf of zeros has the ratio zero: it stays as it is.
     """
 
     def scale(update, param):
         param_norm, update_norm = jnp.linalg.norm(param), jnp.linalg.norm(update)
-        return update * jnp.where(param_norm + update_norm > 0.0, param_norm / update_norm, 1.0)
+        ratio = param_norm / update_norm
+        return update * jnp.where(param_norm + update_norm > 0.0, ratio, 1.0)
 
     return optax.stateless(lambda updates, params: jax.tree_util.tree_map(scale, updates, params))
 ''',

@@ -34,9 +34,10 @@ RATIO = {"weight_decay": "weight_decay", "trust_coefficient": "trust_coefficient
 SCALE_BY_DECAYED_TRUST_RATIO = Support(
     name="scale_by_decayed_trust_ratio",
     source='''def scale_by_decayed_trust_ratio(weight_decay, trust_coefficient=0.001, eps=0.0):
-    """Add decayed weights and scale each leaf by its trust ratio (LARS, You et al. 2017).
+    """Add decayed weights and scale by trust ratio (LARS, You et al. 2017).
 
-    Unlike in `optax.lars`, the ratio divides by the norm of the gradient plus that of the decayed weights, one by one.
+    Unlike in `optax.lars`, the ratio divides by the sum of the norms of
+    gradient and decayed weights, not by the norm of their sum.
     """
 
     def scale(grad, param):

@@ -18,16 +18,17 @@ from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parame
 PARTITION_BY_PATH = Support(
     name="partition_by_path",
     source='''def partition_by_path(*groups):
-    """Apply to each parameter the transformation of the group that selects it; leave all others as they are.
+    """Apply to each parameter the transformation of the group that selects it.
 
-    A group is a pair of a predicate over path (such as "/Dense_0/kernel") and value, and a gradient transformation.
-    A parameter that several groups select is an error.
+    A group is a pair of a predicate over path (such as "/Dense_0/kernel") and value,
+    and a gradient transformation. Parameters that no group selects stay as they are;
+    one that several groups select is an error.
     """
     transforms = {str(index): transform for index, (_, transform) in enumerate(groups)}
 
     def label(key_path, value):
         path = "/" + "/".join(str(entry.key) for entry in key_path)
-        selected = [str(index) for index, (selects, _) in enumerate(groups) if selects(path, value)]
+        selected = [str(i) for i, (selects, _) in enumerate(groups) if selects(path, value)]
         if len(selected) > 1:
             raise ValueError(f"Multiple optimizers match the parameter {path}.")
         return selected[0] if selected else "frozen"

@@ -19,7 +19,7 @@ SIGNATURE = parameters(wrapped_optimizer=None, wn_decay="0", wn_eps="1e-8")
 WEIGHT_NORM = Support(
     name="weight_norm",
     source='''class WeightNormState(NamedTuple):
-    """Directions and scales of the weights, in the order of the leaves, and the state of the inner transformation over both."""
+    """Directions and scales, in the order of the leaves, and the inner state over both."""
 
     direction: list
     scale: list
@@ -27,39 +27,44 @@ WEIGHT_NORM = Support(
 
 
 def weight_norm(inner, decay=0.0, eps=1e-8):
-    """Let a transformation step the direction and the scale of each weight (Salimans and Kingma 2016).
+    """Let `inner` step direction and scale of each weight (Salimans and Kingma 2016).
 
-    A weight is scale * direction / norm(direction), with norms over all axes but the last. Vectors are stepped as they are.
-    `decay` pulls directions to zero.
+    A weight is scale * direction / norm(direction), the norm over all axes but the
+    last. Vectors are stepped as they are. `decay` pulls directions towards zero.
     """
 
     def is_split(leaf):
         return leaf.size > leaf.shape[-1]
 
     def norm(leaf, power):
-        return (jnp.square(leaf).sum(tuple(range(leaf.ndim - 1)), keepdims=True) + eps) ** power
+        axes = tuple(range(leaf.ndim - 1))
+        return (jnp.square(leaf).sum(axes, keepdims=True) + eps) ** power
 
-    def merge(direction, scale):
-        pairs = zip(direction, scale)
+    def merge(split):
+        pairs = zip(split["direction"], split["scale"])
         return [v * (s * norm(v, -0.5)) if is_split(v) else v for v, s in pairs]
 
     def init_fn(params):
         leaves = jax.tree_util.tree_leaves(params)
         scale = [norm(leaf, 0.5) if is_split(leaf) else () for leaf in leaves]
-        direction = [leaf / s if is_split(leaf) else leaf for leaf, s in zip(leaves, scale)]
-        return WeightNormState(direction, scale, inner.init({"direction": direction, "scale": scale}))
+        direction = [v / s if is_split(v) else v for v, s in zip(leaves, scale)]
+        split = {"direction": direction, "scale": scale}
+        return WeightNormState(direction, scale, inner.init(split))
 
     def update_fn(updates, state, params):
         leaves, treedef = jax.tree_util.tree_flatten(params)
         split = {"direction": state.direction, "scale": state.scale}
-        _, pull_back = jax.vjp(merge, state.direction, state.scale)
-        direction, scale = pull_back(treedef.flatten_up_to(updates))
-        direction = [g + decay * v if is_split(v) else g for g, v in zip(direction, state.direction)]
-        steps, inner_state = inner.update({"direction": direction, "scale": scale}, state.inner_state, split)
+        _, pull_back = jax.vjp(merge, split)
+        (grads,) = pull_back(treedef.flatten_up_to(updates))
+        grads["direction"] = [
+            g + decay * v if is_split(v) else g
+            for g, v in zip(grads["direction"], state.direction)
+        ]
+        steps, inner_state = inner.update(grads, state.inner_state, split)
         split = optax.apply_updates(split, steps)
-        merged = merge(split["direction"], split["scale"])
-        updates = treedef.unflatten([new - old for new, old in zip(merged, leaves)])
-        return updates, WeightNormState(split["direction"], split["scale"], inner_state)
+        updates = [new - old for new, old in zip(merge(split), leaves)]
+        state = WeightNormState(split["direction"], split["scale"], inner_state)
+        return treedef.unflatten(updates), state
 
     return optax.GradientTransformation(init_fn, update_fn)
 ''',

@@ -39,6 +39,10 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     refusal = optimizers()[use.name].refuse(use.node)
     if refusal is not None:
         return refusal
+    if use.name == "MultiOptimizer" and not _traversals_known(use.node, context):
+        return reasons.traversal(
+            "Where a traversal of this MultiOptimizer comes from is not in view.", "Label the parameters for `optax.partition`."
+        )
     injected = any(thing in context.injected for thing in use.things)
     if use.name not in COMPOSITE and learning_rate(use.node) is None:
         steps = context.steps(found for thing in use.things for found in context.optimizers_of(thing))
@@ -48,6 +52,17 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
                 "Give the constructor a learning rate.",
             )
     return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE)
+
+
+def _traversals_known(call: ast.Call, context: Context) -> bool:
+    """Whether every group of a MultiOptimizer is chosen by a traversal that becomes a predicate."""
+
+    def known(node: ast.expr) -> bool:
+        if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 2:
+            return bool(context.facts.things(node.elts[0], "traversal"))
+        return any(thing.kind == "traversal" for thing in context.facts.within(context.facts.flow.places[node]))
+
+    return all(known(argument.value if isinstance(argument, ast.Starred) else argument) for argument in call.args)
 
 
 @rule(

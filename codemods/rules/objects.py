@@ -17,16 +17,21 @@ from codemods.rules.model_apply import apply_function
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",
     source='''class AnyParamsTrainState({TrainState}):
-    """A train state whose params may be any pytree: the plain one looks for a key in them, which arrays and dataclasses lack."""
+    """A train state whose params may be any pytree, such as an array or a dataclass.
+
+    The plain one looks for a key in its params.
+    """
 
     @classmethod
     def create(cls, *, apply_fn, params, tx, **kwargs):
-        return cls(step=0, apply_fn=apply_fn, params=params, tx=tx, opt_state=tx.init(params), **kwargs)
+        fields = {"apply_fn": apply_fn, "params": params, "tx": tx, **kwargs}
+        return cls(step=0, opt_state=tx.init(params), **fields)
 
     def apply_gradients(self, *, grads, **kwargs):
         updates, opt_state = self.tx.update(grads, self.opt_state, self.params)
         params = optax.apply_updates(self.params, updates)
-        return self.replace(step=self.step + 1, params=params, opt_state=opt_state, **kwargs)
+        step = self.step + 1
+        return self.replace(step=step, params=params, opt_state=opt_state, **kwargs)
 ''',
     imports=("import optax",),
 )
