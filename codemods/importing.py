@@ -216,7 +216,10 @@ def _keys(decision: Decision) -> set[str]:
 
 def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[int, int] | None:
     """The nested import statement that bound the legacy name at a use; None when the module's top level did."""
-    for node in ast.walk(use.node.func if isinstance(use.node, ast.Call) else use.node):
+    root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
+    if isinstance(root, ast.Constant):
+        root = next(found.expression for found in facts.flow.reading.annotations if found.node is root)
+    for node in ast.walk(root):
         if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
             binding = facts.scope(node).binding(node.id)
             found = [item for item in imports if item.scope is binding and item.name in (node.id, "*")]

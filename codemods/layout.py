@@ -20,15 +20,46 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
     arranged = []
     for index, argument in enumerate(arguments):
-        ends = index == len(arguments) - 1
-        if ends and argument is not last and last is not None and not _has_comment(argument):
-            closed = argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-        elif not ends and (argument is last or not isinstance(argument.comma, cst.Comma)):
-            closed = argument.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+        was_last = last is not None and argument.value is last.value
+        if index < len(arguments) - 1:
+            arranged.append(_continued(argument, was_last, before, between))
+        elif last is None or was_last or _has_comment(argument):
+            arranged.append(argument)
         else:
-            closed = argument
-        arranged.append(closed)
+            arranged.append(_closing_as(last, argument))
     return call.with_changes(func=callee, args=arranged)
+
+
+def _continued(
+    argument: cst.Arg, was_last: bool, before: cst.BaseParenthesizableWhitespace, between: cst.Comma | cst.MaybeSentinel
+) -> cst.Arg:
+    """An argument that another one follows."""
+    if not was_last and isinstance(argument.comma, cst.Comma):
+        return argument
+    comma = cst.Comma(whitespace_after=_comment_then(argument, before)) if _has_comment(argument) else between
+    return argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
+
+
+def _comment_then(last: cst.Arg, before: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+    """The comment behind what was the last argument, then a new line for the next."""
+    after = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    if isinstance(after, cst.ParenthesizedWhitespace) and isinstance(before, cst.ParenthesizedWhitespace):
+        return after.with_changes(indent=before.indent, last_line=before.last_line)
+    return after
+
+
+def _closing_as(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
+    """A new last argument that closes the call as the old one did, without the comment that belongs to that."""
+    comma, after = last.comma, last.whitespace_after_arg
+    if _has_comment(last):
+        plain = cst.TrailingWhitespace()
+        if isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
+            comma = comma.with_changes(
+                whitespace_after=comma.whitespace_after.with_changes(first_line=plain, empty_lines=())
+            )
+        elif isinstance(after, cst.ParenthesizedWhitespace):
+            after = after.with_changes(first_line=plain, empty_lines=())
+    return argument.with_changes(comma=comma, whitespace_after_arg=after)
 
 
 def _has_comment(argument: cst.Arg) -> bool:

@@ -249,7 +249,44 @@ def chain(arguments: Arguments, *links: cst.BaseExpression | None) -> cst.BaseEx
     present = [item for item in links if item is not None]
     if len(present) == 1:
         return present[0].with_changes(lpar=arguments.call.lpar, rpar=arguments.call.rpar)
-    return arrange(arguments.call, expression("optax.chain"), [cst.Arg(item) for item in present])
+    written = [_commented(item, arguments.call) for item in present]
+    return arrange(arguments.call, expression("optax.chain"), written)
+
+
+def _commented(item: cst.BaseExpression, legacy: cst.Call) -> cst.Arg:
+    """A link as an argument of a chain. A comment behind its last argument goes behind the link; others break its lines."""
+    inside = [argument for argument in item.args if has_comment(argument)] if isinstance(item, cst.Call) else []
+    if not inside or not isinstance(item, cst.Call):
+        return cst.Arg(item)
+    before = legacy.whitespace_before_args
+    last = item.args[-1]
+    if inside == [last]:
+        comma = (
+            last.comma if isinstance(last.comma, cst.Comma) else cst.Comma(whitespace_after=last.whitespace_after_arg)
+        )
+        if isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace) and isinstance(
+            before, cst.ParenthesizedWhitespace
+        ):
+            after = comma.whitespace_after.with_changes(indent=before.indent, last_line=before.last_line)
+            comma = comma.with_changes(whitespace_after=after)
+        bare = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+        return cst.Arg(item.with_changes(args=[*item.args[:-1], bare]), comma=comma)
+    return cst.Arg(_broken(item, before))
+
+
+def _broken(item: cst.Call, before: cst.BaseParenthesizableWhitespace) -> cst.Call:
+    """A link with each argument on a line of its own, below the link, comments behind them."""
+    if not isinstance(before, cst.ParenthesizedWhitespace):
+        return item
+    deeper = before.with_changes(last_line=cst.SimpleWhitespace(before.last_line.value + "    "))
+    arguments = []
+    for given in item.args:
+        after = given.comma.whitespace_after if isinstance(given.comma, cst.Comma) else given.whitespace_after_arg
+        line_end = after.first_line if isinstance(after, cst.ParenthesizedWhitespace) else cst.TrailingWhitespace()
+        following = before if given is item.args[-1] else deeper
+        comma = cst.Comma(whitespace_after=following.with_changes(first_line=line_end))
+        arguments.append(given.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")))
+    return item.with_changes(whitespace_before_args=deeper, args=arguments)
 
 
 def decay(arguments: Arguments, name: str = "weight_decay") -> cst.BaseExpression | None:

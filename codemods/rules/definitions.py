@@ -41,7 +41,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
         return refusal
     if use.name == "MultiOptimizer" and not _traversals_known(use.node, context):
         return reasons.traversal(
-            "Where a traversal of this MultiOptimizer comes from is not in view.", "Label the parameters for `optax.partition`."
+            "Where a traversal of this MultiOptimizer comes from is not in view.",
+            "Label the parameters for `optax.partition`.",
         )
     injected = any(thing in context.injected for thing in use.things)
     if use.name not in COMPOSITE and learning_rate(use.node) is None:
