@@ -114,8 +114,33 @@ class Facts:
             if not self._seed_deduced():
                 break
             self.flow.solve()
+        self._adopt()
         self._seed_likely()
         self.flow.solve()
+
+    def _adopt(self) -> None:
+        """Link optimizers of unknown origin to those that they may be: created in the project and stepped nowhere in view.
+
+        A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
+        goes there. The two may be the same, so they migrate together.
+        """
+        made = [
+            thing
+            for _, call in self.flow.reading.calls
+            for thing in self.things(call, "optimizer")
+            if thing.node is call
+        ]
+        stepped = {
+            thing
+            for _, node in self.flow.reading.attributes
+            if node.attr in ("apply_gradient", "optimize")
+            for thing in self.things(node.value, "optimizer")
+        }
+        candidates = [thing for thing in made if thing not in stepped] or made
+        for thing in stepped:
+            if thing.evidence in ("declared", "deduced") and not self.legacy.definitions(thing):
+                for candidate in candidates:
+                    self.legacy.links[thing, candidate] = None
 
     def _seed_declared(self) -> None:
         for annotation in self.flow.reading.annotations:
@@ -202,12 +227,30 @@ class Facts:
         for unit, node in list(self.flow.reading.attributes):
             if node.attr not in ("target", "state") or not isinstance(node.ctx, ast.Load) or self._known(node.value):
                 continue
-            name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            name = _last_word(node.value)
             if not OPTIMIZER_LIKE.search(name) or "jax" not in unit.code or self._annotated(node.value):
                 continue
             parent = unit.parents.get(node)
             if node.attr == "target" or (isinstance(parent, ast.Attribute) and parent.attr == "step"):
-                self._seed_expression(node.value, Thing("optimizer", unit, node, "", "likely"))
+                same = self._field_of_one_class(node.value)
+                thing = Thing("optimizer", unit, node, "", "deduced" if same else "likely")
+                self.legacy.links.update({(thing, other): None for other in same})
+                self._seed_expression(node.value, thing)
+
+    def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
+        """The optimizers in the field that an attribute of something unknown names, if just one class has such a field."""
+        if not isinstance(node, ast.Attribute):
+            return []
+        found = [
+            held
+            for cls in self.flow.reading.classes
+            if (
+                held := [
+                    item for item in self.flow.solver.at(self.flow.field(cls, node.attr)) if isinstance(item, Thing)
+                ]
+            )
+        ]
+        return found[0] if len(found) == 1 else []
 
     def _seed_expression(self, node: ast.expr, thing: Thing) -> None:
         """Let a thing be what an expression holds: at its variable or field, so that other uses of that see it too."""
@@ -221,6 +264,15 @@ class Facts:
             for owner in owners:
                 field = self.flow.field(owner.cls if isinstance(owner, Instance) else owner, node.attr)
                 self.flow.solver.add(field, thing)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            held = [item for item in self.objects(node.value) if isinstance(item, Container)]
+            if not held:
+                held = [Container(node.value, "opaque")]
+                self.flow.solver.add(self.flow.places[node.value], held[0])
+            source = ("seeded", node)
+            self.flow.solver.add(source, thing)
+            for container in held:
+                self.flow.store_element(container, self.flow.key(node.slice), source)
         self.flow.solver.add(place, thing)
 
     # Uses
@@ -434,6 +486,15 @@ ATTRIBUTES = {
     "hyper_params": frozenset(),
     "traversal": frozenset(("iterate", "update", "set", "compose", "merge", "filter", "tree", "each", "__getitem__")),
 }
+
+
+def _last_word(node: ast.expr) -> str:
+    """The name that an expression ends with: of a variable, an attribute or a key."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+        case _:
+            return ""
 
 
 def _foreign(item: Object) -> bool:

@@ -128,10 +128,10 @@ class FlaxOptim(Library):
         while pending:
             current = pending.pop(0)
             for outer, inner in tuple(self.links):
-                if outer == current and inner.kind == "definition" and inner not in found:
+                if outer == current and inner.kind in ("definition", "optimizer") and inner not in found:
                     found[inner] = None
                     pending.append(inner)
-        return list(found)
+        return [item for item in found if item.kind == "definition"]
 
     def _make(self, kind: str, name: str) -> Behaviour:
         def behaviour(flow: Calls, site: CallSite) -> None:

@@ -272,7 +272,7 @@ class Constraints(Calls):
                 self.store_attribute(self.expression(value, scope), name, source)
             case ast.Subscript(value=value, slice=key):
                 self.expression(key, scope)
-                self.store(self.expression(value, scope), self._key(key), source)
+                self.store(self.expression(value, scope), self.key(key), source)
             case _:
                 self.expression(target, scope)
 
@@ -334,7 +334,7 @@ class Constraints(Calls):
                 self._dict(node, keys, values, scope)
             case ast.Subscript(value=value, slice=key):
                 self.expression(key, scope)
-                self.load(self.expression(value, scope), self._key(key), node, whole=isinstance(key, ast.Slice))
+                self.load(self.expression(value, scope), self.key(key), node, whole=isinstance(key, ast.Slice))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test, scope)
                 for branch in (body, orelse):
@@ -396,7 +396,7 @@ class Constraints(Calls):
                 self.merge(source, Container(node))
             else:
                 self.expression(key, scope)
-                self.store_element(Container(node), self._key(key), source)
+                self.store_element(Container(node), self.key(key), source)
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> None:
         inner = open_scope(scope.unit, node, scope)
@@ -431,7 +431,7 @@ class Constraints(Calls):
             self.store_element(Container(function, "generator"), None, source)
 
     @staticmethod
-    def _key(node: ast.expr) -> int | str | None:
+    def key(node: ast.expr) -> int | str | None:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | str):
             return node.value if not isinstance(node.value, int) or node.value >= 0 else None
         return None

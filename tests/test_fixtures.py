@@ -1,0 +1,57 @@
+"""Every fixture: rewritten as expected, and training like before. Run as a script, it writes the expected results anew."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from codemods import FileResult, Options, Source, migrate
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
+FORMS = ("alias", "chain")
+
+
+def rewritten(path: Path, options: Options | None = None) -> FileResult:
+    [result] = migrate([Source(path.name, path.read_bytes())], options)
+    return result
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rewrites_as_expected(case: Path) -> None:
+    result = rewritten(case / "before.py")
+
+    assert result.error is None
+    assert [site for site in result.sites if site.status != "rewritten"] == []
+    assert result.after.decode() == (case / "after.py").read_text()
+    assert b"flax.optim" not in result.after
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_second_run_changes_nothing(case: Path) -> None:
+    result = rewritten(case / "after.py")
+
+    assert not result.changed
+    assert result.sites == ()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("form", FORMS)
+def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel: Path) -> None:
+    from optim2optax.parity.judge import Verdict
+    from optim2optax.parity.scenario import run_scenario
+
+    after = tmp_path / "after.py"
+    options = Options(form="alias" if form == "alias" else "chain")
+    after.write_bytes(rewritten(case / "before.py", options).after)
+    comparison = run_scenario(case / "scenario.py", case / "before.py", after)
+
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+
+
+if __name__ == "__main__":
+    for folder in CASES:
+        (folder / "after.py").write_bytes(rewritten(folder / "before.py").after)
+        sys.stdout.write(f"{folder.name}\n")
