@@ -49,7 +49,7 @@ class ImportEditor:
         for addition in add:
             if addition.near is not None:
                 self._nested.setdefault(addition.near, []).append(addition.statement)
-        self._emptied: list[tuple[cst.CSTNode, ImportLine]] = []
+        self._emptied: list[ImportLine] = []
 
     def require(self, statements: Iterable[str]) -> None:
         """Add more imports at the module's top."""
@@ -73,12 +73,13 @@ class ImportEditor:
                 emptied = small
             else:
                 kept.append(rest)
-        if kept != list(updated.body):
-            last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT) if kept else None
-            updated = updated.with_changes(body=[*kept[:-1], last] if last is not None else ())
+        if kept and kept != list(updated.body):
+            last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            updated = updated.with_changes(body=[*kept[:-1], last])
         if not added:
             if not kept and emptied is not None:
-                self._emptied.append((updated, emptied))
+                self._emptied.append(emptied)
+                return updated.with_changes(body=[emptied])
             return updated
         lines = [cst.parse_statement(text) for text in added]
         if kept:
@@ -105,7 +106,7 @@ class ImportEditor:
         carried: list[cst.EmptyLine] = []
         for statement in body:
             leading = list(getattr(statement, "leading_lines", ()))
-            if self._original(statement) is not None:
+            if self._is_emptied(statement):
                 has_comment = any(line.comment is not None for line in leading)
                 carried = [*carried, *leading] if has_comment or not kept or not carried else carried
                 if not has_comment and not carried:
@@ -117,16 +118,18 @@ class ImportEditor:
             carried = []
         return kept
 
-    def _original(self, statement: cst.CSTNode) -> ImportLine | None:
-        return next((small for node, small in self._emptied if node is statement), None)
+    def _is_emptied(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement is one that is to go: until the end it stands as it was, to show the new ones their place."""
+        small = _only_import(statement)
+        return any(small is emptied for emptied in self._emptied)
 
     # Adding
 
     def _add(self, module: cst.Module, text: str) -> cst.Module:
         new = _only_import(cst.parse_statement(text))
         assert new is not None
-        lines = [(index, found) for index, statement in enumerate(module.body) if (found := self._import_at(statement))]
-        if any(_binds_same(new, found) for index, found in lines if self._original(module.body[index]) is None):
+        lines = [(index, found) for index, statement in enumerate(module.body) if (found := _only_import(statement))]
+        if any(_binds_same(new, found) for index, found in lines if not self._is_emptied(module.body[index])):
             return module
         merged = self._merged(module, lines, new)
         if merged is not None:
@@ -144,9 +147,6 @@ class ImportEditor:
         index = _place(section, roots, new)
         return _insert(module, index, statement, head=index == section[0])
 
-    def _import_at(self, statement: cst.CSTNode) -> ImportLine | None:
-        return self._original(statement) or _only_import(statement)
-
     def _merged(self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine) -> cst.Module | None:
         """`from m import a` joined to an existing `from m import b, c`, where the file writes imports so."""
         combined = any(isinstance(found, cst.ImportFrom) and _count(found) > 1 for _, found in lines)
@@ -154,7 +154,7 @@ class ImportEditor:
             return None
         for index, found in lines:
             same = isinstance(found, cst.ImportFrom) and _module(found) == _module(new)
-            if not same or self._original(module.body[index]) is not None or isinstance(found.names, cst.ImportStar):
+            if not same or self._is_emptied(module.body[index]) or isinstance(found.names, cst.ImportStar):
                 continue
             assert isinstance(found, cst.ImportFrom)
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)

@@ -9,6 +9,7 @@ import libcst as cst
 BLACK_LIMIT = 88
 NARROW_LIMIT = 80
 WIDE_LIMIT = 120
+MOST_BREAKS = 8
 
 
 def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> cst.Call:
@@ -72,7 +73,7 @@ def line_limit(code: str) -> int:
     """The line length that a file keeps: the smallest of the usual limits that nearly all its lines respect."""
     lines = [len(line) for line in code.split("\n")]
     for limit in (NARROW_LIMIT, BLACK_LIMIT, 100):
-        if sum(length > limit for length in lines) * 50 <= len(lines):
+        if sum(length > limit for length in lines) <= max(2, len(lines) // 50):
             return limit
     return WIDE_LIMIT
 
@@ -83,7 +84,7 @@ def fit(
     """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
     limit = max(line_limit(module.code), NARROW_LIMIT if hanging else BLACK_LIMIT, _longest(module, original, indent))
-    for _ in range(3):
+    for _ in range(MOST_BREAKS):
         if _longest(module, updated, indent) <= limit:
             return updated
         breaker = _Breaker(module, hanging, limit, indent)

@@ -1,84 +1,28 @@
-"""The arguments of a legacy constructor call, and the optax calls that they are laid out in, comments and line breaks kept."""
+"""The arguments of a legacy constructor call, and the optax calls that they move into, with their comments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
 from codemods.optimizers.base import Parameter
+from codemods.optimizers.pieces import Piece, Style, new
 from codemods.template import expression
 
 RATE = "learning_rate"
 UNSET_RATE = "0.0"
 """Stands where legacy gave no learning rate because every step sets one."""
 
-Space = cst.BaseParenthesizableWhitespace
-NOTHING = cst.SimpleWhitespace("")
-BLANK = cst.SimpleWhitespace(" ")
-NO_SPACE = cst.AssignEqual(NOTHING, NOTHING)
 NUMPY = ("np", "numpy", "onp")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """An argument with what stands around it.
-
-    `before` is the space ahead of it, with the comments above it; None if it is new, or moved to another call. `behind` is the
-    comment at the end of its line.
-    """
-
-    argument: cst.Arg
-    before: Space | None = None
-    behind: str = ""
-
-    @property
-    def value(self) -> cst.BaseExpression:
-        return self.argument.value
-
-    @property
-    def above(self) -> tuple[cst.EmptyLine, ...]:
-        """The lines of comment above it."""
-        lines = self.before.empty_lines if isinstance(self.before, cst.ParenthesizedWhitespace) else ()
-        return tuple(line for line in lines if line.comment is not None)
-
-    @property
-    def commented(self) -> bool:
-        return bool(self.above or self.behind)
-
-    def named(self, keyword: str | None) -> Piece:
-        """The same argument under another keyword, or by position."""
-        return replace(self, argument=renamed(self.argument, keyword))
-
-    def valued(self, value: cst.BaseExpression) -> Piece:
-        return replace(self, argument=self.argument.with_changes(value=value))
-
-
-def new(keyword: str | None, value: str | cst.BaseExpression) -> Piece:
-    """A new argument."""
-    return Piece(renamed(cst.Arg(expression(value) if isinstance(value, str) else value), keyword))
-
-
-def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
-    if keyword is None:
-        return argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
-    if argument.keyword is not None:
-        return argument.with_changes(keyword=cst.Name(keyword))
-    value = argument.value
-    if isinstance(value, cst.NamedExpr) and not value.lpar:  # f(x := 1) needs no parentheses, f(y=(x := 1)) does
-        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=NO_SPACE)
 
 
 class Arguments:
     """The arguments of a call by parameter, in the order in which they are written."""
 
     def __init__(self, call: cst.Call, signature: tuple[Parameter, ...]) -> None:
-        self.call = call
-        self.style = _Style(call)
+        self.style = Style(call)
         self.by_name: dict[str, Piece] = {}
-        self.unused: dict[str, Piece] = {}
         for index, piece in enumerate(self.style.pieces):
             keyword = piece.argument.keyword
             self.by_name[keyword.value if keyword else signature[index].name] = piece
@@ -87,8 +31,9 @@ class Arguments:
         return name in self.by_name
 
     def drop_if(self, name: str, value: object) -> None:
-        """Forget an argument that is this constant, which says nothing, unless a comment stands beside it."""
-        if name in self.by_name and constant(self.by_name[name].value) == value and not self.by_name[name].commented:
+        """Forget an argument that is a constant which says nothing, unless a comment stands beside it."""
+        piece = self.by_name.get(name)
+        if piece is not None and constant(piece.value) == value and not piece.commented:
             del self.by_name[name]
 
     def named(self, names: Mapping[str, str], **defaults: str) -> list[Piece]:
@@ -98,24 +43,87 @@ class Arguments:
         return written + [new(keyword, value) for keyword, value in defaults.items() if keyword not in given]
 
     def rate(self, inject: bool) -> Piece:
-        """The learning rate, as optax takes it.
-
-        Injection passes over NumPy scalars, and makes integers arrays of integers, so these become floats.
-        """
+        """The learning rate; to be injected, it is named, and of a type that injection takes for a number."""
         piece = self.by_name.get(RATE, new(RATE, UNSET_RATE))
-        if not inject:
-            return piece
-        match piece.value:
-            case cst.Name("None"):
-                piece = piece.valued(cst.Float(UNSET_RATE))
-            case cst.Integer(value=digits):
-                piece = (
-                    piece.valued(piece.value.with_changes(value=digits))
-                    if not digits.isdecimal()
-                    else piece.valued(cst.Float(f"{digits}.0", lpar=piece.value.lpar, rpar=piece.value.rpar))
-                )
-            case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) if (
-                module in NUMPY and kind.startswith("float")
-            ):
-                piece = piece.valued(expression("float({rate})", rate=piece.value))
-        return piece.named(RATE)
+        return piece.valued(_injectable(piece.value)).named(RATE) if inject else piece
+
+    # Building
+
+    def alias(
+        self,
+        function: str,
+        names: Mapping[str, tuple[str, ...]],
+        inject: bool,
+        static: Sequence[str] = (),
+        explicit: Mapping[str, str] | None = None,
+    ) -> cst.Call:
+        """A call of an optax optimizer in the layout of the legacy call.
+
+        Args:
+          function: `optax.adam`.
+          names: the optax keywords for each legacy parameter; a parameter that is not in it keeps its name.
+          inject: whether the learning rate is an injected hyperparameter; it is then made up if it was not given.
+          static: the numeric parameters of `function` other than the learning rate. Injection must be told of each: it
+            turns every number into an array, defaults included.
+          explicit: arguments to add, where the defaults of legacy and optax differ.
+        """
+        written = [self.rate(inject)] if inject and RATE not in self else []
+        for name, piece in self.by_name.items():
+            if name == RATE:
+                written.append(self.rate(inject))
+                continue
+            *others, last = names.get(name, (name,))
+            written.extend(piece.bare().named(other) for other in others)
+            written.append(piece.named(last))
+        written.extend(new(keyword, value) for keyword, value in (explicit or {}).items())
+        return self.style.arrange(injected(function, static) if inject else expression(function), written)
+
+    def link(self, function: str | cst.BaseExpression, *pieces: Piece) -> Piece:
+        """A link of a chain, such as `optax.trace(decay=0.9)`. With several arguments, comments break it into lines."""
+        return self.style.nest(expression(function) if isinstance(function, str) else function, pieces)
+
+    def decay(self) -> Piece | None:
+        """The link that adds decayed weights, if there is a weight decay."""
+        given = self.named({"weight_decay": "weight_decay"})
+        return self.link("optax.add_decayed_weights", given[0].named(None)) if given else None
+
+    def descent(self, inject: bool, *extra: Piece) -> Piece:
+        """The link that multiplies by minus the learning rate."""
+        function = "optax.scale_by_learning_rate"
+        rate = self.rate(inject)
+        return self.link(injected(function) if inject else function, rate if inject else rate.named(None), *extra)
+
+    def chain(self, *links: Piece | None) -> cst.Call:
+        """The links as one transformation, one on each line if the legacy call had its arguments so."""
+        return self.style.arrange(expression("optax.chain"), [link for link in links if link is not None])
+
+
+def injected(function: str, static: Sequence[str] = ()) -> cst.BaseExpression:
+    """The factory whose learning rate is a hyperparameter in the state."""
+    words = ", ".join(f"'{name}'" for name in static)
+    comma = "," if len(static) == 1 else ""
+    return expression(f"optax.inject_hyperparams({function}{f', static_args=({words}{comma})' if static else ''})")
+
+
+def constant(node: cst.BaseExpression) -> object:
+    """The value of a number, None, True or False; `...` for all else."""
+    match node:
+        case cst.Integer() | cst.Float():
+            return node.evaluated_value
+        case cst.Name("None" | "True" | "False" as name):
+            return {"None": None, "True": True, "False": False}[name]
+        case _:
+            return ...
+
+
+def _injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
+    """Injection passes over None and NumPy's scalars, and an integer would not keep its type over the steps."""
+    match rate:
+        case cst.Name("None"):
+            return cst.Float(UNSET_RATE)
+        case cst.Integer(value=digits) if digits.isdecimal():
+            return cst.Float(f"{digits}.0")
+        case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) if module in NUMPY:
+            return expression("float({rate})", rate=rate) if kind.startswith("float") else rate
+        case _:
+            return rate
