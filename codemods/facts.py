@@ -122,7 +122,7 @@ class Facts:
         """Link optimizers of unknown origin to those that they may be: created in the project and stepped nowhere in view.
 
         A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
-        goes there. The two may be the same, so they migrate together.
+        goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of.
         """
         made = [
             thing
@@ -139,7 +139,8 @@ class Facts:
         candidates = [thing for thing in made if thing not in stepped] or made
         for thing in stepped:
             if thing.evidence in ("declared", "deduced") and not self.legacy.definitions(thing):
-                for candidate in candidates:
+                own = [candidate for candidate in candidates if candidate.unit is thing.unit]
+                for candidate in own or candidates:
                     self.legacy.links[thing, candidate] = None
 
     def _seed_declared(self) -> None:
