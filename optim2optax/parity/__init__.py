@@ -1,0 +1,1 @@
+"""The old code and the new, run side by side, and judged."""

@@ -1,0 +1,118 @@
+"""Whether an old optimizer and a new one are the same function: both get the same gradients, and the judge decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from numpy.typing import ArrayLike, NDArray
+
+from optim2optax.parity.judge import (
+    Comparison,
+    Difference,
+    PyTree,
+    Verdict,
+    compare_trajectories,
+    judge,
+    leaves_by_path,
+)
+from optim2optax.parity.precision import precise
+from optim2optax.parity.probe import probe_params, recorded_gradients
+
+__all__ = ["Comparison", "Difference", "Verdict", "compare_trajectories", "compare_transformations"]
+
+Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
+"""Initial parameters, gradients and learning rates, the latter two stacked over steps, to the parameters of each step."""
+
+
+def compare_transformations(
+    legacy_definition: Any,
+    transformation: optax.GradientTransformation,
+    steps: int = 120,
+    seed: int = 0,
+    params: PyTree = None,
+    overrides: Callable[[int], ArrayLike] | ArrayLike | None = None,
+) -> Comparison:
+    """Replay the same gradients into an old optimizer and a new one, and judge whether they are the same function.
+
+    Args:
+        legacy_definition: an `OptimizerDef` of the old `flax.optim`.
+        transformation: what is to replace it.
+        steps: how many updates; fewer than 100 let small mistakes pass.
+        seed: of the probe parameters and the gradients.
+        params: parameters to probe with instead of `probe_params`.
+        overrides: the learning rate given to each `apply_gradient`, as a function of the step from 0 or as an array. The new
+            side gets it as its injected hyperparameter; one that has none is taken to hold a schedule of its own.
+
+    Returns:
+        The comparison. It is "identical" only if no bit differs, neither in float64 nor in the parameters' own precision.
+    """
+    params = probe_params(seed) if params is None else params
+    gradients = recorded_gradients(params, steps, seed)
+    rates = _rates(overrides, steps)
+
+    def compare(wide: bool) -> Comparison:
+        start, before = _run(_legacy_side(legacy_definition), params, gradients, rates, wide)
+        _, after = _run(_optax_side(transformation), params, gradients, rates, wide)
+        return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
+
+    exact = compare(wide=True)
+    if exact.verdict is Verdict.DIFFERENT:
+        return exact
+    narrow = compare(wide=False)
+    identical = exact.verdict is narrow.verdict is Verdict.IDENTICAL
+    return replace(exact, verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT, drift=narrow.error)
+
+
+def _rates(overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int) -> NDArray[np.float64] | None:
+    if overrides is None:
+        return None
+    with precise():
+        values = [overrides(step) for step in range(steps)] if callable(overrides) else overrides
+        rates = np.asarray(values, np.float64)
+    if rates.shape != (steps,):
+        raise ValueError(
+            f"overrides must give one learning rate for each of {steps} steps, not an array of {rates.shape}"
+        )
+    return rates
+
+
+def _legacy_side(definition: Any) -> Side:
+    def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
+        def step(optimizer: Any, inputs: tuple[PyTree, Any]) -> tuple[Any, PyTree]:
+            gradient, rate = inputs
+            override = {} if rate is None else {"learning_rate": rate}
+            optimizer = optimizer.apply_gradient(gradient, **override)
+            return optimizer, optimizer.target
+
+        return jax.lax.scan(step, definition.create(params), (gradients, rates))[1]
+
+    return trajectory
+
+
+def _optax_side(transformation: optax.GradientTransformation) -> Side:
+    def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
+        def step(carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]) -> tuple[tuple[PyTree, Any], PyTree]:
+            (params, state), (gradient, rate) = carry, inputs
+            if rate is not None and optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
+                state = optax.tree_utils.tree_set(state, learning_rate=rate)
+            updates, state = transformation.update(gradient, state, params)
+            params = optax.apply_updates(params, updates)
+            return (params, state), params
+
+        return jax.lax.scan(step, (params, transformation.init(params)), (gradients, rates))[1]
+
+    return trajectory
+
+
+def _run(side: Side, params: PyTree, gradients: PyTree, rates: Any, wide: bool) -> tuple[PyTree, PyTree]:
+    """Run one side, compiled as one function, and give its start and its trajectory."""
+    with precise(wide):
+        start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)
+        inputs = jax.tree_util.tree_map(lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients)
+        return start, jax.device_get(jax.jit(side)(start, inputs, rates))

@@ -1,0 +1,194 @@
+"""The judge: whether two runs computed the same function.
+
+float64 decides. There, rounding stays thirteen digits below what a parameter moves, while the mildest real mistake (beta2 off
+by 1e-7, epsilon off by a tenth) shows at the seventh; in float32 the two overlap, so float32 is reported and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+PyTree: TypeAlias = Any
+LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
+"""Each leaf's values by its path, stacked along a leading axis of steps."""
+
+REPLAY_GATE = 1e-11
+"""Error over movement below which two sides that got the same gradients are the same function."""
+
+CLOSED_LOOP_GATE = 1e-7
+"""The same where each side computes its own gradients: there rounding feeds back, to about 4e-9 in 200 steps."""
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Verdict(str, Enum):
+    """What a comparison found."""
+
+    IDENTICAL = "identical"
+    EQUIVALENT = "equivalent"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two trajectories first part: `step` counts from 0, `leaf` is a path such as `Dense_0/kernel`."""
+
+    step: int
+    leaf: str
+    index: tuple[int, ...]
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        place = f"{self.leaf}[{', '.join(map(str, self.index))}]" if self.index else self.leaf
+        return f"step {self.step}, {place}: {self.before!r} before, {self.after!r} after"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The verdict, and the figures that it rests on.
+
+    `error` is the largest float64 error over movement of any leaf and step. `drift` is the same figure in the parameters' own
+    precision, as information, or None if it was not measured. If the verdict is "different", `first_difference` is set.
+    """
+
+    verdict: Verdict
+    error: float
+    steps: int
+    drift: float | None = None
+    first_difference: Difference | None = None
+
+    def __str__(self) -> str:
+        drift = "" if self.drift is None else f", float32 drift {self.drift:.1e}"
+        where = "" if self.first_difference is None else f"; first at {self.first_difference}"
+        return f"{self.verdict.value} after {self.steps} steps: error over movement {self.error:.1e}{drift}{where}"
+
+
+def compare_trajectories(
+    before: Sequence[PyTree], after: Sequence[PyTree], start: PyTree = None, closed_loop: bool = False
+) -> Comparison:
+    """Judge two runs by what they held after each step, such as their parameters.
+
+    Leaves correspond by path, so a `dict` may stand against a `FrozenDict`. An error counts in relation to how far its leaf
+    moves in the whole run on the old side. NaN at the same place on both sides is equal.
+
+    Args:
+        before: one tree of arrays per step, of the old side.
+        after: the same of the new side.
+        start: what `before` held ahead of its first step; None takes the first element as the start.
+        closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies instead of REPLAY_GATE, and
+            a leaf counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no gradient but rounding,
+            which Adam blows up, while its kernel moves for a reason.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: if the two runs do not have the same number of steps, leaves and shapes.
+    """
+    if len(before) != len(after):
+        raise ValueError(f"the old side made {len(before)} steps, the new side {len(after)}")
+    if not before:
+        raise ValueError("there is not one step to compare")
+    return judge(_stack(before), _stack(after), leaves_by_path(before[0] if start is None else start), closed_loop)
+
+
+def judge(
+    before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories, closed_loop: bool = False
+) -> Comparison:
+    """Judge as `compare_trajectories` does, with each leaf's steps stacked already."""
+    _check_correspondence(before, after, start)
+    scales = {leaf: _movement(values, start[leaf]) for leaf, values in before.items()}
+    if closed_loop:
+        floating = {leaf: scales[leaf] for leaf, values in before.items() if jnp.issubdtype(values.dtype, jnp.floating)}
+        scales |= _shared_with_siblings(floating)
+    ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
+    gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
+    error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
+    steps = len(next(iter(before.values()), ()))
+    if error >= gate:
+        return Comparison(Verdict.DIFFERENT, error, steps, first_difference=_first(ratios, before, after, gate))
+    same = all(before[leaf].tobytes() == after[leaf].tobytes() for leaf in before)
+    return Comparison(Verdict.IDENTICAL if same else Verdict.EQUIVALENT, error, steps)
+
+
+def _check_correspondence(before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories) -> None:
+    alone = (before.keys() ^ after.keys()) | (before.keys() ^ start.keys())
+    if alone:
+        raise ValueError(f"only one of the two sides has {', '.join(sorted(alone))}")
+    for leaf, values in before.items():
+        if values.shape != after[leaf].shape:
+            raise ValueError(f"{leaf} has shape {values.shape[1:]} before and {after[leaf].shape[1:]} after")
+
+
+def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float64]:
+    """The distance of each element at each step over a scale: 0 where both are NaN, infinite where one is."""
+    p, q = before.astype(np.float64), after.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.nan_to_num(np.abs(p - q), nan=np.inf, posinf=np.inf) / max(scale, _TINY)
+    return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
+
+
+def _movement(values: NDArray[Any], start: NDArray[Any]) -> float:
+    """How far a leaf gets from its start, in its largest element; at least as far as its own storage may round it."""
+    p = values.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        moved = _largest(p - start)
+    # Rounding of one ulp a side and step makes less than the gate of this.
+    return max(moved, 2 * len(p) * _EPSILON / REPLAY_GATE * _largest(p))
+
+
+def _shared_with_siblings(scales: Mapping[str, float]) -> dict[str, float]:
+    shared: dict[str, float] = {}
+    for leaf, scale in scales.items():
+        parent = leaf.rpartition("/")[0]
+        shared[parent] = max(scale, shared.get(parent, 0.0))
+    return {leaf: shared[leaf.rpartition("/")[0]] for leaf in scales}
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+
+
+def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float) -> Difference:
+    """The first step at which any leaf is beyond the gate, and there the worst element."""
+    beyond = [
+        (int(np.argmax(_per_step(ratio) >= gate)), leaf)
+        for leaf, ratio in ratios.items()
+        if ratio.max(initial=0.0) >= gate
+    ]
+    step = min(step for step, _ in beyond)
+    leaf = max((leaf for at, leaf in beyond if at == step), key=lambda leaf: float(ratios[leaf][step].max()))
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:]))
+    return Difference(step, leaf, index, float(before[leaf][step][index]), float(after[leaf][step][index]))
+
+
+def _per_step(values: NDArray[Any]) -> NDArray[Any]:
+    per_step: NDArray[Any] = values.reshape(len(values), -1).max(axis=1, initial=0.0)
+    return per_step
+
+
+def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
+    steps = [leaves_by_path(tree) for tree in trees]
+    if any(leaves.keys() != steps[0].keys() for leaves in steps):
+        raise ValueError("the steps of one side do not all have the same leaves")
+    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in steps[0]}
+
+
+def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
+    """The leaves of a tree by paths such as `Dense_0/kernel`, the same for every kind of container."""
+    paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {"/".join(map(_name, path)): np.asarray(leaf) for path, leaf in paths_and_leaves}
+
+
+def _name(key: Any) -> str:
+    return str(next(getattr(key, field) for field in ("key", "name", "idx") if hasattr(key, field)))

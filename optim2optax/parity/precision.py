@@ -1,0 +1,33 @@
+"""The precision in which verdicts are earned."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from optim2optax.parity.legacy import replaced
+
+
+@contextmanager
+def precise(wide: bool = True) -> Iterator[None]:
+    """Let JAX compute in float64 (if `wide`; else in float32), and matrix products at highest precision, for a while.
+
+    In float64, `jnp.float32` means float64 too: Adafactor, old and new, and much user code ask for float32 by that name, and
+    its rounding would hide, or feign, a difference between the functions themselves. So does `jnp.int32` mean int64, since
+    JAX divides int32 in float32: a schedule of an int32 step would round.
+    """
+    renamed = {"float32": jnp.float64, "int32": jnp.int64} if wide else {}
+    with _enable_x64(wide), jax.default_matmul_precision("highest"), replaced(vars(jnp), renamed):
+        yield
+
+
+def _enable_x64(wide: bool) -> AbstractContextManager[Any]:
+    # Until 0.8 JAX had it among its experiments.
+    home: Any = jax if "enable_x64" in vars(jax) else importlib.import_module("jax.experimental")
+    context: AbstractContextManager[Any] = home.enable_x64(wide)
+    return context

@@ -1,0 +1,54 @@
+"""What optimizers are probed with: parameters as models have them, and gradients that hide nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optim2optax.parity.judge import PyTree
+
+
+def probe_params(seed: int = 0) -> PyTree:
+    """Parameters as models have them: nested, of every rank, some starting at zero. Their names set their gradients' scale."""
+    random = np.random.default_rng([seed, 0])
+    return {
+        "Dense_0": {"kernel": 0.3 * random.normal(size=(7, 5)), "bias": np.zeros(5)},
+        "Conv_0": {"kernel": 0.1 * random.normal(size=(3, 3, 2, 4))},
+        "BatchNorm_0": {"scale": np.ones(6)},
+        "Embed_0": {"embedding": 0.1 * random.normal(size=(128, 130))},
+        "temperature": np.asarray(0.7),
+        "tiny": {"kernel": 0.01 * random.normal(size=(4, 3)), "bias": np.zeros(3)},
+        "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
+        "unused": {"kernel": random.normal(size=(3, 2)), "bias": np.zeros(2)},
+    }
+
+
+def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
+    """Make gradients that change scale and sign in every step, with zeros among them.
+
+    Leaves with `tiny` in their path get gradients of about 1e-6, with `huge` of about 1e3, with `unused` only zeros.
+
+    Returns:
+        A tree like `params`, whose float64 leaves have a leading axis of steps.
+    """
+    random = np.random.default_rng([seed, 1])
+
+    def gradients(path: Any, leaf: ArrayLike) -> NDArray[np.float64]:
+        shape = np.shape(leaf)
+        per_step = (steps, *(1 for _ in shape))
+        values = random.normal(size=(steps, *shape)) * 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
+        values += 0.3 * random.normal(size=shape)
+        values[random.random(size=values.shape) < 0.05] = 0.0
+        silent = random.random(size=per_step) < 0.05
+        silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN tells nothing more.
+        values[silent.ravel()] = 0.0
+        name = jax.tree_util.keystr(path)
+        return values * next((scale for part, scale in _GRADIENT_SCALES.items() if part in name), 1.0)
+
+    return jax.tree_util.tree_map_with_path(gradients, params)
+
+
+_GRADIENT_SCALES = {"tiny": 1e-6, "huge": 1e3, "unused": 0.0}

@@ -1,0 +1,123 @@
+"""Drive a user's own functions, old and new, through the same small script, and compare what they compute.
+
+A scenario is a Python file with a generator `run(module)`. It gets the imported module, which is the old code or the new, and
+yields what to compare, usually the optimizer: once at the start, and again after each step.
+
+    def run(module):
+        state = module.create(jax.random.PRNGKey(0))
+        yield state
+        for batch in batches():
+            state = module.train_step(state, batch)
+            yield state
+
+Its steps are a closed loop, in which each side computes its own gradients. A scenario that feeds recorded gradients to both
+sides says `replay = True` at its top level, and is then held to the much narrower gate of a replay.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen
+
+from optim2optax.parity.judge import Comparison, PyTree, compare_trajectories
+from optim2optax.parity.legacy import legacy_flax, load_module
+from optim2optax.parity.precision import precise
+
+
+def run_scenario(scenario: Path, before: Path, after: Path, steps: int | None = None) -> Comparison:
+    """Run a scenario on the old code and on the new, both in float64, and judge whether they train alike.
+
+    Args:
+        scenario: the file with `run(module)`.
+        before: the old code, which is run with the real `flax.optim`.
+        after: the new code.
+        steps: how many of the yielded values to compare; None means all.
+
+    Returns:
+        The comparison; its step 0 is the first value yielded.
+
+    Raises:
+        ValueError: if the two sides yield different numbers of values, or values that do not correspond.
+    """
+    old, replay = _drive(scenario, before, True, steps)
+    new, _ = _drive(scenario, after, False, steps)
+    return compare_trajectories(old, new, closed_loop=not replay)
+
+
+def parameters(tree: PyTree) -> PyTree:
+    """Put its parameters in the place of every optimizer in a tree: a legacy `Optimizer` or a `TrainState`.
+
+    So one scenario serves both sides. `run_scenario` applies it to all that a scenario yields.
+    """
+    return jax.tree_util.tree_map(_parameters, tree, is_leaf=_holds_parameters)
+
+
+def _parameters(node: Any) -> PyTree:
+    if _is_legacy_optimizer(node):
+        return node.target
+    return node.params if _is_train_state(node) else node
+
+
+def _holds_parameters(node: Any) -> bool:
+    return _is_legacy_optimizer(node) or _is_train_state(node)
+
+
+def _is_legacy_optimizer(node: Any) -> bool:
+    return hasattr(node, "optimizer_def") and hasattr(node, "target")
+
+
+def _is_train_state(node: Any) -> bool:
+    return hasattr(node, "tx") and hasattr(node, "opt_state") and hasattr(node, "params")
+
+
+def _drive(scenario: Path, path: Path, legacy: bool, steps: int | None) -> tuple[list[PyTree], bool]:
+    """Run one side, and say whether it was a replay."""
+    # The user's functions may import the old Flax when they are called, so it stays to the end.
+    with legacy_flax() if legacy else nullcontext():
+        _import_dependencies(path)
+        _import_dependencies(scenario)
+        with precise(), _parameters_in_float64():
+            module = load_module(path, path.stem, legacy)
+            script = load_module(scenario, scenario.stem, legacy)
+            with closing(script.run(module)) as values:
+                # A later step may be given the same buffers to write into.
+                trajectory = [
+                    jax.tree_util.tree_map(np.array, parameters(value)) for value in itertools.islice(values, steps)
+                ]
+    return trajectory, getattr(script, "replay", False)
+
+
+def _import_dependencies(path: Path) -> None:
+    """Import what a file imports ahead of `precise`, lest a library keep float64 as its float32 for ever after."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            with suppress(ImportError):
+                importlib.import_module(name)
+
+
+@contextmanager
+def _parameters_in_float64() -> Iterator[None]:
+    """Let the layers of Flax make float64 parameters where they would make float32 ones by default."""
+
+    def widen(method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext) -> Any:
+        if getattr(context.module, "param_dtype", None) == np.float32:
+            object.__setattr__(context.module, "param_dtype", jnp.float64)
+        return method(*args, **kwargs)
+
+    with linen.intercept_methods(widen):
+        yield

@@ -1,0 +1,260 @@
+"""One scenario drives the old code and the new."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax.core import freeze
+from flax.training.train_state import TrainState
+
+from optim2optax.parity.judge import Verdict
+from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.scenario import parameters, run_scenario
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+MODEL = """
+    import flax
+    import jax
+    import jax.numpy as jnp
+    from flax import jax_utils, linen as nn
+    {imports}
+
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            x = nn.Dense(8)(x)
+            x = nn.relu(nn.BatchNorm(use_running_average=False)(x))
+            return nn.Dense(1)(x)
+
+
+    @flax.struct.dataclass
+    class State:
+        optimizer: {optimizer}
+        batch_stats: flax.core.FrozenDict
+
+
+    def loss_fn(params, state, x, y):
+        variables = {{"params": params, "batch_stats": state.batch_stats}}
+        prediction, mutated = Model().apply(variables, x, mutable=["batch_stats"])
+        return jnp.mean((prediction - y) ** 2), mutated["batch_stats"]
+
+"""
+
+BEFORE = (
+    MODEL.format(imports="from flax import optim", optimizer="optim.Optimizer")
+    + """
+    def create(rng):
+        batch_stats, params = Model().init(rng, jnp.ones((1, 3))).pop("params")
+        return State(optim.Adam(1e-2).create(params), batch_stats["batch_stats"])
+
+
+    def step(state, x, y, axis=None):
+        grads, batch_stats = jax.grad(loss_fn, has_aux=True)(state.optimizer.target, state, x, y)
+        if axis:
+            grads = jax.tree_map(lambda g: jax.lax.pmean(g, axis), grads)
+        from flax.optim import Optimizer
+
+        assert isinstance(state.optimizer, Optimizer)
+        return State(state.optimizer.apply_gradient(grads), batch_stats)
+"""
+)
+
+AFTER = (
+    MODEL.format(imports="import optax\n    from flax.training.train_state import TrainState", optimizer="TrainState")
+    + """
+    def create(rng):
+        variables = Model().init(rng, jnp.ones((1, 3)))
+        tx = optax.adam(1e-2)
+        optimizer = TrainState.create(apply_fn=None, params=variables["params"], tx=tx)
+        return State(optimizer, variables["batch_stats"])
+
+
+    def step(state, x, y, axis=None):
+        grads, batch_stats = jax.grad(loss_fn, has_aux=True)(state.optimizer.params, state, x, y)
+        if axis:
+            grads = jax.tree.map(lambda g: jax.lax.pmean(g, axis), grads)
+        return State(state.optimizer.apply_gradients(grads=grads), batch_stats)
+"""
+)
+
+SCENARIO = """
+    import jax
+    import numpy as np
+
+
+    def run(module):
+        random = np.random.default_rng(0)
+        step = jax.jit(module.step)
+        state = module.create(jax.random.PRNGKey(0))
+        yield state
+        for _ in range(100):
+            x = random.normal(size=(16, 3))
+            state = step(state, x, x.sum(axis=1, keepdims=True))
+            yield state
+"""
+
+PMAP_SCENARIO = """
+    import functools
+
+    import jax
+    import numpy as np
+
+
+    def run(module):
+        random = np.random.default_rng(0)
+        step = jax.pmap(functools.partial(module.step, axis="batch"), axis_name="batch", donate_argnums=(0,))
+        state = module.jax_utils.replicate(module.create(jax.random.PRNGKey(0)))
+        for _ in range(20):
+            x = random.normal(size=(jax.local_device_count(), 4, 3))
+            state = step(state, x, x.sum(axis=2, keepdims=True))
+            yield state.optimizer
+"""
+
+REPLAY_SCENARIO = """
+    import jax
+    import numpy as np
+
+    replay = True
+
+
+    def apply(optimizer, grads):
+        if hasattr(optimizer, "target"):
+            return optimizer.apply_gradient(grads)
+        return optimizer.apply_gradients(grads=grads)
+
+
+    def run(module):
+        random = np.random.default_rng(0)
+        optimizer = module.create(jax.random.PRNGKey(0)).optimizer
+        step = jax.jit(apply)
+        yield optimizer
+        for _ in range(100):
+            params = optimizer.target if hasattr(optimizer, "target") else optimizer.params
+            optimizer = step(optimizer, jax.tree_util.tree_map(lambda p: random.normal(size=p.shape), params))
+            yield optimizer
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A migration in a folder, with its scenario."""
+
+    scenario: Path
+    before: Path
+    after: Path
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return write(tmp_path)
+
+
+def write(folder: Path, scenario: str = SCENARIO, before: str = BEFORE, after: str = AFTER) -> Case:
+    case = Case(folder / "scenario.py", folder / "before.py", folder / "after.py")
+    for path, text in [(case.scenario, scenario), (case.before, before), (case.after, after)]:
+        path.write_text(dedent(text))
+    return case
+
+
+def test_a_training_loop_that_was_migrated_rightly_is_equivalent(case: Case) -> None:
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+    assert comparison.steps == 101
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("optax.adam(1e-2)", "optax.adam(1e-2, eps=1.1e-6)"),
+        ("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99)"),
+        ("optax.adam(1e-2)", "optax.adam(optax.exponential_decay(1e-2, 1, 0.99999))"),
+        ("(prediction - y) ** 2", "(prediction - y * 1.00001) ** 2"),
+    ],
+)
+def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> None:
+    assert right in AFTER
+    case = write(tmp_path, after=AFTER.replace(right, wrong))
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+    assert comparison.first_difference is not None
+    assert comparison.first_difference.step > 0
+
+
+def test_a_replay_is_held_to_the_narrow_gate(tmp_path: Path) -> None:
+    case = write(tmp_path, REPLAY_SCENARIO)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+    wrong = write(tmp_path, REPLAY_SCENARIO, after=AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2 * (1 + 1e-9))"))
+    comparison = run_scenario(wrong.scenario, wrong.before, wrong.after)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+
+
+def test_eight_devices_with_donated_buffers(tmp_path: Path) -> None:
+    case = write(tmp_path, PMAP_SCENARIO)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+
+
+def test_fewer_steps_can_be_asked_for(case: Case) -> None:
+    assert run_scenario(case.scenario, case.before, case.after, steps=3).steps == 3
+
+
+def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
+    scenario = """
+        import jax
+
+
+        def run(module):
+            state = module.create(jax.random.PRNGKey(0))
+            state = module.step(state, jax.numpy.ones((4, 3)), jax.numpy.ones((4, 1), jax.numpy.float32))
+            for leaf in jax.tree_util.tree_leaves((state.optimizer, state.batch_stats)):
+                assert "float32" not in str(getattr(leaf, "dtype", None))
+            yield state
+    """
+    case = write(tmp_path, scenario)
+    assert run_scenario(case.scenario, case.before, case.after).steps == 1
+
+
+def test_nothing_is_left_behind(case: Case) -> None:
+    before = set(sys.modules)
+    run_scenario(case.scenario, case.before, case.after, steps=1)
+    assert not [name for name in set(sys.modules) - before if not name.startswith(("flax.", "jax.", "optax."))]
+    assert "flax.optim" not in sys.modules
+    assert jnp.ones(2).dtype == np.float32
+
+
+def test_a_library_first_imported_by_the_user_keeps_its_float32(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    case = write(tmp_path, before=BEFORE + "\n    import some_library\n")
+    run_scenario(case.scenario, case.before, case.after, steps=1)
+    assert sys.modules.pop("some_library").DTYPE is jnp.float32
+
+
+def test_an_error_of_the_users_code_is_the_users_to_see(tmp_path: Path) -> None:
+    case = write(tmp_path, before=BEFORE.replace("assert isinstance", "assert not isinstance"))
+    with pytest.raises(AssertionError):
+        run_scenario(case.scenario, case.before, case.after)
+
+
+def test_parameters_take_the_place_of_every_optimizer() -> None:
+    params = {"w": jnp.ones(2)}
+    with legacy_optim() as optim:
+        legacy = optim.Adam(0.1).create(freeze(params))
+    create: Any = TrainState.create
+    state = create(apply_fn=None, params=params, tx=optax.adam(0.1))
+    assert parameters(legacy) is legacy.target
+    assert parameters(state) is params
+    assert parameters({"actor": state, "log_alpha": 0.5}) == {"actor": params, "log_alpha": 0.5}
