@@ -19,7 +19,7 @@ from codemods.flow.modules import Unit
 from codemods.flow.scopes import ScopeNode, open_scope
 from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import ImportEditor
-from codemods.insertion import insert_support
+from codemods.insertion import has_support, insert_support
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
 from codemods.plan import Decision, Plan, make_plan
@@ -142,9 +142,10 @@ def edit_file(work: Work) -> tuple[str, Applied, str]:
         editor.require(support.imports)
     updated = editor.finish(updated)
     if supports:
-        updated = insert_support(updated, [_named(support.source, work.names) for support in supports.values()])
+        updated = insert_support(updated, list(sources.values()))
     taken = bound_anywhere(Unit(work.path, work.code, ast.parse(work.code)))
-    clash = [name for name in supports if name in taken and supports[name].source.split("\n")[0] not in work.code]
+    sources = {name: _named(support.source, work.names) for name, support in supports.items()}
+    clash = [name for name, source in sources.items() if name in taken and not has_support(module, source)]
     if clash:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]

@@ -9,17 +9,26 @@ import libcst as cst
 
 def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
     """Put helper definitions after the imports at the module's top, once, in the file's indentation."""
-    present = {module.code_for_node(_bare(statement)).strip() for statement in module.body}
-    new: list[cst.CSTNode] = []
-    for source in sources:
-        statements = _indented(source, module).body
-        new.extend(_spaced(item, 2) for item in statements if module.code_for_node(_bare(item)).strip() not in present)
+    new = [
+        _spaced(item, 2)
+        for source in sources
+        if not has_support(module, source)
+        for item in _indented(source, module).body
+    ]
     if not new:
         return module
     index = _after_imports(module)
     following = module.body[index:]
     spaced = [_spaced(statement, 2) for statement in following[:1]]
     return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
+
+
+def has_support(module: cst.Module, source: str) -> bool:
+    """Whether the module holds these definitions already, to the letter."""
+    present = {module.code_for_node(_bare(statement)).strip() for statement in module.body}
+    return all(
+        module.code_for_node(_bare(statement)).strip() in present for statement in _indented(source, module).body
+    )
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:

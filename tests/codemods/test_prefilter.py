@@ -1,0 +1,50 @@
+"""The prefilter may let a file through in vain; it may never hold back one that the engine would act on."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Source, migrate
+from codemods.prefilter import mentions_legacy
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param("import optax\noptimizer = optax.adam(1e-3)\n", id="optax with a variable called optimizer"),
+        pytest.param("import flax\nfrom x import optimizer\n", id="flax and an optimizer"),
+        pytest.param("state = state.apply_gradients(grads=grads)\n", id="the modern method"),
+        pytest.param("import torch.optim\n", id="torch alone"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_holds_back(program: str) -> None:
+    assert not mentions_legacy(program.encode())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from flax import optim\n",
+        "from flax import (\n    linen as nn,\n    optim as optimizers,\n)\n",
+        "import flax\ndefinition = flax.optim.Adam(1e-3)\n",
+        "import flax.optim as fo\n",
+        "from flax.optim.base import Optimizer\n",
+        "import flax\ndefinition = getattr(flax, 'optim').Adam(1e-3)\n",
+        "import flax as f\ndefinition = f . optim . Adam(1e-3)\n",
+        "def step(state, grads):\n    return state.apply_gradient(grads, learning_rate=0.1)\n",
+        "def step(optimizer, grads):\n    update = optimizer.apply_gradient\n    return update(grads)\n",
+        "from flax.traverse_util import ModelParamTraversal\n",
+        "from flax import optim\r\n",
+    ],
+)
+def test_lets_through(program: str) -> None:
+    assert mentions_legacy(program.encode())
+
+
+def test_nothing_held_back_has_sites() -> None:
+    """The engine agrees: without a file that passes, there is nothing to report."""
+    program = b"import jax, optax, flax\n\ndef step(state, grads):\n    return state.apply_gradients(grads=grads)\n"
+    assert not mentions_legacy(program)
+    [result] = migrate([Source("step.py", program)])
+    assert result.sites == ()

@@ -1,0 +1,261 @@
+"""What is left as it is, and the reason that is given. Nothing of such an optimizer changes."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from codemods import Source, migrate
+from codemods.rules import catalogue
+
+REFUSED = {
+    "no learning rate, and no step that sets one": (
+        "FO902",
+        """
+        from flax import optim
+
+        def create(params):
+            return optim.Adam(beta1=0.8).create(params)
+        """,
+    ),
+    "a class chosen by name": (
+        "FO903",
+        """
+        import flax
+
+        def create(params, name, config):
+            return getattr(flax.optim, name)(**config).create(params)
+        """,
+    ),
+    "a class kept in a variable": (
+        "FO903",
+        """
+        from flax import optim
+
+        def create(params, lamb):
+            optimizer_class = optim.LAMB if lamb else optim.Adam
+            return optimizer_class(learning_rate=0.1).create(params)
+        """,
+    ),
+    "unpacked arguments": (
+        "FO904",
+        """
+        from flax import optim
+
+        def create(params, arguments):
+            return optim.Adam(**arguments).create(params)
+        """,
+    ),
+    "an argument that legacy did not take": (
+        "FO905",
+        """
+        from flax import optim
+
+        def create(params):
+            return optim.Momentum(0.1, momentum=0.9).create(params)
+        """,
+    ),
+    "a weight decay of None, which failed at the first step": (
+        "FO905",
+        """
+        from flax import optim
+
+        def create(params):
+            return optim.Adam(0.1, weight_decay=None).create(params)
+        """,
+    ),
+    "moments read from the state": (
+        "FO906",
+        """
+        from flax import optim
+
+        def moments(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.state.param_states
+        """,
+    ),
+    "the state exchanged": (
+        "FO906",
+        """
+        from flax import optim
+
+        def restart(params, state):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.replace(state=state)
+        """,
+    ),
+    "hyperparameters read back": (
+        "FO907",
+        """
+        from flax import optim
+
+        def rate(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.optimizer_def.hyper_params.learning_rate
+        """,
+    ),
+    "a definition of one's own": (
+        "FO908",
+        """
+        from flax import optim
+
+        class SignDescent(optim.OptimizerDef):
+            def __init__(self, learning_rate):
+                super().__init__(learning_rate)
+
+        def create(params):
+            return SignDescent(0.1).create(params)
+        """,
+    ),
+    "an object that may be something else": (
+        "FO909",
+        """
+        import torch
+        from flax import optim
+
+        def create(params, legacy):
+            definition = optim.Adam(0.1) if legacy else torch.optim.Adam(params)
+            return definition.create(params)
+        """,
+    ),
+    "another hyperparameter set at a step": (
+        "FO910",
+        """
+        from flax import optim
+
+        def step(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            return optimizer.apply_gradient(grads, beta=0.5)
+        """,
+    ),
+    "a rate set at one step and not at another": (
+        "FO910",
+        """
+        from flax import optim
+
+        def step(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            optimizer = optimizer.apply_gradient(grads, learning_rate=0.2)
+            return optimizer.apply_gradient(grads)
+        """,
+    ),
+    "a rate set where no definition is in view": (
+        "FO910",
+        """
+        import jax
+
+        def step(optimizer, grads, rate):
+            return optimizer.apply_gradient(grads, learning_rate=rate)
+        """,
+    ),
+    "only the name suggests an optimizer": (
+        "FO912",
+        """
+        import jax
+
+        def evaluate(optimizer, batch):
+            return loss(optimizer.target, batch)
+        """,
+    ),
+    "the deprecated replicate": (
+        "FO913",
+        """
+        from flax import optim
+
+        def create(params):
+            return optim.Adam(0.1).create(params).replicate()
+        """,
+    ),
+    "a traversal that is also iterated": (
+        "FO915",
+        """
+        from flax import optim
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            count = len(list(kernels.iterate(params)))
+            return optim.MultiOptimizer((kernels, optim.Adam(0.1))).create(params), count
+        """,
+    ),
+    "a traversal from elsewhere": (
+        "FO915",
+        """
+        from flax import optim
+
+        def create(params, traversal):
+            return optim.MultiOptimizer((traversal, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "create passed on": (
+        "FO916",
+        """
+        import jax
+        from flax import optim
+
+        def create(params):
+            return jax.jit(optim.Adam(0.1).create)(params)
+        """,
+    ),
+    "an attribute by its name": (
+        "FO916",
+        """
+        from flax import optim
+
+        def read(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return getattr(optimizer, "target")
+        """,
+    ),
+    "compute_gradient with a loss that is not in view": (
+        "FO917",
+        """
+        from flax import optim
+
+        def step(params, loss_fn):
+            optimizer = optim.Adam(0.1).create(params)
+            loss, grad = optimizer.compute_gradient(loss_fn)
+            return optimizer.apply_gradient(grad), loss
+        """,
+    ),
+    "the name optax means something else": (
+        "FO918",
+        """
+        from flax import optim
+
+        def create(params, optax):
+            return optim.Adam(0.1).create(params)
+        """,
+    ),
+    "the name of a helper is taken": (
+        "FO919",
+        """
+        from flax import optim
+
+        def scale_by_norm_ratio():
+            return 1
+
+        def create(params):
+            return optim.LAMB(0.1).create(params)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "program"), REFUSED.values(), ids=REFUSED)
+def test_refused_whole_with_a_reason(code: str, program: str) -> None:
+    source = dedent(program).lstrip().encode()
+    [result] = migrate([Source("train.py", source)])
+
+    assert result.error is None
+    assert result.after == source
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert code in {site.code for site in result.sites}
+    assert all(site.message and site.remedy for site in result.sites)
+    assert {site.code for site in result.sites} <= set(catalogue())
+
+
+def test_every_reason_is_documented() -> None:
+    for rule in catalogue().values():
+        assert rule.summary
+        assert len(rule.explanation) > len(rule.summary) or not rule.code.startswith("FO9")
