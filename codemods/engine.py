@@ -138,16 +138,14 @@ def edit_file(work: Work) -> tuple[str, Applied, str]:
     applier = Applier(module, positions, work.edits, work.names, work.form, editor, work.markers)
     updated = module.visit(applier)
     supports = applier.applied.supports
-    for support in supports.values():
-        editor.require(support.imports)
-    updated = editor.finish(updated)
-    if supports:
-        updated = insert_support(updated, list(sources.values()))
-    taken = bound_anywhere(Unit(work.path, work.code, ast.parse(work.code)))
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
+    taken = bound_anywhere(Unit(work.path, work.code, ast.parse(work.code))) if sources else set()
     clash = [name for name, source in sources.items() if name in taken and not has_support(module, source)]
     if clash:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
+    for support in supports.values():
+        editor.require(support.imports)
+    updated = insert_support(editor.finish(updated), list(sources.values()))
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
     problem = f"not found: {missed[0]}" if missed else _problem(work.path, work.code, updated.code)
     return updated.code, applier.applied, problem
