@@ -1,0 +1,46 @@
+# On a fresh machine with Python 3.10 or newer, `make demo` and `make test` do everything themselves.
+# Another interpreter: make test PYTHON=python3.13
+
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.10 python,\
+	$(shell $(name) -c 'import sys; sys.version_info >= (3, 10) and print("$(name)")' 2>/dev/null)))
+BIN := .venv/bin
+DEMO := build/demo
+CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
+
+.PHONY: demo test lint format clean
+
+# Rewrite a copy of shipped legacy code: as a diff, then for real, then again, which changes nothing.
+demo: .venv/core
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@for case in $(CASES); do cp fixtures/$$case/before.py $(DEMO)/$$case.py; done
+	$(BIN)/optim2optax rewrite --diff $(DEMO) || test $$? -eq 1
+	$(BIN)/optim2optax rewrite $(DEMO)
+	$(BIN)/optim2optax rewrite --check $(DEMO)
+
+# Lint, check types, run all tests.
+test: lint
+	$(BIN)/python -m pytest -q -n 2
+
+lint: .venv/full
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/full
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv build dist
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+
+.venv/core: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/full: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity,dev]'
+	@touch $@ .venv/core

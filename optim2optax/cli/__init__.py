@@ -1,0 +1,74 @@
+"""The command line: click commands, thin. Each is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from typing import Any, cast
+
+import click
+
+from optim2optax import __version__
+
+COMMANDS = ("rewrite", "explain", "rules")
+INTERRUPTED = 130
+EXAMPLES = """\b
+Examples:
+  optim2optax rewrite --diff src/     what would change
+  optim2optax rewrite src/            change it
+  optim2optax explain FO202           what a rule does, and why
+  optim2optax explain Adam            an optimizer, old and new
+"""
+
+
+class Application(click.Group):
+    """A group whose commands are modules of this package, each with a `command`."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"optim2optax.cli.{name}")
+        return cast(click.Command, module.command)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; an error that nobody expected exits with 2, since 1 says that something is left to do."""
+        try:
+            return super().invoke(context)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            context.exit(INTERRUPTED)
+        except Exception as error:
+            raise InternalError from error
+
+
+class InternalError(click.ClickException):
+    """A defect of this program."""
+
+    exit_code = 2
+
+    def __init__(self) -> None:
+        super().__init__("internal error, nothing more was written; please report it with the lines above")
+
+    def show(self, file: Any = None) -> None:
+        traceback.print_exception(self.__cause__)
+        super().show(file)
+
+
+@click.group(
+    name="optim2optax", cls=Application, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def application() -> None:
+    """Move code from the removed flax.optim to optax.
+
+    \b
+    Exit codes:
+      0  nothing is left to do
+      1  sites remain, a file could not be read, or --check or --diff would change something
+      2  wrong usage or configuration, or an internal error
+    """

@@ -1,0 +1,28 @@
+"""Codes of rules as people give them: `FO1,FO202`, in any case, prefixes allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def split_codes(values: Iterable[str]) -> tuple[str, ...]:
+    """The codes in comma-separated values."""
+    return tuple(code.strip().upper() for value in values for code in value.split(",") if code.strip())
+
+
+def unknown_code(codes: Iterable[str]) -> str | None:
+    """What is wrong with the first code that begins no rule's code; None if all do."""
+    for code in codes:
+        from codemods.rules import catalogue
+
+        if not any(known.startswith(code) for known in catalogue()):
+            return f"no rule has the code {code}{did_you_mean(code, catalogue())}"
+    return None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean A or B?` for the known words closest to a word; nothing if none is close."""
+    by_folded = {name.casefold(): name for name in known}
+    close = [by_folded[match] for match in difflib.get_close_matches(word.casefold(), by_folded, cutoff=0.5)]
+    return f"; did you mean {' or '.join(close)}?" if close else ""

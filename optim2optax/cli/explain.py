@@ -1,0 +1,50 @@
+"""`optim2optax explain`."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import textwrap
+from typing import TYPE_CHECKING
+
+import click
+
+from optim2optax.cli.codes import did_you_mean
+
+if TYPE_CHECKING:
+    from codemods.rules import Rule
+
+WIDTH = 100
+EXAMPLES = """\b
+Examples:
+  optim2optax explain FO202
+  optim2optax explain Adam
+"""
+
+
+@click.command(name="explain", short_help="Explain a rule or an optimizer.", epilog=EXAMPLES)
+@click.argument("name", metavar="CODE|OPTIMIZER")
+def command(name: str) -> None:
+    """Explain a rule, with code before and after, or a legacy optimizer, with the mathematics of old and new."""
+    from codemods.optimizers import optimizers
+    from codemods.rules import catalogue
+
+    rules = {code.casefold(): rule for code, rule in catalogue().items()}
+    legacy = {known.casefold(): optimizer for known, optimizer in optimizers().items()}
+    if name.casefold() in rules:
+        _print_rule(rules[name.casefold()])
+    elif name.casefold() in legacy:
+        click.echo(inspect.cleandoc(legacy[name.casefold()].documentation))
+    else:
+        known = [*catalogue(), *optimizers()]
+        raise click.UsageError(f"there is no rule or optimizer called {name}{did_you_mean(name, known)}")
+
+
+def _print_rule(rule: Rule) -> None:
+    width = min(WIDTH, shutil.get_terminal_size().columns)
+    parts = [f"{click.style(rule.code, bold=True)}: {rule.summary}"]
+    parts += [textwrap.fill(paragraph, width) for paragraph in rule.explanation.split("\n\n")]
+    for title, program in (("Before", rule.before), ("After", rule.after)):
+        if program:
+            parts += [click.style(f"{title}:", bold=True), textwrap.indent(program.strip("\n"), "    ")]
+    click.echo("\n\n".join(parts))

@@ -1,0 +1,85 @@
+"""`optim2optax rewrite`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from codemods.model import FileResult, Source
+from optim2optax.cli.output import print_report, progress_bar, write_bytes
+from optim2optax.cli.settings import Settings, resolve_settings
+from optim2optax.configuration import FORMS
+from optim2optax.project import find_files
+from optim2optax.reporting import FORMATS, Report
+from optim2optax.rewriting import migrate_sources, rewrite_files
+
+STDIN = "-"
+EXAMPLES = """\b
+Examples:
+  optim2optax rewrite --diff src/ > optax.patch
+  optim2optax rewrite --check --output-format github .
+  optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
+  optim2optax rewrite --stdin-filename train.py - < train.py
+"""
+
+
+@click.command(name="rewrite", short_help="Rewrite flax.optim code to optax, in place.", epilog=EXAMPLES)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True), metavar="PATH...")
+@click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
+@click.option(
+    "--form", type=click.Choice(FORMS), default="alias", show_default=True, help="Aliases, or explicit chains."
+)
+@click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes or prefixes, by commas.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")
+@click.option(
+    "--partial/--no-partial", help="Rewrite what can be, with a TODO at what cannot, also within one optimizer."
+)
+@click.option("--unsafe/--no-unsafe", help="Also rewrite what is only likely to be a legacy optimizer.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
+@click.option(
+    "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the report."
+)
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes; by default one per core.")
+@click.option("--stdin-filename", metavar="PATH", help="The name of what is read from standard input.")
+@click.pass_context
+def command(context: click.Context, /, paths: Sequence[str], stdin_filename: str | None, **_: object) -> None:
+    """Rewrite flax.optim code to optax, in place.
+
+    PATH is a file, a directory (searched for .py files, respecting .gitignore), or - for standard input to standard
+    output. Give all files of a project at once: an optimizer built in one file is often stepped in another, and is
+    rewritten as a whole or not at all.
+
+    A comment "# optim2optax: ignore[FO202]" leaves its line alone. Options can also be set in the table
+    [tool.optim2optax] of pyproject.toml.
+    """
+    from_stdin = STDIN in paths
+    if from_stdin and len(paths) > 1:
+        raise click.UsageError("standard input (-) cannot be combined with other paths")
+    settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
+    if from_stdin:
+        results = [_rewrite_stdin(stdin_filename, settings)]
+    else:
+        found = find_files(paths, settings.exclude)
+        with progress_bar(len(found)) as progress:
+            results = rewrite_files(
+                found, settings.options, write=not settings.preview, jobs=settings.jobs, progress=progress
+            )
+    report = Report(results, preview=settings.preview, diff=settings.diff)
+    print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
+    context.exit(report.exit_code)
+
+
+def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
+    content = sys.stdin.buffer.read()
+    name = filename or "<stdin>"
+    if filename and settings.exclude.verdict(os.path.abspath(filename)):
+        result = FileResult(name, content, content)
+    else:
+        result = migrate_sources([Source(name, content)], settings.options)[0]
+    if not settings.preview:
+        write_bytes(result.after)
+    return result

@@ -1,0 +1,93 @@
+"""What the command line says, over what pyproject.toml says, over the defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from codemods.model import Options
+from optim2optax.cli.codes import split_codes, unknown_code
+from optim2optax.configuration import Configuration, ConfigurationError, find_configuration
+from optim2optax.project import PatternError, Patterns, shown
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides on a run of `rewrite`, but its paths."""
+
+    options: Options
+    exclude: Patterns
+    output_format: str
+    jobs: int
+    check: bool
+    diff: bool
+
+    @property
+    def preview(self) -> bool:
+        """Whether nothing is to be written."""
+        return self.check or self.diff
+
+
+def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
+    """Settings for some paths: the configuration is the nearest to all of them. Raises click.UsageError."""
+    try:
+        configuration = find_configuration(_common_directory(paths))
+    except ConfigurationError as error:
+        raise click.UsageError(str(error)) from error
+    values = _Values(context, configuration)
+    options = Options(
+        form=values["form"],
+        select=_codes(values, "select"),
+        ignore=_codes(values, "ignore"),
+        partial=values["partial"],
+        unsafe=values["unsafe"],
+    )
+    jobs = values["jobs"] or os.cpu_count() or 1
+    return Settings(options, _exclude(values), values["output_format"], jobs, values["check"], values["diff"])
+
+
+class _Values:
+    """The options by name, and where each comes from."""
+
+    def __init__(self, context: click.Context, configuration: Configuration) -> None:
+        self.configured = {
+            name: value
+            for name, value in configuration.values.items()
+            if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
+        }
+        self.configuration = configuration
+        self._values = {**context.params, **self.configured}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def origin(self, name: str) -> str:
+        """How to name an option in a complaint about its value."""
+        path = self.configuration.path
+        return f"{shown(path)}: tool.optim2optax.{name}" if path and name in self.configured else f"--{name}"
+
+
+def _codes(values: _Values, name: str) -> tuple[str, ...]:
+    codes = split_codes(values[name])
+    problem = unknown_code(codes)
+    if problem is not None:
+        raise click.UsageError(f"{values.origin(name)}: {problem}")
+    return codes
+
+
+def _exclude(values: _Values) -> Patterns:
+    base = values.configuration.folder if "exclude" in values.configured else os.getcwd()
+    try:
+        return Patterns(base, values["exclude"])
+    except PatternError as error:
+        raise click.UsageError(f"{values.origin('exclude')}: {error}") from error
+
+
+def _common_directory(paths: Sequence[str]) -> str:
+    absolute = [os.path.abspath(path) for path in paths]
+    return os.path.commonpath([path if os.path.isdir(path) else os.path.dirname(path) for path in absolute])

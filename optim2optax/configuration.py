@@ -1,0 +1,108 @@
+"""The table `[tool.optim2optax]` of a pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from codemods.model import Form
+from optim2optax.reporting import FORMATS
+
+FILE_NAME = "pyproject.toml"
+FORMS: tuple[str, ...] = get_args(Form)
+
+
+class ConfigurationError(Exception):
+    """The file and the key that are wrong, and why."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a pyproject.toml sets, by the name of the option's parameter (`output_format`). Without such a file, nothing."""
+
+    path: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """What patterns in the file are relative to."""
+        return os.path.dirname(os.path.abspath(self.path)) if self.path else os.getcwd()
+
+
+def find_configuration(directory: str) -> Configuration:
+    """Read the nearest pyproject.toml, from a directory upwards, that has the table. Raises ConfigurationError."""
+    while True:
+        path = os.path.join(directory, FILE_NAME)
+        table = _read_table(path)
+        if table is not None:
+            return Configuration(
+                path, {key.replace("-", "_"): _checked(path, key, value) for key, value in table.items()}
+            )
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return Configuration()
+        directory = parent
+
+
+def _read_table(path: str) -> Mapping[str, Any] | None:
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if b"optim2optax" not in content:
+        return None
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(content.decode()).get("tool", {}).get("optim2optax")
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    if table is not None and not isinstance(table, dict):
+        raise ConfigurationError(f"{path}: tool.optim2optax: must be a table")
+    return table
+
+
+def _checked(path: str, key: str, value: object) -> object:
+    if key not in KEYS:
+        raise ConfigurationError(f"{path}: tool.optim2optax.{key}: unknown key; there are {', '.join(KEYS)}")
+    valid, expected = KEYS[key]
+    if not valid(value):
+        raise ConfigurationError(f"{path}: tool.optim2optax.{key}: must be {expected}, not {value!r}")
+    return value
+
+
+Check = tuple[Callable[[object], bool], str]
+
+
+def _one_of(choices: tuple[str, ...]) -> Check:
+    return lambda value: value in choices, "one of " + ", ".join(f'"{choice}"' for choice in choices)
+
+
+STRINGS: Check = (
+    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "a list of strings",
+)
+BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
+COUNT: Check = (
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+    "a whole number of at least 1",
+)
+
+KEYS: Mapping[str, Check] = {
+    "select": STRINGS,
+    "ignore": STRINGS,
+    "exclude": STRINGS,
+    "form": _one_of(FORMS),
+    "partial": BOOLEAN,
+    "unsafe": BOOLEAN,
+    "jobs": COUNT,
+    "output-format": _one_of(FORMATS),
+}

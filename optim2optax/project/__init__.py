@@ -1,0 +1,19 @@
+"""Finding, reading and writing the files of a project safely."""
+
+from optim2optax.project.finding import Found, find_files, module_paths, shown
+from optim2optax.project.patterns import PatternError, Patterns
+from optim2optax.project.reading import UnreadableError, read_file
+from optim2optax.project.writing import Change, write_files
+
+__all__ = [
+    "Change",
+    "Found",
+    "PatternError",
+    "Patterns",
+    "UnreadableError",
+    "find_files",
+    "module_paths",
+    "read_file",
+    "shown",
+    "write_files",
+]

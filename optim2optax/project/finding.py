@@ -1,0 +1,123 @@
+"""Which files a run is about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
+
+SUFFIX = ".py"
+ROOT_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+ALWAYS_SKIPPED = frozenset(
+    (
+        *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
+        *(".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode"),
+        *(
+            "__pycache__",
+            "__pypackages__",
+            "_build",
+            "buck-out",
+            "build",
+            "dist",
+            "node_modules",
+            "site-packages",
+            "venv",
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file to look at: `path` is for people to read, `location` the absolute path of the file, links resolved."""
+
+    path: str
+    location: str
+
+
+def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
+    """The files that the arguments name, each once, in an order that does not depend on theirs.
+
+    A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for `*.py`, less what
+    .gitignore, `exclude` and ALWAYS_SKIPPED leave out; links that lead out of it are not followed. A directory that
+    cannot be listed is an element itself: reading it says why.
+    """
+    locations: set[str] = set()
+    for argument in arguments:
+        location = os.path.abspath(argument)
+        if exclude.verdict(location, is_directory=os.path.isdir(location)):
+            continue
+        root = os.path.realpath(location)
+        if os.path.isdir(root):
+            locations.update(_walk(root, root, _outer_ignores(root), exclude))
+        else:
+            locations.add(root)
+    return [Found(shown(location), location) for location in sorted(locations)]
+
+
+def module_paths(found: Sequence[Found]) -> list[str]:
+    """A path for each file that gives its module a name: from the project's root on, wherever the command is run."""
+    if not found:
+        return []
+    root = _project_root(os.path.commonpath([os.path.dirname(file.location) for file in found]))
+    return [_posix(os.path.relpath(file.location, root)) for file in found]
+
+
+def shown(location: str) -> str:
+    """A path as people read it: from the current folder on, with `/`, and printable whatever bytes its name holds."""
+    try:
+        relative = os.path.relpath(location)
+    except ValueError:  # another drive
+        relative = location
+    return _posix(os.fsencode(relative).decode("utf-8", "replace"))
+
+
+def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns) -> Iterator[str]:
+    try:
+        with os.scandir(directory) as entries:
+            children = list(entries)
+    except OSError:
+        yield directory
+        return
+    ignores = [*ignores, *read_gitignore(directory)]
+    for entry in children:
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if exclude.verdict(entry.path, is_directory=is_directory) or is_ignored(
+            ignores, entry.path, is_directory=is_directory
+        ):
+            continue
+        if is_directory and entry.name not in ALWAYS_SKIPPED:
+            yield from _walk(entry.path, root, ignores, exclude)
+        elif entry.name.endswith(SUFFIX) and os.path.isfile(entry.path):
+            location = os.path.realpath(entry.path)
+            if os.path.commonpath([root, location]) == root:
+                yield location
+
+
+def _outer_ignores(root: str) -> list[Patterns]:
+    """The .gitignore files above a folder, up to its repository, but for those that ignore the folder: it was named."""
+    found: list[Patterns] = []
+    directory = root
+    while not os.path.exists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return []
+        directory = parent
+        found[:0] = read_gitignore(directory)
+    return [patterns for patterns in found if not patterns.verdict(root, is_directory=True)]
+
+
+def _project_root(directory: str) -> str:
+    candidate = directory
+    while not any(os.path.exists(os.path.join(candidate, marker)) for marker in ROOT_MARKERS):
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
+            return directory
+        candidate = parent
+    return candidate
+
+
+def _posix(path: str) -> str:
+    return path.replace(os.sep, "/")

@@ -1,0 +1,26 @@
+"""Reading one file."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from optim2optax.project.finding import Found
+
+
+class UnreadableError(Exception):
+    """Why a file cannot be read, in a few words."""
+
+
+def read_file(found: Found) -> bytes:
+    """The file's bytes. Raises UnreadableError; a pipe or a device is never opened."""
+    try:
+        if found.path.endswith(".ipynb"):
+            raise UnreadableError("notebooks are not supported yet")
+        status = os.stat(found.location)
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise UnreadableError("not a regular file")
+        with open(found.location, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,50 @@
+"""JSON for other programs. Files of which there is nothing to say are only counted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from codemods.model import FileResult, Site
+from optim2optax.reporting.diff import unified_diff
+from optim2optax.reporting.report import Report
+
+VERSION = 1
+
+
+def render(report: Report, *, colour: bool) -> str:
+    files = [_file(result, report) for result in report.results if _is_worth_mention(result)]
+    return json.dumps({"version": VERSION, "summary": report.summary, "files": files}, indent=2) + "\n"
+
+
+def _is_worth_mention(result: FileResult) -> bool:
+    return bool(result.changed or result.error or result.sites or result.unused_suppressions)
+
+
+def _file(result: FileResult, report: Report) -> dict[str, Any]:
+    described = {
+        "path": result.path,
+        "changed": result.changed,
+        "error": result.error,
+        "sites": [_site(site) for site in result.sites],
+        "unused_suppressions": list(result.unused_suppressions),
+    }
+    if report.diff:
+        described["diff"] = unified_diff(result).decode("utf-8", "replace")
+    return described
+
+
+def _site(site: Site) -> dict[str, Any]:
+    return {
+        "code": site.code,
+        "line": site.line,
+        "column": site.column,
+        "end_line": site.end_line,
+        "end_column": site.end_column,
+        "status": site.status,
+        "evidence": site.evidence,
+        "message": site.message,
+        "remedy": site.remedy,
+        "before": site.before,
+        "after": site.after,
+    }

@@ -1,0 +1,54 @@
+"""What a run found and did: the one record that every format presents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from codemods.model import FileResult, Site, Status
+
+
+@dataclass(frozen=True)
+class Report:
+    """The results of all files scanned. `preview` says that nothing was written: `rewritten` means would be."""
+
+    results: Sequence[FileResult]
+    preview: bool = False
+    diff: bool = False
+
+    @property
+    def sites(self) -> Iterator[tuple[FileResult, Site]]:
+        for result in self.results:
+            for site in result.sites:
+                yield result, site
+
+    def count(self, status: Status) -> int:
+        return sum(site.status == status for _, site in self.sites)
+
+    @cached_property
+    def changed(self) -> Sequence[FileResult]:
+        return [result for result in self.results if result.changed]
+
+    @cached_property
+    def errors(self) -> Sequence[FileResult]:
+        return [result for result in self.results if result.error is not None]
+
+    @cached_property
+    def summary(self) -> dict[str, int]:
+        """The totals; `sites` is the sum of the three that follow it."""
+        return {
+            "files_scanned": len(self.results),
+            "files_changed": len(self.changed),
+            "sites": sum(1 for _ in self.sites),
+            "rewritten": self.count("rewritten"),
+            "suppressed": self.count("suppressed"),
+            "unresolved": self.count("unresolved"),
+            "errors": len(self.errors),
+        }
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing is left to do. 1: something is left, or a file could not be read."""
+        left = self.summary["unresolved"] or self.summary["errors"] or (self.preview and self.changed)
+        return 1 if left else 0

@@ -1,0 +1,81 @@
+"""SARIF 2.1.0, the format of code-scanning services."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from codemods.model import FileResult, Site
+from codemods.rules import Rule, catalogue
+from optim2optax import __version__
+from optim2optax.reporting.report import Report
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render(report: Report, *, colour: bool) -> str:
+    rules = catalogue()
+    run = {
+        "tool": {
+            "driver": {
+                "name": "optim2optax",
+                "version": __version__,
+                "rules": [_rule(rule) for rule in rules.values()],
+            }
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": list(_results(report, {code: index for index, code in enumerate(rules)})),
+        "invocations": [
+            {
+                "executionSuccessful": not report.errors,
+                "toolExecutionNotifications": [
+                    {"level": "error", "message": {"text": result.error}, "locations": [_location(result)]}
+                    for result in report.errors
+                ],
+            }
+        ],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    text = "\n\n".join(part for part in (rule.explanation, rule.before and f"Before:\n{rule.before}") if part)
+    return {
+        "id": rule.code,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.explanation or rule.summary},
+        "help": {"text": (text + (f"\nAfter:\n{rule.after}" if rule.after else "")) or rule.summary},
+        "defaultConfiguration": {"level": "warning" if rule.code.startswith("FO9") else "note"},
+    }
+
+
+def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """What is left, what a comment suppresses and, after a run that wrote nothing, what would be rewritten."""
+    for result, site in report.sites:
+        if site.status == "rewritten" and not report.preview:
+            continue
+        described: dict[str, Any] = {
+            "ruleId": site.code,
+            "level": site.severity.value,
+            "message": {"text": f"{site.message} Fix: {site.remedy}" if site.remedy else site.message},
+            "locations": [_location(result, site)],
+        }
+        if site.code in indices:
+            described["ruleIndex"] = indices[site.code]
+        if site.status == "suppressed":
+            described["suppressions"] = [{"kind": "inSource"}]
+        yield described
+
+
+def _location(result: FileResult, site: Site | None = None) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(result.path)}}
+    if site is not None:
+        physical["region"] = {
+            "startLine": site.line,
+            "startColumn": site.column,
+            "endLine": site.end_line,
+            "endColumn": site.end_column,
+        }
+    return {"physicalLocation": physical}

@@ -1,0 +1,71 @@
+"""The main job: files in, files rewritten, a result for each out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from codemods.model import FileResult, Options, Source
+from codemods.prefilter import mentions_legacy
+from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, write_files
+
+Progress = Callable[[str], None]
+REFERENCE = re.compile(r"[^\s`'\"(]+\.py(?=:\d)")
+
+
+def rewrite_files(
+    found: Sequence[Found], options: Options, *, write: bool, jobs: int = 1, progress: Progress | None = None
+) -> list[FileResult]:
+    """Migrate files as one project, and write those that change.
+
+    Returns:
+      A result for each file, in the same order. One that could not be read or written is unchanged and has an `error`.
+    """
+    contents: dict[Found, bytes] = {}
+    results: dict[Found, FileResult] = {}
+    for file in found:
+        try:
+            contents[file] = read_file(file)
+        except UnreadableError as error:
+            results[file] = FileResult(file.path, b"", b"", error=str(error))
+    paths = dict(zip(contents, module_paths(list(contents)), strict=True))
+    migrated = migrate_sources([Source(paths[file], contents[file]) for file in contents], options, jobs, progress)
+    shown = {paths[file]: file.path for file in contents}
+    results |= {file: _with_paths(result, shown) for file, result in zip(contents, migrated, strict=True)}
+    if write:
+        changed = {file.location: file for file, result in results.items() if result.changed}
+        changes = [Change(place, results[file].before, results[file].after) for place, file in changed.items()]
+        for place, reason in write_files(changes).items():
+            results[changed[place]] = _unwritten(results[changed[place]], reason)
+    return [results[file] for file in found]
+
+
+def migrate_sources(
+    sources: Sequence[Source], options: Options, jobs: int = 1, progress: Progress | None = None
+) -> list[FileResult]:
+    """Run the engine, which is imported only if there is something for it to do."""
+    if not any(mentions_legacy(source.content) for source in sources):
+        return [FileResult(source.path, source.content, source.content) for source in sources]
+    from codemods import migrate
+
+    return migrate(sources, options, progress, jobs)
+
+
+def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
+    """The engine names files from the project's root on; people read them from the current folder on."""
+
+    def renamed(text: str) -> str:
+        return REFERENCE.sub(lambda match: shown.get(match[0], match[0]), text)
+
+    sites = tuple(
+        replace(site, message=renamed(site.message), remedy=site.remedy and renamed(site.remedy))
+        for site in result.sites
+    )
+    return replace(result, path=shown[result.path], sites=sites)
+
+
+def _unwritten(result: FileResult, reason: str) -> FileResult:
+    """The result of a file that stayed as it was: what was rewritten in it was not."""
+    left = tuple(site for site in result.sites if site.status != "rewritten")
+    return FileResult(result.path, result.before, result.before, left, reason)

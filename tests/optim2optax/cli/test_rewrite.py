@@ -1,0 +1,293 @@
+"""`optim2optax rewrite` on whole small projects: what it writes, what it prints, how it exits."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codemods import Options
+from optim2optax.project import Patterns, find_files, write_files
+from optim2optax.rewriting import rewrite_files
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, MODERN, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
+
+
+def write(project: Path, **programs: str) -> None:
+    for name, program in programs.items():
+        (project / f"{name}.py").write_text(program)
+
+
+@pytest.mark.parametrize("arguments", [("--check",), ("--diff",), ("--check", "--diff"), ("--check", "--unsafe")])
+@pytest.mark.parametrize("output_format", ["text", "json", "github", "sarif"])
+def test_a_preview_writes_nothing(project: Path, run: Run, arguments: tuple[str, ...], output_format: str) -> None:
+    write(project, train=LEGACY, other=UNRESOLVABLE)
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()}
+    assert run("rewrite", *arguments, "--output-format", output_format, ".").exit_code == 1
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()} == before
+
+
+def test_rewrites_in_place(project: Path, run: Run) -> None:
+    write(project, train=LEGACY, modern=MODERN)
+    untouched = (project / "modern.py").stat()
+    result = run("rewrite", ".")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert result.stdout == "train.py: 5 sites rewritten\n5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
+    text = (project / "train.py").read_text()
+    assert "optax.sgd(learning_rate=0.1, momentum=0.9)" in text
+    assert "return optimizer, optimizer.params" in text
+    assert "optim." not in text
+    assert (project / "modern.py").stat().st_ino == untouched.st_ino
+    assert (project / "modern.py").stat().st_mtime_ns == untouched.st_mtime_ns
+    assert sorted(os.listdir(project)) == ["modern.py", "train.py"]
+
+
+def test_a_second_run_changes_nothing(project: Path, run: Run) -> None:
+    write(project, train=LEGACY)
+    assert run("rewrite", ".").exit_code == 0
+    once = (project / "train.py").stat()
+    result = run("rewrite", ".")
+    assert (result.exit_code, result.stdout) == (0, "Nothing to migrate in 1 file.\n")
+    assert (project / "train.py").stat().st_ino == once.st_ino
+
+
+@pytest.mark.parametrize(
+    ("program", "written", "checked"),
+    [
+        pytest.param(MODERN, 0, 0, id="nothing to do"),
+        pytest.param(LEGACY, 0, 1, id="everything is rewritten"),
+        pytest.param(UNRESOLVABLE, 1, 1, id="a site remains"),
+        pytest.param(SUPPRESSED, 0, 0, id="suppressed"),
+        pytest.param(UNPARSABLE, 1, 1, id="cannot be parsed"),
+    ],
+)
+def test_exit_codes(project: Path, run: Run, program: str, written: int, checked: int) -> None:
+    write(project, train=program)
+    assert run("rewrite", "--check", ".").exit_code == checked
+    assert run("rewrite", "--diff", ".").exit_code == checked
+    assert run("rewrite", ".").exit_code == written
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("missing.py",),
+        ("train.py", "missing.py"),
+        ("--form", "sgd", "."),
+        ("--output-format", "xml", "."),
+        ("--select", "FO999", "."),
+        ("--ignore", "FO1,nonsense", "."),
+        ("--jobs", "0", "."),
+        ("--exclude", "!", "."),
+        ("--nonsense", "."),
+        ("-", "train.py"),
+    ],
+)
+def test_wrong_usage(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
+    write(project, train=LEGACY)
+    result = run("rewrite", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr
+    assert (project / "train.py").read_text() == LEGACY
+
+
+def test_a_bad_file_does_not_stop_the_others(project: Path, run: Run, unreadable: Path) -> None:
+    write(project, train=LEGACY, broken=UNPARSABLE)
+    (project / "nul.py").write_bytes(b"from flax import optim\n\x00\n")
+    (project / "coding.py").write_bytes(b"# coding: no-such-codec\nfrom flax import optim\n")
+    bad = {path: path.read_bytes() for name in ("broken", "nul", "coding") for path in [project / f"{name}.py"]}
+    result = run("rewrite", "train.py", "broken.py", "nul.py", "coding.py", unreadable.name)
+    assert result.exit_code == 1
+    assert "optax" in (project / "train.py").read_text()
+    assert {path: path.read_bytes() for path in bad} == bad
+    for name in ("broken.py", "nul.py", "coding.py"):
+        assert f"{name}: error: " in result.stdout
+    assert ": error: cannot be read: " in result.stdout
+    assert "4 files could not be read, parsed or written: see above" in result.stdout
+
+
+def test_only_unreadable_files(run: Run, unreadable: Path) -> None:
+    result = run("rewrite", unreadable)
+    assert result.exit_code == 1
+    assert "cannot be read" in result.stdout
+    assert "Nothing to migrate" not in result.stdout
+
+
+def test_what_is_no_source_file_is_an_error_when_named(project: Path, run: Run) -> None:
+    os.mkfifo(project / "pipe.py")
+    (project / "notebook.ipynb").write_text("{}")
+    result = run("rewrite", "pipe.py", "notebook.ipynb")
+    assert result.exit_code == 1
+    assert "pipe.py: error: not a regular file" in result.stdout
+    assert "notebook.ipynb: error: notebooks are not supported yet" in result.stdout
+
+
+def test_a_folder_that_cannot_be_listed(unprivileged: Path, run: Run) -> None:
+    write(unprivileged, train=LEGACY)
+    (unprivileged / "closed").mkdir(mode=0)
+    result = run("rewrite", unprivileged)
+    (unprivileged / "closed").chmod(0o755)
+    assert result.exit_code == 1
+    assert "closed: error: cannot be read: Permission denied" in result.stdout
+    assert "optax" in (unprivileged / "train.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "newline", "start", "end"),
+    [
+        pytest.param("utf-8", "\r\n", "", "\r\n", id="CRLF"),
+        pytest.param("utf-8-sig", "\n", "", "\n", id="BOM"),
+        pytest.param("latin-1", "\n", "# -*- coding: latin-1 -*-", "\n", id="latin-1"),
+        pytest.param("utf-8", "\n", "", "", id="no final newline"),
+        pytest.param("utf-8-sig", "\r\n", "# Zürich\t\x0c", "", id="all at once"),
+    ],
+)
+def test_encodings_and_line_endings_stay(
+    project: Path, run: Run, encoding: str, newline: str, start: str, end: str
+) -> None:
+    lines = [start, *LEGACY.splitlines(), "# déjà vu \t"]
+    before = (newline.join(lines) + end).encode(encoding)
+    (project / "train.py").write_bytes(before)
+    assert run("rewrite", "train.py").exit_code == 0
+    after = (project / "train.py").read_bytes()
+    assert b"optax" in after
+    assert after.decode(encoding).split(newline)[0] == start
+    assert after.endswith(("# déjà vu \t" + end).encode(encoding.removesuffix("-sig")))
+    assert after.count(b"\n") == after.count(newline.encode())
+    assert after.startswith(b"\xef\xbb\xbf") == before.startswith(b"\xef\xbb\xbf")
+
+
+def test_the_mode_stays(project: Path, run: Run) -> None:
+    write(project, train=LEGACY)
+    (project / "train.py").chmod(0o755)
+    assert run("rewrite", "train.py").exit_code == 0
+    assert stat.S_IMODE((project / "train.py").stat().st_mode) == 0o755
+
+
+def test_a_link_stays_a_link(project: Path, run: Run) -> None:
+    (project / "real").mkdir()
+    (project / "real/train.py").write_text(LEGACY)
+    (project / "train.py").symlink_to("real/train.py")
+    result = run("rewrite", ".", "train.py", "real")
+    assert "5 sites in 1 file: 5 rewritten" in result.stdout
+    assert (project / "train.py").is_symlink()
+    assert "optax" in (project / "real/train.py").read_text()
+
+
+def test_a_file_outside_is_not_reached_through_a_link(project: Path, run: Run) -> None:
+    outside = project.parent / "outside.py"
+    outside.write_text(LEGACY)
+    (project / "train.py").symlink_to(outside)
+    assert run("rewrite", ".").stdout == "No Python files found.\n"
+    assert outside.read_text() == LEGACY
+
+
+def test_a_file_that_changes_underneath_the_run(project: Path) -> None:
+    """Somebody saves a file between the moment it is read and the moment it would be replaced."""
+    write(project, train=LEGACY, other=LEGACY)
+    found = find_files(["."], Patterns(".", ()))
+
+    def save(_: str) -> None:
+        (project / "train.py").write_text("edited = True\n")
+
+    other, train = rewrite_files(found, Options(), write=True, progress=save)
+    assert train.error is not None
+    assert "changed while it was being migrated" in train.error
+    assert other.error == "not written, because another file cannot be"
+    assert not train.changed
+    assert not other.changed
+    assert (project / "train.py").read_text() == "edited = True\n"
+    assert (project / "other.py").read_text() == LEGACY
+    assert write_files([]) == {}
+
+
+def test_select_and_ignore(project: Path, run: Run) -> None:
+    write(project, train="import jax\n" + LEGACY)
+    assert "optax" not in run("rewrite", "--diff", "--ignore", "fo1,FO202", ".").stdout
+    assert "optax" in run("rewrite", "--diff", "--select", "FO1,FO2", "--select", "FO9", ".").stdout
+
+
+def test_forms(project: Path, run: Run) -> None:
+    write(project, train=LEGACY)
+    assert "optax.sgd(" in run("rewrite", "--diff", "--form", "alias", ".").stdout
+    assert "optax.chain(" in run("rewrite", "--diff", "--form", "chain", ".").stdout
+
+
+def test_partial(project: Path, run: Run) -> None:
+    write(project, train=LEGACY.replace("return optimizer, optimizer.target", "return vars(optimizer).state, 1"))
+    write(project, other=UNRESOLVABLE)
+    assert run("rewrite", "--partial", ".").exit_code == 1
+    once = (project / "other.py").read_text()
+    assert "# TODO(optim2optax): FO903" in once
+    assert run("rewrite", "--partial", ".").exit_code == 1
+    assert (project / "other.py").read_text() == once
+
+
+def test_the_number_of_jobs_changes_nothing(project: Path, run: Run) -> None:
+    """With enough files for the work to be shared out."""
+    write(project, **{f"train_{number}": LEGACY for number in range(12)}, other=UNRESOLVABLE, broken=UNPARSABLE)
+    alone = run("rewrite", "--diff", "--jobs", "1", ".")
+    shared = run("rewrite", "--diff", "--jobs", "3", ".")
+    assert alone.stdout.count("optax.sgd") == 12
+    assert (shared.stdout, shared.stderr, shared.exit_code) == (alone.stdout, alone.stderr, alone.exit_code)
+
+
+@pytest.mark.parametrize("current", [".", "src", "src/pkg", ".."])
+def test_the_current_folder_changes_nothing(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, current: str
+) -> None:
+    """The optimizer is built in one file and read in another, which imports it by its full name."""
+    (project / "src/pkg").mkdir(parents=True)
+    (project / "pyproject.toml").touch()
+    (project / "src/pkg/build.py").write_text(LEGACY)
+    step = "from pkg.build import create_optimizer\n\nprint(create_optimizer({'w': 1.0}).target)\n"
+    (project / "src/pkg/step.py").write_text(step)
+    monkeypatch.chdir(project / current)
+    assert run("rewrite", project / "src/pkg/step.py", project / "src/pkg/build.py").exit_code == 0
+    assert (project / "src/pkg/step.py").read_text() == step.replace(".target", ".params")
+
+
+def test_reasons_name_other_files_as_people_see_them(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "pyproject.toml").touch()
+    (project / "src").mkdir()
+    (project / "src/train.py").write_text(UNRESOLVABLE)
+    monkeypatch.chdir(project / "src")
+    stdout = run("rewrite", "--check", ".").stdout
+    assert "train.py:5 (FO903)" in stdout
+    assert "src/train.py" not in stdout
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("command", [(), ("rewrite",), ("explain",), ("rules",)])
+def test_help_has_examples(run: Run, command: tuple[str, ...], flag: str) -> None:
+    result = run(*command, flag)
+    assert result.exit_code == 0
+    assert re.search(r"Examples:\n +optim2optax ", result.stdout)
+    assert result.stdout.startswith(" ".join(("Usage: optim2optax", *command)))
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout == "optim2optax 0.1.0\n"
+
+
+def test_an_unexpected_error_exits_with_2(project: Path) -> None:
+    """1 would say that something is left to do. An engine that cannot be imported stands for any defect."""
+    write(project, train=LEGACY)
+    program = (
+        "import sys\nsys.modules['codemods.engine'] = None\n"
+        "from optim2optax.cli import application\napplication(['rewrite', 'train.py'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+    assert "internal error" in done.stderr
+    assert done.stdout == ""
+    assert (project / "train.py").read_text() == LEGACY

@@ -1,0 +1,78 @@
+"""`optim2optax rewrite -`: standard input to standard output, byte for byte."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"x = 1", id="no final newline"),
+        pytest.param(b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\n", id="BOM, CRLF, form feed"),
+        pytest.param(b"# coding: latin-1\ns = '\xe9'\n", id="latin-1"),
+        pytest.param(b"mixed = 1\r\nendings = 2\nold = 3\r", id="mixed line endings"),
+        pytest.param(b"\xff\x00not Python at all", id="no text"),
+        pytest.param(UNPARSABLE.encode(), id="legacy, but cannot be parsed"),
+        pytest.param(UNRESOLVABLE.replace("\n", "\r\n").encode(), id="legacy, but cannot be rewritten"),
+    ],
+)
+def test_passes_through(content: bytes) -> None:
+    """As a real process: no text layer may translate anything."""
+    done = subprocess.run(
+        [sys.executable, "-m", "optim2optax", "rewrite", "-"], input=content, capture_output=True, check=False
+    )
+    assert done.stdout == content
+
+
+def test_rewrites(run: Run) -> None:
+    result = run("rewrite", "--stdin-filename", "src/train.py", "-", stdin=LEGACY.replace("\n", "\r\n").encode())
+    assert result.exit_code == 0
+    assert b"optax.sgd(" in result.stdout_bytes
+    assert b"Momentum" not in result.stdout_bytes
+    assert result.stdout_bytes.count(b"\n") == result.stdout_bytes.count(b"\r\n")
+    assert result.stderr.startswith("src/train.py: 5 sites rewritten\n")
+
+
+def test_exit_codes_and_report(run: Run) -> None:
+    result = run("rewrite", "-", stdin=UNRESOLVABLE.encode())
+    assert result.exit_code == 1
+    assert "<stdin>:5:12: FO903" in result.stderr
+    assert "<stdin>:5 (FO903)" in result.stderr
+    result = run("rewrite", "-", stdin=UNPARSABLE.encode())
+    assert result.exit_code == 1
+    assert "<stdin>: error: " in result.stderr
+
+
+def test_diff(run: Run) -> None:
+    result = run("rewrite", "--diff", "--stdin-filename", "src/train.py", "-", stdin=LEGACY.encode())
+    assert result.exit_code == 1
+    assert result.stdout.startswith("--- a/src/train.py\n+++ b/src/train.py\n")
+    assert "would be rewritten" in result.stderr
+
+
+def test_check(run: Run) -> None:
+    result = run("rewrite", "--check", "-", stdin=LEGACY.encode())
+    assert result.exit_code == 1
+    assert result.stdout.startswith("<stdin>: 5 sites would be rewritten\n")
+    result = run("rewrite", "--check", "--output-format", "json", "-", stdin=LEGACY.encode())
+    assert result.stdout.startswith('{\n  "version": 1,')
+
+
+def test_the_report_goes_aside_in_every_format(run: Run) -> None:
+    result = run("rewrite", "--output-format", "json", "-", stdin=LEGACY.encode())
+    assert "optax.sgd(" in result.stdout
+    assert result.stderr.startswith('{\n  "version": 1,')
+
+
+def test_an_excluded_name_passes_through(project: Path, run: Run) -> None:
+    arguments = ("rewrite", "--stdin-filename", str(project / "vendor/train.py"), "--exclude", "vendor/", "-")
+    assert run(*arguments, stdin=LEGACY.encode()).stdout == LEGACY

@@ -1,0 +1,126 @@
+"""Replacing files: atomically, together, and never over somebody else's change."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from optim2optax.project import Change, write_files
+
+
+def change(path: Path, after: bytes = b"new\n") -> Change:
+    return Change(str(path), path.read_bytes(), after)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def test_a_file_that_changed_is_not_overwritten(project: Path) -> None:
+    path = project / "a.py"
+    path.write_bytes(b"old\n")
+    stale = change(path)
+    path.write_bytes(b"edited by somebody\n")
+    problems = write_files([stale])
+    assert "changed while it was being migrated" in problems[str(path)]
+    assert path.read_bytes() == b"edited by somebody\n"
+    assert names(project) == ["a.py"]
+
+
+def test_a_file_that_vanished_is_not_created_again(project: Path) -> None:
+    path = project / "a.py"
+    path.write_bytes(b"old\n")
+    stale = change(path)
+    path.unlink()
+    assert "No such file" in write_files([stale])[str(path)]
+    assert names(project) == []
+
+
+def test_if_one_file_cannot_be_written_none_is(project: Path) -> None:
+    first, second = project / "a.py", project / "b.py"
+    first.write_bytes(b"old a\n")
+    second.write_bytes(b"old b\n")
+    changes = [change(first), change(second)]
+    second.write_bytes(b"edited\n")
+    problems = write_files(changes)
+    assert problems[str(first)] == "not written, because another file cannot be"
+    assert "changed" in problems[str(second)]
+    assert first.read_bytes() == b"old a\n"
+    assert names(project) == ["a.py", "b.py"]
+
+
+def test_read_only_files_and_folders(unprivileged: Path) -> None:
+    path = unprivileged / "a.py"
+    path.write_bytes(b"old\n")
+    path.chmod(0o444)
+    assert "read-only" in write_files([change(path)])[str(path)]
+    path.chmod(0o644)
+    unprivileged.chmod(0o555)
+    assert "Permission denied" in write_files([change(path)])[str(path)]
+    unprivileged.chmod(0o755)
+    assert path.read_bytes() == b"old\n"
+
+
+def test_a_full_disk_leaves_the_file_whole(project: Path) -> None:
+    """A limit on the size of files makes the write itself fail, for the superuser too."""
+    path = project / "a.py"
+    path.write_bytes(b"old\n")
+    program = (
+        "import sys\n"
+        "from optim2optax.project import Change, write_files\n"
+        "print(write_files([Change(sys.argv[1], b'old\\n', b'new' * 100_000)])[sys.argv[1]])\n"
+    )
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program, path], preexec_fn=limit, capture_output=True, text=True, check=True
+    )
+    assert "cannot be written: File too large" in done.stdout
+    assert path.read_bytes() == b"old\n"
+    assert names(project) == ["a.py"]
+
+
+def test_who_reads_meanwhile_sees_all_of_the_old_or_all_of_the_new(project: Path) -> None:
+    path = project / "a.py"
+    path.write_bytes(b"old\n" * 10_000)
+    with path.open("rb") as reader:
+        beginning = reader.read(4)
+        assert write_files([change(path)]) == {}
+        assert beginning + reader.read() == b"old\n" * 10_000
+    assert path.read_bytes() == b"new\n"
+    assert names(project) == ["a.py"]
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o755, 0o600, 0o664])
+def test_the_mode_stays(project: Path, mode: int) -> None:
+    path = project / "a.py"
+    path.write_bytes(b"old\n")
+    path.chmod(mode)
+    assert write_files([change(path)]) == {}
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser may give files away")
+def test_the_owner_stays(project: Path) -> None:
+    path = project / "a.py"
+    path.write_bytes(b"old\n")
+    os.chown(path, 1234, 4321)
+    assert write_files([change(path)]) == {}
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
+
+
+def test_any_bytes(project: Path) -> None:
+    path = project / "a.py"
+    path.write_bytes(b"\xef\xbb\xbfx = 1\r\n\x0c\xe9")
+    assert write_files([change(path, b"\xef\xbb\xbfy\r\r\n\x00\xff")]) == {}
+    assert path.read_bytes() == b"\xef\xbb\xbfy\r\r\n\x00\xff"

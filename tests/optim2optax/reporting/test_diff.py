@@ -1,0 +1,49 @@
+"""Diffs: what `git apply` and `patch` make of one is, byte for byte, what a rewrite writes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codemods import FileResult
+from optim2optax.reporting.diff import unified_diff
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY
+
+PROGRAMS = [
+    pytest.param(LEGACY.encode(), id="LF"),
+    pytest.param(LEGACY.replace("\n", "\r\n").encode(), id="CRLF"),
+    pytest.param(LEGACY.encode().rstrip(), id="no final newline"),
+    pytest.param(b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(), id="BOM, form feed, mixed line endings"),
+    pytest.param(b"# coding: latin-1\n# caf\xe9\n" + LEGACY.encode(), id="latin-1"),
+]
+
+
+@pytest.mark.parametrize("command", [["git", "apply", "-"], ["patch", "-p1", "--binary", "-s"]], ids=["git", "patch"])
+@pytest.mark.parametrize("content", PROGRAMS)
+def test_applies(project: Path, run: Run, content: bytes, command: list[str]) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    path = project / "train.py"
+    path.write_bytes(content)
+    diff = run("rewrite", "--diff", ".").stdout_bytes
+    subprocess.run(command, input=diff, cwd=project, check=True)
+    patched = path.read_bytes()
+    path.write_bytes(content)
+    run("rewrite", ".")
+    assert patched == path.read_bytes() != content
+
+
+def test_an_unchanged_file_has_none() -> None:
+    assert unified_diff(FileResult("a.py", b"x\r", b"x\r")) == b""
+
+
+def test_colour_is_added_and_nothing_else() -> None:
+    result = FileResult("a.py", b"a\nb\nc", b"a\nB\nc\n")
+    plain, coloured = unified_diff(result), unified_diff(result, colour=True)
+    assert b"\x1b[31m-b\x1b[0m\n\x1b[31m-c\x1b[0m\n\\ No newline at end of file\n" in coloured
+    assert re.sub(rb"\x1b\[\d*m", b"", coloured) == plain

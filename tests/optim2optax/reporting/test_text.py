@@ -1,0 +1,87 @@
+"""Text: what is left, with reason and remedy, then totals that add up."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from codemods import FileResult
+from optim2optax.reporting import Report, render
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
+from tests.optim2optax.reporting.reports import report, site
+
+TOTALS = re.compile(
+    r"^(\d+) sites in (\d+) files?: (\d+) (?:would be )?rewritten, (\d+) suppressed, (\d+) unresolved$", re.MULTILINE
+)
+
+
+def test_a_whole_report() -> None:
+    assert render(
+        Report([FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"),))]), "text", colour=False
+    ) == ("a.py: 1 site rewritten\n1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n")
+    left = site("FO903", "unresolved", 6, "The class is chosen at run time.", "Name it.")
+    mixed = FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"), left), unused_suppressions=(9,))
+    bad = FileResult("b.py", b"", b"", error="line 1: cannot be parsed")
+    assert render(Report([mixed, bad], preview=True), "text", colour=False) == (
+        "a.py:6:5: FO903 The class is chosen at run time.\n"
+        "    fix: Name it.\n"
+        "a.py:9: unused suppression: there is nothing to ignore here\n"
+        "b.py: error: line 1: cannot be parsed\n"
+        "\n"
+        "a.py: 1 site would be rewritten\n"
+        "2 sites in 1 file: 1 would be rewritten, 0 suppressed, 1 unresolved\n"
+        "1 file could not be read, parsed or written: see above\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")])
+def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
+    for name, program in {"a": LEGACY, "b": UNRESOLVABLE, "c": SUPPRESSED, "d": UNPARSABLE}.items():
+        (project / f"{name}.py").write_text(program)
+    stdout = run("rewrite", *arguments, ".").stdout
+    match = TOTALS.search(stdout)
+    assert match is not None, stdout
+    sites, files, rewritten, suppressed, unresolved = map(int, match.groups())
+    assert sites == rewritten + suppressed + unresolved
+    assert files == 3
+    assert suppressed >= 4
+    assert unresolved == len(re.findall(r"^\S+\.py:\d+:\d+: FO\d\d\d \S", stdout, re.MULTILINE))
+    assert stdout.count("    fix: ") == unresolved
+    assert rewritten == sum(
+        map(int, re.findall(r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$", stdout, re.MULTILINE))
+    )
+
+
+def test_colour_is_added_and_nothing_else() -> None:
+    coloured = render(report(), "text", colour=True)
+    plain = render(report(), "text", colour=False)
+    assert "\x1b[" not in plain
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain != coloured
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, False),
+    ],
+)
+def test_when_there_is_colour(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], coloured: bool
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    (project / "train.py").write_text(LEGACY)
+    result = run("rewrite", "--diff", ".")
+    assert ("\x1b[" in result.stdout) == coloured
+    assert ("\x1b[" in result.stderr) == coloured
+
+
+def test_no_files(run: Run) -> None:
+    result = run("rewrite", ".")
+    assert (result.exit_code, result.stdout) == (0, "No Python files found.\n")

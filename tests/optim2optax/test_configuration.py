@@ -1,0 +1,84 @@
+"""`[tool.optim2optax]`: a mistake is named by file and key and ends the run with 2; the command line wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY
+
+
+def configure(project: Path, text: str) -> None:
+    (project / "pyproject.toml").write_text(f"[tool.optim2optax]\n{text}\n")
+    (project / "train.py").write_text(LEGACY)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("colour = true", "tool.optim2optax.colour: unknown key; there are select, "),
+        ("output_format = 'json'", "tool.optim2optax.output_format: unknown key"),
+        ("diff = true", "tool.optim2optax.diff: unknown key"),
+        ("select = 'FO1'", "tool.optim2optax.select: must be a list of strings, not 'FO1'"),
+        ("ignore = [1]", "tool.optim2optax.ignore: must be a list of strings"),
+        ("form = 'sgd'", 'tool.optim2optax.form: must be one of "alias", "chain"'),
+        ("partial = 1", "tool.optim2optax.partial: must be true or false, not 1"),
+        ("unsafe = 'yes'", "tool.optim2optax.unsafe: must be true or false"),
+        ("jobs = 0", "tool.optim2optax.jobs: must be a whole number of at least 1"),
+        ("jobs = true", "tool.optim2optax.jobs: must be"),
+        ("select = ['FO999']", "tool.optim2optax.select: no rule has the code FO999"),
+        ("exclude = ['!']", "tool.optim2optax.exclude: "),
+        ("form = ", "pyproject.toml: "),
+        ("[tool]\noptim2optax = 1", "pyproject.toml: "),
+    ],
+)
+def test_mistakes(project: Path, run: Run, text: str, complaint: str) -> None:
+    configure(project, text)
+    result = run("rewrite", "train.py")
+    assert result.exit_code == 2
+    assert "pyproject.toml" in result.stderr
+    assert complaint in result.stderr
+    assert (project / "train.py").read_text() == LEGACY
+
+
+def test_options_are_read_and_the_command_line_wins(project: Path, run: Run) -> None:
+    configure(project, 'form = "chain"\noutput-format = "json"\njobs = 1')
+    assert run("rewrite", "--check", ".").stdout.startswith("{")
+    assert run("rewrite", "--check", "--output-format", "text", ".").stdout.endswith("0 unresolved\n")
+    assert "optax.chain" in run("rewrite", "--diff", "--output-format", "text", ".").stdout
+    assert "optax.sgd" in run("rewrite", "--diff", "--output-format", "text", "--form", "alias", ".").stdout
+
+
+def test_a_switch_can_be_turned_off(project: Path, run: Run) -> None:
+    configure(project, "unsafe = true")
+    likely = "\n\ndef parameters(optimizer):\n    return optimizer.target\n"
+    (project / "train.py").write_text(LEGACY + likely)
+    assert "+    return optimizer.params\n" in run("rewrite", "--diff", ".").stdout
+    assert "+    return optimizer.params\n" not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
+
+
+def test_patterns_are_relative_to_their_file(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(project, 'exclude = ["/train.py"]')
+    (project / "src").mkdir()
+    (project / "src" / "train.py").write_text(LEGACY)
+    monkeypatch.chdir(project / "src")
+    assert run("rewrite", "--diff", "..").stdout.startswith("--- a/train.py\n")
+    assert run("rewrite", "--diff", "--exclude", "/train.py", "..").stdout.startswith("--- a/../train.py\n")
+
+
+def test_the_nearest_table_holds(project: Path, run: Run) -> None:
+    """Of the folder that holds all the paths; a pyproject.toml without the table does not count."""
+    configure(project, 'output-format = "json"')
+    for name in ("inner", "other"):
+        (project / name).mkdir()
+        (project / name / "pyproject.toml").write_text("[project]\nname = 'inner'\n")
+        (project / name / "train.py").write_text(LEGACY)
+    (project / "other/pyproject.toml").write_text("[tool.optim2optax]\noutput-format = 'github'\n")
+    assert run("rewrite", "--check", "inner").stdout.startswith("{")
+    assert run("rewrite", "--check", "other/train.py").stdout.startswith("::notice")
+    assert run("rewrite", "--check", "other", "inner").stdout.startswith("{")
+    assert run("rewrite", "--check", "-", "--stdin-filename", "other/x.py", stdin=LEGACY.encode()).stdout.startswith(
+        "::"
+    )

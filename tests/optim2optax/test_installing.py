@@ -1,0 +1,90 @@
+"""Installed as others install it, by real pre-commit: small, complete, and its hooks fail first, then pass."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.programs import LEGACY
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("codemods", "optim2optax", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "core.hooksPath=/dev/null")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def commit_all(folder: Path) -> None:
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "all")
+
+
+@pytest.fixture
+def hooks(tmp_path: Path) -> Path:
+    """A repository with what is shipped, and nothing else."""
+    folder = tmp_path / "optim2optax"
+    folder.mkdir()
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, folder / part)
+    commit_all(folder)
+    return folder
+
+
+@pytest.mark.network
+def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
+    (project / "train.py").write_text(LEGACY)
+    commit_all(project)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
+
+    def try_repo(hook: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pre_commit", "try-repo", str(hooks), hook, "--all-files", "--color=never"]
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+    checked = try_repo("optim2optax-check")
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert "train.py: 5 sites would be rewritten" in checked.stdout
+    assert (project / "train.py").read_text() == LEGACY
+
+    first = try_repo("optim2optax")
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert "files were modified by this hook" in first.stdout
+    assert "optax.sgd(" in (project / "train.py").read_text()
+
+    second = try_repo("optim2optax")
+    assert second.returncode == 0, second.stdout + second.stderr
+
+
+@pytest.mark.network
+def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None:
+    """Installing brings the typed packages, no tests, and nothing of the `parity` extra; and the command works there."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    binaries = tmp_path / "venv" / "bin"
+    subprocess.run([binaries / "python", "-m", "pip", "install", "--quiet", hooks], check=True)
+    [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
+    installed = {path.name for path in packages.iterdir()}
+    assert {"codemods", "optim2optax", "libcst", "click", "pathspec"} <= installed
+    assert installed.isdisjoint({"jax", "jaxlib", "flax", "optax", "numpy", "tests", "fixtures"})
+    for package in ("codemods", "optim2optax"):
+        assert files(packages, package) == files(hooks, package)
+        assert (packages / package / "py.typed").exists()
+
+    (project / "train.py").write_text(LEGACY)
+    done = subprocess.run([binaries / "optim2optax", "rewrite", "."], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("train.py: 5 sites rewritten\n")
+
+
+def files(root: Path, package: str) -> set[Path]:
+    return {path.relative_to(root) for path in (root / package).rglob("*") if "__pycache__" not in path.parts}

@@ -1,0 +1,47 @@
+"""Every command in README.md does what it says there. `python tests/optim2optax/test_readme.py` writes the outputs anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+PROGRAM = re.compile(r"^```python title=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+
+
+def with_real_outputs(readme: str, folder: Path) -> str:
+    """The text with the output of each command below it, run in a folder with the programs that the text shows."""
+    for name, program in PROGRAM.findall(readme):
+        (folder / name).write_text(program)
+    return CONSOLE.sub(lambda match: "\n".join(map(_transcript, _commands(match[0]))), readme)
+
+
+def _commands(console: str) -> list[str]:
+    return [line.removeprefix("$ ") for line in console.splitlines() if line.startswith("$ ")]
+
+
+def _transcript(command: str) -> str:
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
+    done = subprocess.run(
+        command, shell=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return f"$ {command}\n{done.stdout}"
+
+
+def test_outputs_are_real(project: Path) -> None:
+    readme = README.read_text()
+    assert readme.count("$ optim2optax") >= 5
+    assert with_real_outputs(readme, project) == readme
+
+
+if __name__ == "__main__":
+    text = README.read_text()
+    with tempfile.TemporaryDirectory() as temporary:
+        os.chdir(temporary)
+        README.write_text(with_real_outputs(text, Path(temporary)))
