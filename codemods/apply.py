@@ -12,7 +12,7 @@ from libcst.metadata import CodeRange
 from codemods.edits import Argument, ConvertDefinition, Edit, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
-from codemods.layout import arrange, fit
+from codemods.layout import enclose, fit
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support, compact
@@ -113,7 +113,7 @@ class Applier(cst.CSTTransformer):
         if edit.prelude:
             self.preludes.append((edit.span, statement(self._numbered(edit.prelude), **holes)))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
-        return arrange(call, callee, arguments)
+        return enclose(call, callee, arguments, hanging=len(self.module.default_indent) == 2)
 
     def _numbered(self, template: str, supports: Sequence[Support] = ()) -> str:
         return re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", self._say(template, supports))

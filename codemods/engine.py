@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -16,9 +17,9 @@ from codemods.apply import Applied, Applier
 from codemods.edits import Edit, Keep
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import ScopeNode, open_scope
+from codemods.flow.scopes import Scope, ScopeNode, open_scope
 from codemods.importing import ImportPlan, plan_imports
-from codemods.imports import ImportEditor
+from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
@@ -26,10 +27,12 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.text import Text, UndecodableError, decode, encode
 
 MARKER = "# TODO(optim2optax): "
-
-
+TOO_DEEP = "nested too deeply"
 SMALLEST_PARALLEL = 8
 """With fewer files to edit, starting processes costs more than it saves."""
+
+Outcome = tuple[str, Applied, str]
+"""New code, what came of each edit, and what is wrong with it (empty if nothing is)."""
 
 
 def migrate(
@@ -56,27 +59,36 @@ def migrate(
     for source in sources:
         try:
             texts[source.path] = decode(source.content)
-            units[source.path] = Unit(source.path, texts[source.path].code, ast.parse(texts[source.path].code))
+            units[source.path] = Unit(source.path, texts[source.path].code, parse(texts[source.path].code))
         except UndecodableError as error:
             errors[source.path] = str(error)
         except SyntaxError as error:
             errors[source.path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
         except (RecursionError, MemoryError):
-            errors[source.path] = "nested too deeply to be parsed"
+            errors[source.path] = TOO_DEEP
     facts = Facts(units.values())
-    plan, edited = _edit_all(facts, options, jobs)
+    errors |= dict.fromkeys((unit.path for unit in facts.flow.unread), TOO_DEEP)
+    tell = progress or str
+    for path in errors:
+        tell(path)
+    plan, edited = _edit_all(facts, options, jobs, tell)
     results = []
     for source in sources:
         if source.path in errors:
             results.append(FileResult(source.path, source.content, source.content, error=errors[source.path]))
-        else:
-            unit = units[source.path]
-            code, sites = edited[unit]
-            after = source.content if code == unit.code else encode(texts[source.path], code)
-            results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit)))
-        if progress is not None:
-            progress(source.path)
+            continue
+        unit = units[source.path]
+        code, sites = edited[unit]
+        after = source.content if code == unit.code else encode(texts[source.path], code)
+        results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit)))
     return results
+
+
+def parse(code: str) -> ast.Module:
+    """The syntax tree, without the warnings that the compiler has about somebody's strings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(code)
 
 
 @dataclass(frozen=True)
@@ -88,36 +100,47 @@ class Work:
     edits: tuple[Edit, ...]
     names: dict[str, str]
     form: Form
-    imports: ImportPlan
+    drop: tuple[ImportedName, ...]
+    add: tuple[Addition, ...]
     markers: dict[int, list[str]]
 
 
-def _edit_all(facts: Facts, options: Options, jobs: int) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
+def _edit_all(
+    facts: Facts, options: Options, jobs: int, tell: Callable[[str], None]
+) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
     """Edit every file; when one turns out invalid, once more without the optimizers that reach it."""
     failed: dict[Unit, str] = {}
+    told: set[Unit] = set()
     while True:
         plan = make_plan(facts, options, failed)
-        work = {unit: found for unit in facts.project.units if (found := _work(unit, plan)) is not None}
-        outcomes = dict(zip(work, _run(list(work.values()), jobs), strict=True))
+        imports = {unit: plan_imports(unit, plan) if plan.of(unit) else ImportPlan() for unit in facts.project.units}
+        work = {unit: found for unit in imports if (found := _work(unit, plan, imports[unit])) is not None}
+        outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
+        for unit, outcome in (*outcomes.items(), *zip(work, _run(list(work.values()), jobs), strict=True)):
+            outcomes[unit] = outcome
+            if unit not in told:
+                told.add(unit)
+                tell(unit.path)
         invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
             return plan, {
-                unit: _account(unit, plan, *outcomes.get(unit, (unit.code, Applied(), ""))[:2]) for unit in plan.names
+                unit: (code, tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)))
+                for unit, (code, applied, _) in outcomes.items()
             }
         failed |= invalid
 
 
-def _run(work: Sequence[Work], jobs: int) -> list[tuple[str, Applied, str]]:
+def _run(work: Sequence[Work], jobs: int) -> Iterator[Outcome]:
     if jobs == 1 or len(work) < SMALLEST_PARALLEL:
-        return [edit_file(item) for item in work]
+        yield from map(edit_file, work)
+        return
     with ProcessPoolExecutor(min(jobs, len(work))) as pool:
-        return list(pool.map(edit_file, work, chunksize=4))
+        yield from pool.map(edit_file, work, chunksize=4)
 
 
-def _work(unit: Unit, plan: Plan) -> Work | None:
+def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     """The work on a file; None if nothing changes in it."""
     decisions = plan.of(unit)
-    imports = plan_imports(unit, plan)
     markers = _markers(decisions, plan)
     edits = tuple(
         decision.edit
@@ -127,19 +150,26 @@ def _work(unit: Unit, plan: Plan) -> Work | None:
     if not (edits or imports.drop or markers):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
-    return Work(unit.path, unit.code, edits, names, plan.options.form, imports, markers)
+    return Work(unit.path, unit.code, edits, names, plan.options.form, tuple(imports.drop), tuple(imports.add), markers)
 
 
-def edit_file(work: Work) -> tuple[str, Applied, str]:
+def edit_file(work: Work) -> Outcome:
     """Carry out the edits of one file: its new code, what came of each edit, and what is wrong with the result, if anything."""
+    try:
+        return _edit_file(work)
+    except RecursionError:
+        return work.code, Applied(), TOO_DEEP
+
+
+def _edit_file(work: Work) -> Outcome:
     module = cst.parse_module(work.code)
     positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-    editor = ImportEditor(positions, work.imports.drop, work.imports.add)
+    editor = ImportEditor(positions, work.drop, work.add)
     applier = Applier(module, positions, work.edits, work.names, work.form, editor, work.markers)
     updated = module.visit(applier)
     supports = applier.applied.supports
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
-    taken = bound_anywhere(Unit(work.path, work.code, ast.parse(work.code))) if sources else set()
+    taken = bound_anywhere(Unit(work.path, work.code, parse(work.code))) if sources else set()
     clash = [name for name, source in sources.items() if name in taken and not has_support(module, source)]
     if clash:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
@@ -149,11 +179,6 @@ def edit_file(work: Work) -> tuple[str, Applied, str]:
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
     problem = f"not found: {missed[0]}" if missed else _problem(work.path, work.code, updated.code)
     return updated.code, applier.applied, problem
-
-
-def _account(unit: Unit, plan: Plan, code: str, applied: Applied) -> tuple[str, tuple[Site, ...]]:
-    imports = plan_imports(unit, plan)
-    return code, tuple(_site(decision, imports, applied) for decision in plan.of(unit))
 
 
 def _named(source: str, names: dict[str, str]) -> str:
@@ -205,10 +230,10 @@ def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
 def _problem(path: str, before: str, after: str) -> str:
     """Promise 5: the result parses, and no name is undefined that was not before. Empty if that holds."""
     try:
-        tree = ast.parse(after)
+        tree = parse(after)
     except SyntaxError as error:
         return f"does not parse: {error}"
-    new = undefined_names(Unit(path, after, tree)) - undefined_names(Unit(path, before, ast.parse(before)))
+    new = undefined_names(Unit(path, after, tree)) - undefined_names(Unit(path, before, parse(before)))
     return f"undefined: {', '.join(sorted(new))}" if new else ""
 
 
@@ -216,14 +241,16 @@ def undefined_names(unit: Unit) -> set[str]:
     """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(unit.tree)):
         return set()
-    scopes = {unit.tree: open_scope(unit, unit.tree, None)}
+    scopes: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
     undefined = set()
     for node in ast.walk(unit.tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not hasattr(builtins, node.id):
             chain = [found for found in unit.ancestors(node) if isinstance(found, ScopeNode)]
             scope = scopes[unit.tree]
             for owner in reversed(chain[:-1]):
-                scope = scopes.setdefault(owner, open_scope(unit, owner, scope))  # type: ignore[arg-type]
+                if owner not in scopes:
+                    scopes[owner] = open_scope(unit, owner, scope)
+                scope = scopes[owner]
             if scope.binding(node.id) is None and node.id not in ("__file__", "__name__", "__doc__"):
                 undefined.add(node.id)
     return undefined

@@ -12,6 +12,19 @@ WIDE_LIMIT = 120
 MOST_BREAKS = 8
 
 
+def enclose(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool) -> cst.Call:
+    """`arrange`, with an eye to new arguments of several lines: these move in, and break a call that stood on one line.
+
+    `hanging` leaves the last parenthesis on the last line.
+    """
+    old = {argument.value for argument in call.args}
+    tall = [item.value not in old and "\n" in cst.Module([]).code_for_node(item.value) for item in arguments]
+    moved = [_deeper(item) if high else item for item, high in zip(arguments, tall, strict=True)]
+    if any(tall) and isinstance(call.whitespace_before_args, cst.SimpleWhitespace):
+        return _stacked(call, callee, moved, hanging)
+    return arrange(call, callee, moved)
+
+
 def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> cst.Call:
     """A call with a new callee and new arguments, each on its own line if they were, trailing comma as it was."""
     before = call.whitespace_before_args
@@ -29,6 +42,33 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
         else:
             arranged.append(_closing_as(last, argument))
     return call.with_changes(func=callee, args=arranged)
+
+
+def _stacked(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool) -> cst.Call:
+    """A call with each argument on its own line."""
+    inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
+    comma = cst.Comma(whitespace_after=inner)
+    lines = [
+        argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")) for argument in arguments
+    ]
+    closing = inner.with_changes(last_line=cst.SimpleWhitespace(""))
+    end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=closing)
+    return call.with_changes(
+        func=callee, whitespace_before_args=inner, args=[*lines[:-1], lines[-1].with_changes(comma=end)]
+    )
+
+
+def _deeper(argument: cst.Arg) -> cst.Arg:
+    """An argument whose further lines move in by one step."""
+    moved = argument.visit(_Deeper())
+    return cst.ensure_type(moved, cst.Arg) if isinstance(moved, cst.Arg) else argument
+
+
+class _Deeper(cst.CSTTransformer):
+    def leave_ParenthesizedWhitespace(
+        self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
+    ) -> cst.ParenthesizedWhitespace:
+        return updated_node.with_changes(last_line=cst.SimpleWhitespace("    " + updated_node.last_line.value))
 
 
 def _continued(

@@ -56,8 +56,12 @@ class Constraints(Calls):
         self.project = project
         self.reading = Reading()
         self.modules: dict[Unit, Scope] = {unit: open_scope(unit, unit.tree, None) for unit in project.units}
+        self.unread: list[Unit] = []
         for unit, scope in self.modules.items():
-            self._body(unit.tree.body, scope)
+            try:
+                self._body(unit.tree.body, scope)
+            except RecursionError:
+                self.unread.append(unit)
 
     def solve(self) -> None:
         """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""

@@ -1,7 +1,7 @@
 """Adadelta (Zeiler 2012): steps in the units of the parameters.
 
 Legacy: s ← ρ·s + (1−ρ)·g²; δ = √(a + ε)/√(s + ε)·g; a ← ρ·a + (1−ρ)·δ²; p ← p − η·δ − η·λ·p.
-optax: `adadelta`, the same up to rounding. Its own weight decay is added before the rule, so a decay is a link of its own.
+optax: `adadelta`, the same up to rounding. Its own weight decay is added ahead of the rule, so this is a link of its own.
 """
 
 from __future__ import annotations
@@ -9,38 +9,23 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    alias,
-    chain,
-    decay,
-    link,
-    named,
-    parameters,
-    rate,
-    refuser,
-)
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
 SIGNATURE = parameters(learning_rate="None", rho="0.9", eps="1e-6", weight_decay="0.0")
+NAMES = {"rho": "rho", "eps": "eps"}
 STATIC = ("rho", "eps", "weight_decay")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("weight_decay", "0", "0.0", "0.")
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("weight_decay", 0)
     if form == "alias" and "weight_decay" not in arguments:
-        return Converted(alias(arguments, "optax.adadelta", {}, inject, STATIC))
-    rule = link("optax.scale_by_adadelta", *named(arguments, {"rho": "rho", "eps": "eps"}))
-    return Converted(chain(arguments, rule, decay(arguments), rate(arguments, inject)))
+        return Converted(arguments.alias("optax.adadelta", NAMES, STATIC))
+    rule = arguments.link("optax.scale_by_adadelta", *arguments.take(NAMES))
+    return Converted(arguments.chain(rule, arguments.decay(), arguments.descent()))
 
 
 OPTIMIZER = LegacyOptimizer(
-    "Adadelta",
-    SIGNATURE,
-    {"sq_avg": "e_g", "acc_delta": "e_x"},
-    refuser(SIGNATURE, ("weight_decay",)),
-    convert,
-    __doc__ or "",
+    "Adadelta", SIGNATURE, {"sq_avg": "e_g", "acc_delta": "e_x"}, refuser(SIGNATURE), convert, __doc__ or ""
 )

@@ -7,25 +7,12 @@ optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another 
 
 from __future__ import annotations
 
-import ast
-
 import libcst as cst
 
-from codemods.model import Form, Refusal
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    alias,
-    argument,
-    chain,
-    given,
-    is_plain,
-    link,
-    named,
-    parameters,
-    rate,
-)
+from codemods.model import Form
+from codemods.optimizers.arguments import Arguments, constant
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.optimizers.pieces import Piece, new
 from codemods.template import expression
 
 SIGNATURE = parameters(
@@ -42,19 +29,8 @@ SIGNATURE = parameters(
     epsilon2="1e-3",
     dtype_momentum="jnp.float32",
 )
-NAMES = {"beta1": ("momentum",), "step_offset": ("decay_offset",), "epsilon1": ("eps",)}
-STATIC = (
-    "min_dim_size_to_factor",
-    "decay_rate",
-    "decay_offset",
-    "multiply_by_parameter_scale",
-    "clipping_threshold",
-    "momentum",
-    "dtype_momentum",
-    "weight_decay_rate",
-    "eps",
-    "factored",
-)
+NAMES = {"beta1": "momentum", "step_offset": "decay_offset", "epsilon1": "eps"}
+STATIC = ("min_dim_size_to_factor", "decay_rate", "decay_offset", "clipping_threshold", "dtype_momentum", "eps")
 MOMENTS = {
     "factored": "factored",
     "decay_rate": "decay_rate",
@@ -62,62 +38,63 @@ MOMENTS = {
     "min_dim_size_to_factor": "min_dim_size_to_factor",
     "epsilon1": "epsilon",
 }
-OPTIONAL = ("beta1", "weight_decay_rate", "clipping_threshold", "multiply_by_parameter_scale")
-
-
-def refuse(call: ast.Call) -> Refusal | None:
-    """The chain asks some arguments whether they are None, so these must be plain."""
-    found = given(call, SIGNATURE)
-    if isinstance(found, Refusal):
-        return found
-    for name in OPTIONAL:
-        if name in found and not is_plain(found[name]):
-            return Refusal("FO905", f"`{name}` is computed in the call.", "Give the value a name first.")
-    return None
+OPTIONAL = ("clipping_threshold", "beta1", "weight_decay_rate")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("epsilon2", "1e-3", "0.001", "1e-03")
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("epsilon2", 1e-3)
     if form == "alias" and "epsilon2" not in arguments:
-        return Converted(alias(arguments, "optax.adafactor", NAMES, inject, STATIC))
-    threshold = arguments.source("clipping_threshold") or "1.0"
-    scaled = arguments.source("multiply_by_parameter_scale") or "True"
-    average = ", debias=False, accumulator_dtype=" + (arguments.source("dtype_momentum") or "'float32'")
-    links = [
-        link("optax.scale_by_factored_rms", *named(arguments, MOMENTS)),
-        _unless_none(threshold, f"optax.clip_by_block_rms({threshold})"),
-        rate(arguments, inject, flip_sign="False"),
-        _if_true(scaled, f"optax.scale_by_param_block_rms({arguments.source('epsilon2')})"),
-        _unless_none(arguments.source("beta1") or "None", f"optax.ema({arguments.source('beta1')}{average})"),
-        _unless_none(
-            arguments.source("weight_decay_rate") or "None",
-            f"optax.add_decayed_weights({arguments.source('weight_decay_rate')})",
-        ),
-        link("optax.scale", argument(None, "-1")),
-    ]
-    return Converted(chain(arguments, *links))
+        return Converted(arguments.alias("optax.adafactor", NAMES, STATIC))
+    links = (
+        arguments.link("optax.scale_by_factored_rms", *arguments.take(MOMENTS)),
+        _unless_none(arguments, "clipping_threshold", "optax.clip_by_block_rms", default="1.0"),
+        arguments.descent(flip_sign="False"),
+        _scale(arguments),
+        _unless_none(arguments, "beta1", "optax.ema", *_average(arguments)),
+        _unless_none(arguments, "weight_decay_rate", "optax.add_decayed_weights"),
+        arguments.link("optax.scale", new(None, "-1")),
+    )
+    return Converted(arguments.chain(*links))
 
 
-def _unless_none(value: str, transformation: str) -> cst.BaseExpression | None:
-    if value == "None":
+def _unless_none(arguments: Arguments, name: str, function: str, *extra: Piece, default: str = "None") -> Piece | None:
+    value = arguments.value(name, default)
+    if constant(value) is None:
         return None
-    if isinstance(cst.parse_expression(value), cst.BaseNumber):
-        return expression(transformation)
-    return expression(f"{transformation} if {value} is not None else optax.identity()")
+    link = arguments.link(function, *(arguments.take({name: None}) or [new(None, default)]), *extra)
+    if constant(value) is not ...:
+        return link
+    choice = "{link} if {value} is not None else optax.identity()"
+    return link.valued(expression(choice, link=link.value, value=value))
 
 
-def _if_true(value: str, transformation: str) -> cst.BaseExpression | None:
-    if value in ("True", "False"):
-        return expression(transformation) if value == "True" else None
-    return expression(f"{transformation} if {value} else optax.identity()")
+def _scale(arguments: Arguments) -> Piece | None:
+    scaled = arguments.value("multiply_by_parameter_scale", "True")
+    known = constant(scaled)
+    if not known:
+        return None
+    link = arguments.link("optax.scale_by_param_block_rms", *arguments.take({"epsilon2": None}))
+    if known is not ...:
+        return link
+    return link.valued(expression("{link} if {scaled} else optax.identity()", link=link.value, scaled=scaled))
+
+
+def _average(arguments: Arguments) -> list[Piece]:
+    """What the average of the updates needs beside its decay; legacy kept it in float32 unless told otherwise."""
+    if constant(arguments.value("beta1")) is None:
+        return []
+    return [
+        new("debias", "False"),
+        *arguments.take({"dtype_momentum": "accumulator_dtype"}, accumulator_dtype="'float32'"),
+    ]
 
 
 OPTIMIZER = LegacyOptimizer(
     "Adafactor",
     SIGNATURE,
     {"v_row": "v_row", "v_col": "v_col", "v": "v", "m": "ema"},
-    refuse,
+    refuser(SIGNATURE, optional=OPTIONAL, plain=OPTIONAL),
     convert,
     __doc__ or "",
 )

@@ -10,18 +10,8 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    Support,
-    chain,
-    link,
-    named,
-    parameters,
-    rate,
-    refuser,
-)
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
 
 SIGNATURE = parameters(learning_rate="None", eps="1e-8")
 
@@ -56,9 +46,9 @@ def scale_by_sum_of_squares(eps=1e-8):
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    rule = link(SCALE_BY_SUM_OF_SQUARES.name, *named(arguments, {"eps": "eps"}))
-    return Converted(chain(arguments, rule, rate(arguments, inject)), (SCALE_BY_SUM_OF_SQUARES,))
+    arguments = Arguments(call, SIGNATURE, inject)
+    rule = arguments.link(SCALE_BY_SUM_OF_SQUARES.name, *arguments.take({"eps": "eps"}))
+    return Converted(arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,))
 
 
 OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, refuser(SIGNATURE), convert, __doc__ or "")

@@ -9,42 +9,25 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    alias,
-    chain,
-    decay,
-    link,
-    named,
-    parameters,
-    rate,
-    refuser,
-)
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
 SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-8", weight_decay="0.0")
-NAMES = {"beta1": ("b1",), "beta2": ("b2",)}
-MOMENTS = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
+NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 STATIC = ("b1", "b2", "eps", "eps_root")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("weight_decay", "0", "0.0", "0.")
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("weight_decay", 0)
     if form == "chain":
-        moments = link("optax.scale_by_adam", *named(arguments, MOMENTS))
-        return Converted(chain(arguments, moments, decay(arguments), rate(arguments, inject)))
+        moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES))
+        return Converted(arguments.chain(moments, arguments.decay(), arguments.descent()))
     if "weight_decay" in arguments:
-        return Converted(alias(arguments, "optax.adamw", NAMES, inject, (*STATIC, "weight_decay")))
-    return Converted(alias(arguments, "optax.adam", NAMES, inject, STATIC))
+        return Converted(arguments.alias("optax.adamw", NAMES, (*STATIC, "weight_decay")))
+    return Converted(arguments.alias("optax.adam", NAMES, STATIC))
 
 
 OPTIMIZER = LegacyOptimizer(
-    "Adam",
-    SIGNATURE,
-    {"grad_ema": "mu", "grad_sq_ema": "nu"},
-    refuser(SIGNATURE, ("weight_decay",)),
-    convert,
-    __doc__ or "",
+    "Adam", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, refuser(SIGNATURE), convert, __doc__ or ""
 )

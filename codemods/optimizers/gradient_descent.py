@@ -8,16 +8,15 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import Arguments, Converted, LegacyOptimizer, alias, chain, parameters, rate, refuser
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
 SIGNATURE = parameters(learning_rate="None")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    if form == "chain":
-        return Converted(chain(arguments, rate(arguments, inject)))
-    return Converted(alias(arguments, "optax.sgd", {}, inject))
+    function = "optax.scale_by_learning_rate" if form == "chain" else "optax.sgd"
+    return Converted(Arguments(call, SIGNATURE, inject).alias(function, {}))
 
 
 OPTIMIZER = LegacyOptimizer("GradientDescent", SIGNATURE, {}, refuser(SIGNATURE), convert, __doc__ or "")

@@ -10,21 +10,11 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    Support,
-    chain,
-    decay,
-    link,
-    named,
-    parameters,
-    rate,
-    refuser,
-)
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
 
 SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", weight_decay="0", eps="1e-6")
+NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 
 SCALE_BY_NORM_RATIO = Support(
     name="scale_by_norm_ratio",
@@ -46,18 +36,13 @@ SCALE_BY_NORM_RATIO = Support(
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("weight_decay", "0", "0.0", "0.")
-    moments = link("optax.scale_by_adam", *named(arguments, {"beta1": "b1", "beta2": "b2", "eps": "eps"}, eps="1e-6"))
-    links = (moments, decay(arguments), link(SCALE_BY_NORM_RATIO.name), rate(arguments, inject))
-    return Converted(chain(arguments, *links), (SCALE_BY_NORM_RATIO,))
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("weight_decay", 0)
+    moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES, eps="1e-6"))
+    ratio = arguments.link(SCALE_BY_NORM_RATIO.name)
+    return Converted(arguments.chain(moments, arguments.decay(), ratio, arguments.descent()), (SCALE_BY_NORM_RATIO,))
 
 
 OPTIMIZER = LegacyOptimizer(
-    "LAMB",
-    SIGNATURE,
-    {"grad_ema": "mu", "grad_sq_ema": "nu"},
-    refuser(SIGNATURE, ("weight_decay",)),
-    convert,
-    __doc__ or "",
+    "LAMB", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, refuser(SIGNATURE), convert, __doc__ or ""
 )

@@ -10,26 +10,16 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    Support,
-    alias,
-    chain,
-    link,
-    named,
-    parameters,
-    rate,
-    refuser,
-)
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
 
 SIGNATURE = parameters(
     learning_rate="None", beta="0.9", weight_decay="0", trust_coefficient="0.001", eps="0", nesterov="False"
 )
-NAMES = {"beta": ("momentum",)}
+NAMES = {"beta": "momentum"}
 STATIC = ("weight_decay", "trust_coefficient", "eps", "momentum")
 RATIO = {"weight_decay": "weight_decay", "trust_coefficient": "trust_coefficient", "eps": "eps"}
+TRACE = {"beta": "decay", "nesterov": "nesterov"}
 
 SCALE_BY_DECAYED_TRUST_RATIO = Support(
     name="scale_by_decayed_trust_ratio",
@@ -53,20 +43,18 @@ SCALE_BY_DECAYED_TRUST_RATIO = Support(
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("weight_decay", "0", "0.0", "0.")
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("weight_decay", 0)
     decayed = "weight_decay" in arguments
     if form == "alias" and not decayed:
-        return Converted(alias(arguments, "optax.lars", NAMES, inject, STATIC))
+        return Converted(arguments.alias("optax.lars", NAMES, STATIC))
     if decayed:
-        ratio = link(SCALE_BY_DECAYED_TRUST_RATIO.name, *named(arguments, RATIO))
+        ratio = arguments.link(SCALE_BY_DECAYED_TRUST_RATIO.name, *arguments.take(RATIO))
     else:
-        ratio = link("optax.scale_by_trust_ratio", *named(arguments, RATIO, trust_coefficient="0.001"))
-    trace = link("optax.trace", *named(arguments, {"beta": "decay", "nesterov": "nesterov"}, decay="0.9"))
+        ratio = arguments.link("optax.scale_by_trust_ratio", *arguments.take(RATIO, trust_coefficient="0.001"))
+    trace = arguments.link("optax.trace", *arguments.take(TRACE, decay="0.9"))
     supports = (SCALE_BY_DECAYED_TRUST_RATIO,) if decayed else ()
-    return Converted(chain(arguments, ratio, rate(arguments, inject), trace), supports)
+    return Converted(arguments.chain(ratio, arguments.descent(), trace), supports)
 
 
-OPTIMIZER = LegacyOptimizer(
-    "LARS", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE, ("weight_decay",)), convert, __doc__ or ""
-)
+OPTIMIZER = LegacyOptimizer("LARS", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE), convert, __doc__ or "")

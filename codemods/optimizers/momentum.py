@@ -1,7 +1,7 @@
-"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally Nesterov's look-ahead.
+"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally Nesterov's look-ahead (1983).
 
 Legacy: g ← g + λ·p; m ← β·m + g; p ← p − η·m, or p − η·(g + β·m) with Nesterov.
-optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient before the trace as legacy did.
+optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead of the trace, as legacy did.
 Bit for bit equal.
 """
 
@@ -10,48 +10,25 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.model import Form
-from codemods.optimizers.base import (
-    RATE,
-    UNSET_RATE,
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    alias,
-    argument,
-    chain,
-    decay,
-    injected,
-    link,
-    named,
-    parameters,
-    rate,
-    refuser,
-)
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
 SIGNATURE = parameters(learning_rate="None", beta="0.9", weight_decay="0", nesterov="False")
-NAMES = {"beta": ("momentum",)}
+NAMES = {"beta": "momentum"}
 STATIC = ("momentum",)
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("weight_decay", "0", "0.0", "0.")
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("weight_decay", 0)
+    decay = arguments.decay()
     if form == "chain":
-        trace = link("optax.trace", *named(arguments, {"beta": "decay", "nesterov": "nesterov"}, decay="0.9"))
-        return Converted(chain(arguments, decay(arguments), trace, rate(arguments, inject)))
-    if "weight_decay" not in arguments:
-        explicit = {} if "beta" in arguments else {"momentum": "0.9"}
-        return Converted(alias(arguments, "optax.sgd", NAMES, inject, STATIC, explicit))
-    written = named(arguments, {"beta": "momentum", "nesterov": "nesterov"}, momentum="0.9")
-    if RATE in arguments:
-        positional = arguments.by_name[RATE].keyword is None and not inject
-        first = arguments.moved(RATE, None if positional else RATE)
-    else:
-        first = argument(RATE, UNSET_RATE)
-    descent = link(injected("optax.sgd", STATIC) if inject else "optax.sgd", first, *written)
-    return Converted(chain(arguments, decay(arguments), descent))
+        trace = arguments.link("optax.trace", *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9"))
+        return Converted(arguments.chain(decay, trace, arguments.descent()))
+    if decay is None:
+        return Converted(arguments.alias("optax.sgd", NAMES, STATIC, momentum="0.9"))
+    function, rest = arguments.descender("optax.sgd", NAMES, STATIC, momentum="0.9")
+    return Converted(arguments.chain(decay, arguments.link(function, *rest)))
 
 
-OPTIMIZER = LegacyOptimizer(
-    "Momentum", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE, ("weight_decay",)), convert, __doc__ or ""
-)
+OPTIMIZER = LegacyOptimizer("Momentum", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE), convert, __doc__ or "")

@@ -13,7 +13,7 @@ import ast
 import libcst as cst
 
 from codemods.model import Form, Refusal
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
+from codemods.optimizers.base import UNPACKED, Converted, LegacyOptimizer, Support, parameters
 
 PARTITION_BY_PATH = Support(
     name="partition_by_path",
@@ -33,7 +33,7 @@ PARTITION_BY_PATH = Support(
             raise ValueError(f"Multiple optimizers match the parameter {path}.")
         return selected[0] if selected else "frozen"
 
-    return optax.partition(
+    return optax.transforms.partition(
         {**transforms, "frozen": optax.set_to_zero()},
         lambda params: jax.tree_util.tree_map_with_path(label, params),
     )
@@ -43,12 +43,14 @@ PARTITION_BY_PATH = Support(
 
 
 def refuse(call: ast.Call) -> Refusal | None:
-    """Pairs by position, also unpacked ones; legacy took nothing by keyword."""
-    if call.keywords:
+    """Pairs by position are converted, unpacked ones too; legacy took nothing else."""
+    if any(word.arg is None for word in call.keywords):
+        return UNPACKED
+    if call.keywords or not call.args:
         return Refusal(
-            "FO905", "MultiOptimizer takes pairs of traversal and optimizer by position.", "Correct the call."
+            "FO905", "MultiOptimizer takes pairs of traversal and optimizer, by position.", "Correct the call."
         )
-    return None if call.args else Refusal("FO905", "MultiOptimizer without pairs.", "Correct the call.")
+    return None
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:

@@ -7,44 +7,32 @@ with small gradients many times less.
 
 from __future__ import annotations
 
-import ast
-
 import libcst as cst
 
-from codemods.model import Form, Refusal
-from codemods.optimizers.base import (
-    Arguments,
-    Converted,
-    LegacyOptimizer,
-    alias,
-    argument,
-    chain,
-    given,
-    link,
-    named,
-    parameters,
-    rate,
-)
+from codemods.model import Form
+from codemods.optimizers.arguments import Arguments, constant
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.template import expression
 
 SIGNATURE = parameters(learning_rate="None", beta2="0.9", eps="1e-8", centered="False")
-NAMES = {"beta2": ("decay",)}
+NAMES = {"beta2": "decay", "eps": "eps"}
 STATIC = ("decay", "eps", "initial_scale")
 
 
-def refuse(call: ast.Call) -> Refusal | None:
-    found = given(call, SIGNATURE)
-    return found if isinstance(found, Refusal) else None
-
-
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    arguments.drop_if("centered", "False")
-    if form == "alias" or arguments.source("centered") not in ("", "True"):
-        return Converted(alias(arguments, "optax.rmsprop", NAMES, inject, STATIC, {"eps_in_sqrt": "False"}))
-    function = "optax.scale_by_stddev" if "centered" in arguments else "optax.scale_by_rms"
-    moments = named(arguments, {"beta2": "decay", "eps": "eps"})
-    rule = link(function, *moments, argument("eps_in_sqrt", "False"))
-    return Converted(chain(arguments, rule, rate(arguments, inject)))
+    arguments = Arguments(call, SIGNATURE, inject)
+    arguments.drop_if("centered", False)
+    if form == "alias":
+        return Converted(arguments.alias("optax.rmsprop", NAMES, STATIC, eps_in_sqrt="False"))
+    rule = arguments.link(_scale(arguments.value("centered")), *arguments.take(NAMES, eps_in_sqrt="False"))
+    return Converted(arguments.chain(rule, arguments.descent()))
 
 
-OPTIMIZER = LegacyOptimizer("RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, refuse, convert, __doc__ or "")
+def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
+    known = constant(centered)
+    if known is ...:
+        return expression("(optax.scale_by_stddev if {centered} else optax.scale_by_rms)", centered=centered)
+    return expression("optax.scale_by_stddev" if known else "optax.scale_by_rms")
+
+
+OPTIMIZER = LegacyOptimizer("RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, refuser(SIGNATURE), convert, __doc__ or "")

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codemods.layout import arrange
 from codemods.model import Form
-from codemods.optimizers.base import Arguments, Converted, LegacyOptimizer, Support, parameters, refuser, renamed
-from codemods.template import expression
+from codemods.optimizers.arguments import Arguments
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
 
 SIGNATURE = parameters(wrapped_optimizer=None, wn_decay="0", wn_eps="1e-8")
 
 WEIGHT_NORM = Support(
     name="weight_norm",
     source='''class WeightNormState(NamedTuple):
-    """Directions and scales, in the order of the leaves, and the inner state over both."""
+    """Direction and scale of each weight, and the state of the inner transformation over both."""
 
-    direction: list
-    scale: list
+    direction: optax.Params
+    scale: optax.Params
     inner_state: optax.OptState
 
 
@@ -32,54 +31,48 @@ def weight_norm(inner, decay=0.0, eps=1e-8):
     A weight is scale * direction / norm(direction), the norm over all axes but the
     last. Vectors are stepped as they are. `decay` pulls directions towards zero.
     """
+    tree_map = jax.tree_util.tree_map
 
     def is_split(leaf):
         return leaf.size > leaf.shape[-1]
 
-    def norm(leaf, power):
-        axes = tuple(range(leaf.ndim - 1))
-        return (jnp.square(leaf).sum(axes, keepdims=True) + eps) ** power
+    def sum_of_squares(leaf):
+        return jnp.square(leaf).sum(tuple(range(leaf.ndim - 1)), keepdims=True) + eps
 
     def merge(split):
-        pairs = zip(split["direction"], split["scale"])
-        return [v * (s * norm(v, -0.5)) if is_split(v) else v for v, s in pairs]
+        def merge_leaf(v, s):
+            return v * (s * jax.lax.rsqrt(sum_of_squares(v))) if is_split(v) else v
+
+        return tree_map(merge_leaf, split["direction"], split["scale"])
 
     def init_fn(params):
-        leaves = jax.tree_util.tree_leaves(params)
-        scale = [norm(leaf, 0.5) if is_split(leaf) else () for leaf in leaves]
-        direction = [v / s if is_split(v) else v for v, s in zip(leaves, scale)]
-        split = {"direction": direction, "scale": scale}
-        return WeightNormState(direction, scale, inner.init(split))
+        scale = tree_map(lambda w: jnp.sqrt(sum_of_squares(w)) if is_split(w) else (), params)
+        direction = tree_map(lambda w, s: w / s if is_split(w) else w, params, scale)
+        inner_state = inner.init({"direction": direction, "scale": scale})
+        return WeightNormState(direction, scale, inner_state)
 
     def update_fn(updates, state, params):
-        leaves, treedef = jax.tree_util.tree_flatten(params)
         split = {"direction": state.direction, "scale": state.scale}
         _, pull_back = jax.vjp(merge, split)
-        (grads,) = pull_back(treedef.flatten_up_to(updates))
-        grads["direction"] = [
-            g + decay * v if is_split(v) else g
-            for g, v in zip(grads["direction"], state.direction)
-        ]
-        steps, inner_state = inner.update(grads, state.inner_state, split)
+        (grads,) = pull_back(updates)
+        decayed = tree_map(
+            lambda v, g: g + decay * v if is_split(v) else g, state.direction, grads["direction"]
+        )
+        steps, inner_state = inner.update({**grads, "direction": decayed}, state.inner_state, split)
         split = optax.apply_updates(split, steps)
-        updates = [new - old for new, old in zip(merge(split), leaves)]
-        state = WeightNormState(split["direction"], split["scale"], inner_state)
-        return treedef.unflatten(updates), state
+        updates = tree_map(lambda new, old: new - old, merge(split), params)
+        return updates, WeightNormState(**split, inner_state=inner_state)
 
     return optax.GradientTransformation(init_fn, update_fn)
 ''',
     imports=("from typing import NamedTuple", "import jax", "import jax.numpy as jnp", "import optax"),
 )
-NAMES = {"wn_decay": "decay", "wn_eps": "eps"}
+NAMES = {"wrapped_optimizer": "inner", "wn_decay": "decay", "wn_eps": "eps"}
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE)
-    written = [
-        renamed(kept, NAMES.get(name, None if kept.keyword is None else "inner"))
-        for name, kept in arguments.by_name.items()
-    ]
-    return Converted(arrange(call, expression(WEIGHT_NORM.name), written), (WEIGHT_NORM,))
+    """The same call of another function; `inner` is converted, and its learning rate injected, on its own."""
+    return Converted(Arguments(call, SIGNATURE, inject=False).alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,))
 
 
 OPTIMIZER = LegacyOptimizer(

@@ -1,0 +1,143 @@
+"""The arguments of a legacy constructor call, and the optax calls that they move into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import libcst as cst
+
+from codemods.optimizers.base import RATE, Parameter
+from codemods.optimizers.pieces import Layout, Piece, new
+from codemods.template import expression
+
+UNSET_RATE = "0.0"
+"""Stands where legacy gave no learning rate because every step sets one."""
+
+NUMPY = ("np", "numpy", "onp")
+
+
+class Arguments:
+    """The arguments of a call by parameter, in the order in which they are written. Each is taken once.
+
+    If the learning rate is to be injected as a hyperparameter, it is named, and made up if it was not given.
+    """
+
+    def __init__(self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool) -> None:
+        self.inject = inject
+        self.first = signature[0].name
+        self.layout = Layout(call)
+        self.left: dict[str, Piece] = {}
+        for index, piece in enumerate(self.layout.pieces):
+            keyword = piece.argument.keyword
+            self.left[keyword.value if keyword else signature[index].name] = piece
+        if inject and RATE in self.left:
+            self.left[RATE] = _injectable(self.left[RATE]).named(RATE)
+        elif inject:
+            self.left = {RATE: new(RATE, UNSET_RATE), **self.left}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.left
+
+    def value(self, name: str, default: str = "None") -> cst.BaseExpression:
+        """The value of an argument that was not taken yet."""
+        return self.left[name].argument.value if name in self.left else cst.parse_expression(default)
+
+    def drop_if(self, name: str, value: object) -> None:
+        """Forget an argument that is a constant which says nothing, unless a comment stands beside it."""
+        if name in self.left and constant(self.value(name)) == value and not self.left[name].comments:
+            del self.left[name]
+
+    def take(self, names: Mapping[str, str | None], **defaults: str) -> list[Piece]:
+        """The arguments among `names` under their new names (None: by position), and those of `defaults` not among them."""
+        given = [(names[name], self.left.pop(name)) for name in [*self.left] if name in names]
+        present = {keyword for keyword, _ in given}
+        missing = [new(keyword, value) for keyword, value in defaults.items() if keyword not in present]
+        return [*(piece.named(keyword) for keyword, piece in given), *missing]
+
+    def take_all(self, names: Mapping[str, str], **defaults: str) -> list[Piece]:
+        """All arguments left, under new names if these are among `names`; the first parameter by position if it was so."""
+        keywords: dict[str, str | None] = {name: names.get(name, name) for name in self.left}
+        if self.first in self.left and self.left[self.first].argument.keyword is None:
+            keywords[self.first] = None
+        return self.take(keywords, **defaults)
+
+    # Building
+
+    def alias(self, function: str, names: Mapping[str, str], static: Sequence[str] = (), **explicit: str) -> cst.Call:
+        """A call of an optax optimizer in the layout of the legacy call.
+
+        Args:
+          function: `optax.adam`.
+          names: the optax keyword for each legacy parameter; a parameter that is not in it keeps its name.
+          static: the parameters of `function`, other than the learning rate, whose default is a number. Injection must be
+            told of each, and of those that are given: it turns every number into an array.
+          explicit: arguments to add if they are not given, where the defaults of legacy and optax differ.
+        """
+        return self.layout.arrange(*self.descender(function, names, static, **explicit))
+
+    def descender(
+        self, function: str, names: Mapping[str, str], static: Sequence[str], **explicit: str
+    ) -> tuple[cst.BaseExpression, list[Piece]]:
+        """What `alias` calls, and its arguments."""
+        pieces = self.take_all(names, **explicit)
+        numbers = [piece for piece in pieces if not isinstance(constant(piece.value), bool | None)]
+        given = [piece.argument.keyword.value for piece in numbers if piece.argument.keyword]
+        return self.factory(function, [*dict.fromkeys([*static, *given])]), pieces
+
+    def factory(self, function: str, static: Sequence[str] = ()) -> cst.BaseExpression:
+        """What makes the transformation that takes the learning rate: `function`, or what injects it."""
+        if not self.inject:
+            return expression(function)
+        words = [f"'{name}'" for name in static if name != RATE]
+        names = ", ".join(words) + ("," if len(words) == 1 else "")
+        return expression(f"optax.inject_hyperparams({function}{f', static_args=({names})' if names else ''})")
+
+    def link(self, function: str | cst.BaseExpression, *pieces: Piece) -> Piece:
+        """A link of a chain, such as `optax.trace(decay=0.9)`."""
+        return self.layout.nest(expression(function) if isinstance(function, str) else function, pieces)
+
+    def descent(self, **extra: str) -> Piece:
+        """The link that multiplies by minus the learning rate."""
+        rate = self.take({RATE: RATE if self.inject else None})
+        return self.link(
+            self.factory("optax.scale_by_learning_rate"),
+            *rate,
+            *(new(keyword, value) for keyword, value in extra.items()),
+        )
+
+    def decay(self) -> Piece | None:
+        """The link that adds decayed weights, if there is a weight decay."""
+        decay = self.take({"weight_decay": None})
+        return self.link("optax.add_decayed_weights", *decay) if decay else None
+
+    def chain(self, *links: Piece | None) -> cst.Call:
+        """The links as one transformation, one on each line if the legacy call had its arguments so."""
+        first, *others = [link for link in links if link is not None]
+        first = self.layout.annotated(first, self.left.values())
+        return self.layout.arrange(expression("optax.chain"), [first, *others])
+
+
+def constant(node: cst.BaseExpression) -> object:
+    """The value of a number, None, True or False; `...` for all else."""
+    match node:
+        case cst.Integer() | cst.Float():
+            return node.evaluated_value
+        case cst.Name("None" | "True" | "False" as name):
+            return {"None": None, "True": True, "False": False}[name]
+        case _:
+            return ...
+
+
+def _injectable(rate: Piece) -> Piece:
+    """Injection passes over None and NumPy's scalars, and an integer would change its type at the first step."""
+    match rate.argument.value:
+        case cst.Name("None"):
+            return rate.valued(cst.Float(UNSET_RATE))
+        case cst.Integer(value=digits) if digits.isdecimal():
+            return rate.valued(cst.Float(f"{digits}.0"))
+        case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) as call if (
+            module in NUMPY and kind.startswith("float")
+        ):
+            return rate.valued(expression("float({rate})", rate=call))
+        case _:
+            return rate
