@@ -163,6 +163,8 @@ def edit_file(work: Work) -> Outcome:
 
 def _edit_file(work: Work) -> Outcome:
     module = cst.parse_module(work.code)
+    if module.code != work.code:
+        return work.code, Applied(), "LibCST does not reproduce this file to the letter"
     positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
     editor = ImportEditor(positions, work.drop, work.add)
     applier = Applier(module, positions, work.edits, work.names, work.form, editor, work.markers)

@@ -10,6 +10,8 @@ BLACK_LIMIT = 88
 NARROW_LIMIT = 80
 WIDE_LIMIT = 120
 MOST_BREAKS = 8
+TOLERANCE = 20
+"""A line that was too long already may grow by so much before it is broken."""
 
 
 def enclose(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool) -> cst.Call:
@@ -123,7 +125,9 @@ def fit(
 ) -> cst.SimpleStatementLine:
     """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
-    limit = max(line_limit(module.code), NARROW_LIMIT if hanging else BLACK_LIMIT, _longest(module, original, indent))
+    limit = max(line_limit(module.code), NARROW_LIMIT if hanging else BLACK_LIMIT)
+    before = _longest(module, original, indent)
+    limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
         if _longest(module, updated, indent) <= limit:
             return updated

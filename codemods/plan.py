@@ -81,7 +81,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
         return False
     linked = any(inner in use.things for _, inner in facts.legacy.links)
-    return not linked and not use.legacy_import
+    return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
 
 
 def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:

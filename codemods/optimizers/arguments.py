@@ -114,7 +114,7 @@ class Arguments:
         """The links as one transformation, one on each line if the legacy call had its arguments so."""
         first, *others = [link for link in links if link is not None]
         first = self.layout.annotated(first, self.left.values())
-        return self.layout.arrange(expression("optax.chain"), [first, *others])
+        return self.layout.arrange(expression("optax.chain"), [first, *others], stack=True)
 
 
 def constant(node: cst.BaseExpression) -> object:

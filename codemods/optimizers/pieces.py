@@ -71,9 +71,13 @@ class Layout:
         opening, *behind = [call.whitespace_before_args, *(_space_behind(argument) for argument in call.args)]
         broken = [space for space in (opening, *behind) if isinstance(space, Newline)]
         self.call = call
-        self.newline = _with_lines(broken[0]) if broken else None
-        self.between = self.newline if len(behind) < 2 or isinstance(behind[0], Newline) else behind[0]
+        self.opening = opening
         self.closing = _quiet(behind[-1]) if behind else NOTHING
+        self.newline = _with_lines(broken[0]) if broken else None
+        if isinstance(opening, Newline) and not behind:
+            self.closing, self.newline = _with_lines(opening), _deeper(_with_lines(opening))
+            self.opening = opening.with_changes(last_line=self.newline.last_line)
+        self.between = self.newline if len(behind) < 2 or isinstance(behind[0], Newline) else behind[0]
         self.trailing_comma = bool(behind) and isinstance(call.args[-1].comma, cst.Comma)
         first = opening if isinstance(opening, Newline) else None
         self.pieces = [
@@ -81,20 +85,21 @@ class Layout:
             for argument, space, after in zip(call.args, (first, *behind), behind, strict=False)
         ]
 
-    def arrange(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> cst.Call:
-        """A call of `callee` in the place of the original, laid out as that was."""
-        opening, first = self.call.whitespace_before_args, pieces[0].before if pieces else None
+    def arrange(self, callee: cst.BaseExpression, pieces: Sequence[Piece], stack: bool = False) -> cst.Call:
+        """A call of `callee` in the place of the original, laid out as that was; `stack` gives new pieces lines of their own."""
+        opening, first = self.opening, pieces[0].before if pieces else None
         if isinstance(opening, Newline) and self.pieces:
             opening = opening.with_changes(empty_lines=_lines(first))
         elif first is not None and pieces[0].comments:
             opening = first
-        args = self._joined(pieces, self.between or BLANK, self.closing, self.trailing_comma)
+        between = self.newline if stack else self.between
+        args = self._joined(pieces, between or BLANK, self.closing, self.trailing_comma)
         return self.call.with_changes(func=callee, args=args, whitespace_before_args=opening)
 
     def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
         """A call of `callee` as a piece itself. It takes over the comments of a single argument; of several, they break it."""
         if self.newline is not None and len(pieces) > 1 and any(piece.comments for piece in pieces):
-            deeper = self.newline.with_changes(last_line=_deeper(self.newline.last_line))
+            deeper = _deeper(self.newline)
             inner = [replace(piece, before=_with_lines(deeper, _lines(piece.before))) for piece in pieces]
             args = self._joined(inner, deeper, self.newline, trailing_comma=True)
             return Piece(cst.Arg(cst.Call(func=callee, args=args, whitespace_before_args=inner[0].before or NOTHING)))
@@ -162,7 +167,8 @@ def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newlin
     return newline.with_changes(first_line=_bare(newline.first_line), empty_lines=indented)
 
 
-def _deeper(indentation: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
+def _deeper(newline: Newline) -> Newline:
     """One level more, where the first is as wide as the file's; four more where arguments are aligned."""
-    width = len(indentation.value)
-    return cst.SimpleWhitespace(indentation.value + " " * (width if width in (2, 4) else 4))
+    width = len(newline.last_line.value)
+    step = width if width in (2, 4) else 4
+    return newline.with_changes(last_line=cst.SimpleWhitespace(" " * (width + step)))

@@ -1,0 +1,862 @@
+"""What the constructor of each legacy optimizer becomes, as source text."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import tokenize
+from collections.abc import Callable, Mapping
+from textwrap import dedent
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from codemods.model import Form
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import learning_rate
+from tests.codemods.optimizers.conversion import converted, transformation
+
+FORMS: tuple[Form, ...] = ("alias", "chain")
+SIMPLE = [name for name in optimizers() if name not in ("MultiOptimizer", "WeightNorm")]
+SAMPLES: Mapping[str, str] = {
+    "learning_rate": "0.25",
+    "nesterov": "True",
+    "centered": "True",
+    "factored": "False",
+    "multiply_by_parameter_scale": "1",
+    "step_offset": "7",
+    "min_dim_size_to_factor": "64",
+    "dtype_momentum": "'bfloat16'",
+}
+"""Arguments other than the defaults; parameters that are not listed get numbers between 0 and 1."""
+
+
+def call(source: str) -> ast.Call:
+    node = ast.parse(source, mode="eval").body
+    assert isinstance(node, ast.Call)
+    return node
+
+
+def refusal(source: str) -> str | None:
+    node = call(source)
+    assert isinstance(node.func, ast.Attribute)
+    found = optimizers()[node.func.attr].refuse(node)
+    return found and found.code
+
+
+# What is refused, and what is not
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        pytest.param("optim.Adam(**config)", "FO904", id="keywords unpacked"),
+        pytest.param("optim.Adam(1e-3, **config.adam)", "FO904", id="keywords unpacked behind others"),
+        pytest.param("optim.Momentum(*arguments)", "FO904", id="positional arguments unpacked"),
+        pytest.param(
+            "optim.MultiOptimizer((kernels, inner), **config)", "FO904", id="MultiOptimizer: keywords unpacked"
+        ),
+        pytest.param("optim.Adam(lr=1e-3)", "FO905", id="unknown to legacy"),
+        pytest.param("optim.Momentum(0.1, momentum=0.9)", "FO905", id="optax's name for it"),
+        pytest.param("optim.Adam(1e-3, learning_rate=1e-3)", "FO905", id="by position and by keyword"),
+        pytest.param("optim.GradientDescent(0.1, 0.9)", "FO905", id="too many"),
+        pytest.param("optim.WeightNorm()", "FO905", id="WeightNorm without an inner optimizer"),
+        pytest.param("optim.WeightNorm(wn_decay=0.1)", "FO905", id="WeightNorm with a decay alone"),
+        pytest.param("optim.MultiOptimizer()", "FO905", id="MultiOptimizer without pairs"),
+        pytest.param("optim.MultiOptimizer(pairs=pairs)", "FO905", id="MultiOptimizer by keyword"),
+        pytest.param("optim.Adam(1e-3, weight_decay=None)", "FO905", id="Adam: None crashed legacy"),
+        pytest.param("optim.LARS(0.1, 0.9, None)", "FO905", id="LARS: None crashed legacy"),
+        pytest.param("optim.Momentum(0.1, beta=None)", "FO905", id="Momentum: None is another thing to optax"),
+        pytest.param("optim.AdaBelief(1e-3, eps=next(values))", "FO905", id="AdaBelief: needs eps twice"),
+        pytest.param(
+            "optim.Adafactor(1e-3, beta1=decay())", "FO905", id="Adafactor: must ask beta1 whether it is None"
+        ),
+        pytest.param("optim.Adam(1e-3)", None, id="nothing wrong"),
+        pytest.param("optim.Adam()", None, id="no learning rate, which is for others to judge"),
+        pytest.param("optim.Adam(beta1=beta(), weight_decay=decay())", None, id="computed values"),
+        pytest.param("optim.AdaBelief(1e-3, eps=config.eps or 10 ** -FLAGS.digits)", None, id="AdaBelief: arithmetic"),
+        pytest.param("optim.Adafactor(beta1=None, clipping_threshold=None)", None, id="Adafactor: None allowed"),
+        pytest.param("optim.Adafactor(1e-3, beta1=config['beta1'])", None, id="Adafactor: an element"),
+        pytest.param("optim.MultiOptimizer(*pairs)", None, id="MultiOptimizer: pairs unpacked"),
+    ],
+)
+def test_refuses(source: str, code: str | None) -> None:
+    assert refusal(source) == code
+
+
+@pytest.mark.parametrize(
+    ("source", "rate"),
+    [
+        ("optim.Adam()", None),
+        ("optim.Adam(None)", None),
+        ("optim.Adam(learning_rate=None, beta1=0.8)", None),
+        ("optim.Adam(lr, 0.8)", "lr"),
+        ("optim.Adam(beta1=0.8, learning_rate=2 * lr)", "2 * lr"),
+    ],
+)
+def test_finds_the_learning_rate(source: str, rate: str | None) -> None:
+    found = learning_rate(call(source))
+    assert (found and ast.unparse(found)) == rate
+
+
+# Before and after, in both forms
+
+
+@pytest.mark.parametrize(
+    ("before", "alias", "chain"),
+    [
+        pytest.param(
+            "optim.GradientDescent(learning_rate=0.1)",
+            "optax.sgd(learning_rate=0.1)",
+            "optax.scale_by_learning_rate(learning_rate=0.1)",
+            id="GradientDescent: keyword",
+        ),
+        pytest.param(
+            "optim.GradientDescent(config.learning_rate)",
+            "optax.sgd(config.learning_rate)",
+            "optax.scale_by_learning_rate(config.learning_rate)",
+            id="GradientDescent: position",
+        ),
+        pytest.param(
+            "optim.Momentum(0.1)",
+            "optax.sgd(0.1, momentum=0.9)",
+            "optax.chain(optax.trace(decay=0.9), optax.scale_by_learning_rate(0.1))",
+            id="Momentum: legacy default made explicit",
+        ),
+        pytest.param(
+            "optim.Momentum(0.1, 0.95, 1e-4, True)",
+            "optax.chain(optax.add_decayed_weights(1e-4), optax.sgd(0.1, momentum=0.95, nesterov=True))",
+            "optax.chain(optax.add_decayed_weights(1e-4), optax.trace(decay=0.95, nesterov=True), "
+            "optax.scale_by_learning_rate(0.1))",
+            id="Momentum: all by position",
+        ),
+        pytest.param(
+            "optim.Momentum(learning_rate=0.1, beta=0.95, weight_decay=1e-4, nesterov=True)",
+            "optax.chain(optax.add_decayed_weights(1e-4), optax.sgd(learning_rate=0.1, momentum=0.95, nesterov=True))",
+            "optax.chain(optax.add_decayed_weights(1e-4), optax.trace(decay=0.95, nesterov=True), "
+            "optax.scale_by_learning_rate(0.1))",
+            id="Momentum: all by keyword",
+        ),
+        pytest.param(
+            "optim.Momentum(0.1, beta=0.95, weight_decay=0, nesterov=FLAGS.nesterov)",
+            "optax.sgd(0.1, momentum=0.95, nesterov=FLAGS.nesterov)",
+            "optax.chain(optax.trace(decay=0.95, nesterov=FLAGS.nesterov), optax.scale_by_learning_rate(0.1))",
+            id="Momentum: no weight decay said aloud",
+        ),
+        pytest.param(
+            "optim.Adam(1e-3)",
+            "optax.adam(1e-3)",
+            "optax.chain(optax.scale_by_adam(), optax.scale_by_learning_rate(1e-3))",
+            id="Adam: rate alone",
+        ),
+        pytest.param(
+            "optim.Adam(1e-3, 0.8, 0.99, 1e-7, 0.1)",
+            "optax.adamw(1e-3, b1=0.8, b2=0.99, eps=1e-7, weight_decay=0.1)",
+            "optax.chain(optax.scale_by_adam(b1=0.8, b2=0.99, eps=1e-7), optax.add_decayed_weights(0.1), "
+            "optax.scale_by_learning_rate(1e-3))",
+            id="Adam: all by position",
+        ),
+        pytest.param(
+            "optim.Adam(weight_decay=wd, eps=config.eps, beta2=b2, beta1=b1, learning_rate=lr)",
+            "optax.adamw(weight_decay=wd, eps=config.eps, b2=b2, b1=b1, learning_rate=lr)",
+            "optax.chain(optax.scale_by_adam(eps=config.eps, b2=b2, b1=b1), optax.add_decayed_weights(wd), "
+            "optax.scale_by_learning_rate(lr))",
+            id="Adam: all by keyword, in another order",
+        ),
+        pytest.param(
+            "optim.Adam(lr, 0.8, eps=1e-7)",
+            "optax.adam(lr, b1=0.8, eps=1e-7)",
+            "optax.chain(optax.scale_by_adam(b1=0.8, eps=1e-7), optax.scale_by_learning_rate(lr))",
+            id="Adam: mixed",
+        ),
+        pytest.param(
+            "optim.Adam(1e-3, 0.9, 0.98, 1e-9, 0.0)",
+            "optax.adam(1e-3, b1=0.9, b2=0.98, eps=1e-9)",
+            "optax.chain(optax.scale_by_adam(b1=0.9, b2=0.98, eps=1e-9), optax.scale_by_learning_rate(1e-3))",
+            id="Adam: weight decay by position, zero",
+        ),
+        pytest.param(
+            "optim.AdaBelief(1e-3)",
+            "optax.adabelief(1e-3)",
+            "optax.chain(optax.scale_by_belief(), optax.scale_by_learning_rate(1e-3))",
+            id="AdaBelief: defaults",
+        ),
+        pytest.param(
+            "optim.AdaBelief(1e-3, eps=config.eps)",
+            "optax.adabelief(1e-3, eps=config.eps, eps_root=config.eps)",
+            "optax.chain(optax.scale_by_belief(eps=config.eps, eps_root=config.eps), "
+            "optax.scale_by_learning_rate(1e-3))",
+            id="AdaBelief: epsilon given once, needed twice",
+        ),
+        pytest.param(
+            "optim.AdaBelief(1e-3, 0.8, 0.99, 1e-12, 0.1)",
+            "optax.chain(optax.scale_by_belief(b1=0.8, b2=0.99, eps=1e-12, eps_root=1e-12), "
+            "optax.add_decayed_weights(0.1), optax.scale_by_learning_rate(1e-3))",
+            "optax.chain(optax.scale_by_belief(b1=0.8, b2=0.99, eps=1e-12, eps_root=1e-12), "
+            "optax.add_decayed_weights(0.1), optax.scale_by_learning_rate(1e-3))",
+            id="AdaBelief: all by position",
+        ),
+        pytest.param(
+            "optim.Adadelta(1.0, rho=0.95, eps=1e-7)",
+            "optax.adadelta(1.0, rho=0.95, eps=1e-7)",
+            "optax.chain(optax.scale_by_adadelta(rho=0.95, eps=1e-7), optax.scale_by_learning_rate(1.0))",
+            id="Adadelta: mixed",
+        ),
+        pytest.param(
+            "optim.Adadelta(1.0, 0.95, 1e-7, wd)",
+            "optax.chain(optax.scale_by_adadelta(rho=0.95, eps=1e-7), optax.add_decayed_weights(wd), "
+            "optax.scale_by_learning_rate(1.0))",
+            "optax.chain(optax.scale_by_adadelta(rho=0.95, eps=1e-7), optax.add_decayed_weights(wd), "
+            "optax.scale_by_learning_rate(1.0))",
+            id="Adadelta: all by position",
+        ),
+        pytest.param(
+            "optim.Adafactor(1e-3)",
+            "optax.adafactor(1e-3)",
+            "optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), "
+            "optax.scale_by_learning_rate(1e-3, flip_sign=False), optax.scale_by_param_block_rms(), "
+            "optax.scale(-1))",
+            id="Adafactor: defaults",
+        ),
+        pytest.param(
+            "optim.Adafactor(learning_rate=lr, beta1=0.9, step_offset=1000, epsilon1=1e-20, dtype_momentum=jnp.bfloat16)",
+            "optax.adafactor(learning_rate=lr, momentum=0.9, decay_offset=1000, eps=1e-20, dtype_momentum=jnp.bfloat16)",
+            "optax.chain(optax.scale_by_factored_rms(step_offset=1000, epsilon=1e-20), "
+            "optax.clip_by_block_rms(1.0), optax.scale_by_learning_rate(lr, flip_sign=False), "
+            "optax.scale_by_param_block_rms(), optax.ema(0.9, debias=False, accumulator_dtype=jnp.bfloat16), "
+            "optax.scale(-1))",
+            id="Adafactor: names",
+        ),
+        pytest.param(
+            "optim.Adafactor(lr, False, False, 0.9, 0.7, 10, None, 1e-3, 64, 1e-20)",
+            "optax.adafactor(lr, factored=False, multiply_by_parameter_scale=False, momentum=0.9, decay_rate=0.7, decay_offset=10, clipping_threshold=None, weight_decay_rate=1e-3, min_dim_size_to_factor=64, eps=1e-20)",
+            "optax.chain(optax.scale_by_factored_rms(factored=False, decay_rate=0.7, step_offset=10, min_dim_size_to_factor=64, epsilon=1e-20), "
+            "optax.scale_by_learning_rate(lr, flip_sign=False), "
+            "optax.ema(0.9, debias=False, accumulator_dtype='float32'), optax.add_decayed_weights(1e-3), "
+            "optax.scale(-1))",
+            id="Adafactor: by position",
+        ),
+        pytest.param(
+            "optim.Adafactor(lr, decay_rate=0.7, epsilon2=1e-3)",
+            "optax.adafactor(lr, decay_rate=0.7)",
+            "optax.chain(optax.scale_by_factored_rms(decay_rate=0.7), optax.clip_by_block_rms(1.0), "
+            "optax.scale_by_learning_rate(lr, flip_sign=False), optax.scale_by_param_block_rms(), optax.scale(-1))",
+            id="Adafactor: the same epsilon2 as optax",
+        ),
+        pytest.param(
+            "optim.Adafactor(lr, epsilon2=1e-2, weight_decay_rate=1e-3)",
+            "optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), "
+            "optax.scale_by_learning_rate(lr, flip_sign=False), optax.scale_by_param_block_rms(1e-2), "
+            "optax.add_decayed_weights(1e-3), optax.scale(-1))",
+            "optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), "
+            "optax.scale_by_learning_rate(lr, flip_sign=False), optax.scale_by_param_block_rms(1e-2), "
+            "optax.add_decayed_weights(1e-3), optax.scale(-1))",
+            id="Adafactor: another epsilon2",
+        ),
+        pytest.param(
+            "optim.Adafactor(lr, beta1=config.beta1, clipping_threshold=config.clip, weight_decay_rate=None, multiply_by_parameter_scale=not config.absolute, epsilon2=1e-2)",
+            "optax.chain(optax.scale_by_factored_rms(), "
+            "optax.clip_by_block_rms(config.clip) if config.clip is not None else optax.identity(), "
+            "optax.scale_by_learning_rate(lr, flip_sign=False), "
+            "optax.scale_by_param_block_rms(1e-2) if (not config.absolute) else optax.identity(), "
+            "optax.ema(config.beta1, debias=False, accumulator_dtype='float32') if config.beta1 is not None else optax.identity(), "
+            "optax.scale(-1))",
+            "optax.chain(optax.scale_by_factored_rms(), "
+            "optax.clip_by_block_rms(config.clip) if config.clip is not None else optax.identity(), "
+            "optax.scale_by_learning_rate(lr, flip_sign=False), "
+            "optax.scale_by_param_block_rms(1e-2) if (not config.absolute) else optax.identity(), "
+            "optax.ema(config.beta1, debias=False, accumulator_dtype='float32') if config.beta1 is not None else optax.identity(), "
+            "optax.scale(-1))",
+            id="Adafactor: values that may be None",
+        ),
+        pytest.param(
+            "optim.Adagrad(0.1, eps=1e-6)",
+            "optax.chain(scale_by_sum_of_squares(eps=1e-6), optax.scale_by_learning_rate(0.1))",
+            "optax.chain(scale_by_sum_of_squares(eps=1e-6), optax.scale_by_learning_rate(0.1))",
+            id="Adagrad",
+        ),
+        pytest.param(
+            "optim.LAMB(1e-3)",
+            "optax.chain(optax.scale_by_adam(eps=1e-6), scale_by_norm_ratio(), optax.scale_by_learning_rate(1e-3))",
+            "optax.chain(optax.scale_by_adam(eps=1e-6), scale_by_norm_ratio(), optax.scale_by_learning_rate(1e-3))",
+            id="LAMB: defaults",
+        ),
+        pytest.param(
+            "optim.LAMB(1e-3, 0.8, 0.99, 0.1, 1e-5)",
+            "optax.chain(optax.scale_by_adam(b1=0.8, b2=0.99, eps=1e-5), optax.add_decayed_weights(0.1), "
+            "scale_by_norm_ratio(), optax.scale_by_learning_rate(1e-3))",
+            "optax.chain(optax.scale_by_adam(b1=0.8, b2=0.99, eps=1e-5), optax.add_decayed_weights(0.1), "
+            "scale_by_norm_ratio(), optax.scale_by_learning_rate(1e-3))",
+            id="LAMB: all by position",
+        ),
+        pytest.param(
+            "optim.LARS(0.1, 0.95, trust_coefficient=0.01, nesterov=True)",
+            "optax.lars(0.1, momentum=0.95, trust_coefficient=0.01, nesterov=True)",
+            "optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.01), optax.scale_by_learning_rate(0.1), "
+            "optax.trace(decay=0.95, nesterov=True))",
+            id="LARS: no weight decay",
+        ),
+        pytest.param(
+            "optim.LARS(0.1, 0.95, 1e-4, 0.01, 1e-9, True)",
+            "optax.chain(scale_by_decayed_trust_ratio(weight_decay=1e-4, trust_coefficient=0.01, eps=1e-9), "
+            "optax.scale_by_learning_rate(0.1), optax.trace(decay=0.95, nesterov=True))",
+            "optax.chain(scale_by_decayed_trust_ratio(weight_decay=1e-4, trust_coefficient=0.01, eps=1e-9), "
+            "optax.scale_by_learning_rate(0.1), optax.trace(decay=0.95, nesterov=True))",
+            id="LARS: all by position",
+        ),
+        pytest.param(
+            "optim.RMSProp(1e-3)",
+            "optax.rmsprop(1e-3, eps_in_sqrt=False)",
+            "optax.chain(optax.scale_by_rms(eps_in_sqrt=False), optax.scale_by_learning_rate(1e-3))",
+            id="RMSProp: epsilon outside of the root",
+        ),
+        pytest.param(
+            "optim.RMSProp(1e-3, 0.95, 1e-6, True)",
+            "optax.rmsprop(1e-3, decay=0.95, eps=1e-6, centered=True, eps_in_sqrt=False)",
+            "optax.chain(optax.scale_by_stddev(decay=0.95, eps=1e-6, eps_in_sqrt=False), "
+            "optax.scale_by_learning_rate(1e-3))",
+            id="RMSProp: centered",
+        ),
+        pytest.param(
+            "optim.RMSProp(1e-3, beta2=0.95, centered=config.centered)",
+            "optax.rmsprop(1e-3, decay=0.95, centered=config.centered, eps_in_sqrt=False)",
+            "optax.chain((optax.scale_by_stddev if config.centered else optax.scale_by_rms)(decay=0.95, eps_in_sqrt=False), "
+            "optax.scale_by_learning_rate(1e-3))",
+            id="RMSProp: centered or not, known at run time",
+        ),
+    ],
+)
+def test_converts(before: str, alias: str, chain: str) -> None:
+    assert converted(before, "alias") == alias
+    assert converted(before, "chain") == chain
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("optim.MultiOptimizer(*pairs)", "partition_by_path(*pairs)", id="MultiOptimizer: pairs unpacked"),
+        pytest.param(
+            "optim.MultiOptimizer((optim.ModelParamTraversal(f), a), (g, b))",
+            "partition_by_path((f, a), (g, b))",
+            id="MultiOptimizer",
+        ),
+        pytest.param("optim.WeightNorm(inner, 0.1)", "weight_norm(inner, decay=0.1)", id="WeightNorm"),
+        pytest.param(
+            "optim.WeightNorm(wn_eps=1e-6, wrapped_optimizer=inner)",
+            "weight_norm(eps=1e-6, inner=inner)",
+            id="WeightNorm: by keyword",
+        ),
+    ],
+)
+def test_converts_composites_alike_in_both_forms(before: str, after: str, form: Form) -> None:
+    assert converted(before, form) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("flax.optim.Adam(lr)", "optax.adam(lr)", id="full name"),
+        pytest.param("optimizers.adam.Adam(lr)", "optax.adam(lr)", id="another name, and the submodule"),
+        pytest.param("(optim.Adam(lr))", "(optax.adam(lr))", id="in parentheses"),
+        pytest.param("optim.Adam( lr , beta1 = 0.8 )", "optax.adam( lr , b1 = 0.8 )", id="spaces kept"),
+        pytest.param("optim.Adam(a := 1, b := 0.8)", "optax.adam(a := 1, b1=(b := 0.8))", id="assignments in the call"),
+        pytest.param("optim.Adam(1e-3 if x else 1e-4)", "optax.adam(1e-3 if x else 1e-4)", id="conditional"),
+        pytest.param("optim.Adam(lr, weight_decay=-0.)", "optax.adamw(lr, weight_decay=-0.)", id="not a plain zero"),
+    ],
+)
+def test_keeps_the_text(before: str, after: str) -> None:
+    assert converted(before) == after
+
+
+# The learning rate as an injected hyperparameter
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            "optim.GradientDescent(0.1)",
+            "optax.inject_hyperparams(optax.sgd)(learning_rate=0.1)",
+            id="GradientDescent",
+        ),
+        pytest.param(
+            "optim.Momentum(0.1, weight_decay=1e-4, nesterov=FLAGS.nesterov)",
+            "optax.chain(optax.add_decayed_weights(1e-4), optax.inject_hyperparams(optax.sgd, "
+            "static_args=('momentum', 'nesterov'))(learning_rate=0.1, nesterov=FLAGS.nesterov, momentum=0.9))",
+            id="Momentum, with a decay outside",
+        ),
+        pytest.param(
+            "optim.Adam(lr, 0.8)",
+            "optax.inject_hyperparams(optax.adam, "
+            "static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=lr, b1=0.8)",
+            id="Adam",
+        ),
+        pytest.param(
+            "optim.Adam(beta1=0.8, weight_decay=wd)",
+            "optax.inject_hyperparams(optax.adamw, "
+            "static_args=('b1', 'b2', 'eps', 'eps_root', 'weight_decay'))(learning_rate=0.0, b1=0.8, weight_decay=wd)",
+            id="Adam, no rate given",
+        ),
+        pytest.param(
+            "optim.Adam(None, 0.8)",
+            "optax.inject_hyperparams(optax.adam, "
+            "static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=0.0, b1=0.8)",
+            id="Adam, None given",
+        ),
+        pytest.param(
+            "optim.Adam(1)",
+            "optax.inject_hyperparams(optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=1.0)",
+            id="Adam, an integer",
+        ),
+        pytest.param(
+            "optim.Adam(np.float32(lr))",
+            "optax.inject_hyperparams(optax.adam, "
+            "static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=float(np.float32(lr)))",
+            id="Adam, a NumPy scalar",
+        ),
+        pytest.param(
+            "optim.AdaBelief(1e-3, eps=1e-12)",
+            "optax.inject_hyperparams(optax.adabelief, "
+            "static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=1e-3, eps=1e-12, eps_root=1e-12)",
+            id="AdaBelief",
+        ),
+        pytest.param(
+            "optim.Adadelta(1.0, weight_decay=wd)",
+            "optax.chain(optax.scale_by_adadelta(), optax.add_decayed_weights(wd), "
+            "optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1.0))",
+            id="Adadelta, with a decay in the chain",
+        ),
+        pytest.param(
+            "optim.Adafactor(beta1=0.9, weight_decay_rate=None)",
+            "optax.inject_hyperparams(optax.adafactor, "
+            "static_args=('min_dim_size_to_factor', 'decay_rate', 'decay_offset', 'clipping_threshold', "
+            "'dtype_momentum', 'eps', 'momentum'))(learning_rate=0.0, momentum=0.9, weight_decay_rate=None)",
+            id="Adafactor",
+        ),
+        pytest.param(
+            "optim.Adafactor(epsilon2=1e-2)",
+            "optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), "
+            "optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0, flip_sign=False), "
+            "optax.scale_by_param_block_rms(1e-2), optax.scale(-1))",
+            id="Adafactor, as a chain",
+        ),
+        pytest.param(
+            "optim.LARS(0.1)",
+            "optax.inject_hyperparams(optax.lars, "
+            "static_args=('weight_decay', 'trust_coefficient', 'eps', 'momentum'))(learning_rate=0.1)",
+            id="LARS",
+        ),
+        pytest.param(
+            "optim.LARS(0.1, weight_decay=1e-4)",
+            "optax.chain(scale_by_decayed_trust_ratio(weight_decay=1e-4), "
+            "optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1), optax.trace(decay=0.9))",
+            id="LARS, trace behind the rate",
+        ),
+        pytest.param(
+            "optim.RMSProp(1e-3)",
+            "optax.inject_hyperparams(optax.rmsprop, "
+            "static_args=('decay', 'eps', 'initial_scale'))(learning_rate=1e-3, eps_in_sqrt=False)",
+            id="RMSProp",
+        ),
+    ],
+)
+def test_injects_the_learning_rate_alone(before: str, after: str) -> None:
+    assert converted(before, inject=True) == after
+
+
+# Layout and comments
+
+
+@pytest.mark.parametrize(
+    ("before", "alias", "chain"),
+    [
+        pytest.param(
+            """
+            optim.Adam(
+                learning_rate=1e-3,  # rate
+                # decoupled
+                weight_decay=wd,
+                eps=1e-7  # epsilon
+            )
+            """,
+            """
+            optax.adamw(
+                learning_rate=1e-3,  # rate
+                # decoupled
+                weight_decay=wd,
+                eps=1e-7  # epsilon
+            )
+            """,
+            """
+            optax.chain(
+                optax.scale_by_adam(eps=1e-7),  # epsilon
+                # decoupled
+                optax.add_decayed_weights(wd),
+                optax.scale_by_learning_rate(1e-3)  # rate
+            )
+            """,
+            id="each argument on a line, comments behind and above",
+        ),
+        pytest.param(
+            """
+            optim.Adam(  # head
+                1e-3, 0.9,
+                # above beta2
+                0.98,  # beta2
+                # above decay
+                weight_decay=wd)
+            """,
+            """
+            optax.adamw(  # head
+                1e-3, b1=0.9,
+                # above beta2
+                b2=0.98,  # beta2
+                # above decay
+                weight_decay=wd)
+            """,
+            """
+            optax.chain(  # head
+                optax.scale_by_adam(
+                    b1=0.9,
+                    # above beta2
+                    b2=0.98,  # beta2
+                ),
+                # above decay
+                optax.add_decayed_weights(wd),
+                optax.scale_by_learning_rate(1e-3))
+            """,
+            id="comments on arguments that move into one link",
+        ),
+        pytest.param(
+            """
+            optim.Adam(1e-3,
+                       beta1=0.9,  # b
+                       weight_decay=1e-4)
+            """,
+            """
+            optax.adamw(1e-3,
+                       b1=0.9,  # b
+                       weight_decay=1e-4)
+            """,
+            """
+            optax.chain(optax.scale_by_adam(b1=0.9),  # b
+                       optax.add_decayed_weights(1e-4),
+                       optax.scale_by_learning_rate(1e-3))
+            """,
+            id="aligned with the parenthesis",
+        ),
+        pytest.param(
+            """
+            optim.Momentum(
+              0.1,  # rate
+              beta=0.95,  # beta
+              weight_decay=1e-4,  # coupled
+            )
+            """,
+            """
+            optax.chain(
+              optax.add_decayed_weights(1e-4),  # coupled
+              optax.sgd(
+                0.1,  # rate
+                momentum=0.95,  # beta
+              ),
+            )
+            """,
+            """
+            optax.chain(
+              optax.add_decayed_weights(1e-4),  # coupled
+              optax.trace(decay=0.95),  # beta
+              optax.scale_by_learning_rate(0.1),  # rate
+            )
+            """,
+            id="two spaces, nested call",
+        ),
+        pytest.param(
+            """
+            optim.AdaBelief(
+                1e-3,
+                eps=1e-12  # small
+            )
+            """,
+            """
+            optax.adabelief(
+                1e-3,
+                eps=1e-12,  # small
+                eps_root=1e-12
+            )
+            """,
+            """
+            optax.chain(
+                optax.scale_by_belief(
+                    eps=1e-12,  # small
+                    eps_root=1e-12,
+                ),
+                optax.scale_by_learning_rate(1e-3)
+            )
+            """,
+            id="an argument is added",
+        ),
+        pytest.param(
+            """
+            optim.Adam(
+                1e-3,
+                weight_decay=0.0,  # was 0.1
+            )
+            """,
+            """
+            optax.adamw(
+                1e-3,
+                weight_decay=0.0,  # was 0.1
+            )
+            """,
+            """
+            optax.chain(
+                optax.scale_by_adam(),
+                optax.add_decayed_weights(0.0),  # was 0.1
+                optax.scale_by_learning_rate(1e-3),
+            )
+            """,
+            id="a comment on a zero keeps it",
+        ),
+        pytest.param(
+            """
+            optim.Adam(
+                1e-3,  # rate
+                weight_decay=0.0,
+                # below
+                eps=1e-7,
+            )
+            """,
+            """
+            optax.adam(
+                1e-3,  # rate
+                # below
+                eps=1e-7,
+            )
+            """,
+            """
+            optax.chain(
+                # below
+                optax.scale_by_adam(eps=1e-7),
+                optax.scale_by_learning_rate(1e-3),  # rate
+            )
+            """,
+            id="a zero without comment goes, its neighbours' comments stay",
+        ),
+        pytest.param(
+            """
+            optim.RMSProp(
+                lr,
+                # subtract the mean
+                centered=True,  # as in the paper
+            )
+            """,
+            """
+            optax.rmsprop(
+                lr,
+                # subtract the mean
+                centered=True,  # as in the paper
+                eps_in_sqrt=False,
+            )
+            """,
+            """
+            optax.chain(
+                # subtract the mean
+                optax.scale_by_stddev(eps_in_sqrt=False),  # as in the paper
+                optax.scale_by_learning_rate(lr),
+            )
+            """,
+            id="comments on an argument that has no place in the chain",
+        ),
+        pytest.param(
+            """
+            optim.Adam(
+                schedule(  # of the step
+                    0
+                ),
+                eps=1e-7,
+            )
+            """,
+            """
+            optax.adam(
+                schedule(  # of the step
+                    0
+                ),
+                eps=1e-7,
+            )
+            """,
+            """
+            optax.chain(
+                optax.scale_by_adam(eps=1e-7),
+                optax.scale_by_learning_rate(schedule(  # of the step
+                    0
+                )),
+            )
+            """,
+            id="a comment in a value",
+        ),
+        pytest.param(
+            """
+            optim.Momentum(
+                config.learning_rate, beta=config.momentum, weight_decay=config.weight_decay
+            )
+            """,
+            """
+            optax.chain(
+                optax.add_decayed_weights(config.weight_decay),
+                optax.sgd(config.learning_rate, momentum=config.momentum)
+            )
+            """,
+            """
+            optax.chain(
+                optax.add_decayed_weights(config.weight_decay),
+                optax.trace(decay=config.momentum),
+                optax.scale_by_learning_rate(config.learning_rate)
+            )
+            """,
+            id="all on the next line",
+        ),
+    ],
+)
+def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
+    assert converted(dedent(before).strip(), "alias") == dedent(alias).strip()
+    assert converted(dedent(before).strip(), "chain") == dedent(chain).strip()
+
+
+def test_keeps_a_comment_where_there_are_no_arguments() -> None:
+    before = """optim.GradientDescent(
+    # the rate comes with each step
+)"""
+    after = """optax.inject_hyperparams(optax.sgd)(
+    # the rate comes with each step
+    learning_rate=0.0
+)"""
+    assert converted(before, inject=True) == after
+
+
+LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
+    "one a line": lambda words: "(  # a\n    # b\n    " + ",  # c\n    # d\n    ".join(words) + ",  # e\n    # f\n)",
+    "two a line": lambda words: "(" + ",  # a\n    ".join(", ".join(pair) for pair in pairs(words)) + ",\n)",
+    "aligned": lambda words: "(" + ",  # a\n           ".join(words) + ")",
+    "no trailing comma": lambda words: "(\n  " + ",  # a\n  ".join(words) + "  # b\n)",
+    "commas ahead": lambda words: "(\n    " + "  # a\n  , ".join(words) + "  # b\n)",
+}
+
+
+@pytest.mark.parametrize("inject", [False, True], ids=["constant", "injected"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_no_layout_loses_or_doubles_a_comment(name: str, layout: str, form: Form, inject: bool) -> None:
+    words = keywords(name)
+
+    before = f"optim.{name}{LAYOUTS[layout](words)}"
+    after = converted(before, form, inject)
+
+    assert comments(after) == comments(before)
+    assert evaluated(after) == evaluated(converted(f"optim.{name}({', '.join(words)})", form, inject))
+
+
+def pairs(words: list[str]) -> list[list[str]]:
+    return [words[index : index + 2] for index in range(0, len(words), 2)]
+
+
+def comments(source: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(f"({source})").readline)
+    return sorted(token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+# By position, by keyword, mixed
+
+
+@pytest.mark.parametrize("inject", [False, True], ids=["constant", "injected"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_position_and_keyword_are_the_same(name: str, form: Form, inject: bool) -> None:
+    words = keywords(name)
+    expected = evaluated(converted(f"optim.{name}({', '.join(words)})", form, inject))
+
+    for count in range(len(words) + 1):
+        mixed = [word.partition("=")[2] for word in words[:count]] + words[:count:-1] + words[count : count + 1]
+        source = f"optim.{name}({', '.join(mixed)})"
+        assert refusal(source) is None
+        assert evaluated(converted(source, form, inject)) == expected, source
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_every_argument_matters(name: str, form: Form) -> None:
+    words = keywords(name)
+    everything = evaluated(converted(f"optim.{name}({', '.join(words)})", form))
+
+    for word in words[1:]:
+        fewer = [other for other in words if other != word]
+        assert evaluated(converted(f"optim.{name}({', '.join(fewer)})", form)) != everything, word
+
+
+def keywords(name: str) -> list[str]:
+    """A value other than the default for each parameter, but for the last of Adafactor, which force it into a chain."""
+    return [
+        f"{parameter.name}={SAMPLES.get(parameter.name, f'0.{index}5')}"
+        for index, parameter in enumerate(optimizers()[name].parameters)
+    ]
+
+
+def evaluated(source: str) -> Any:
+    """What an expression builds: which factories with which arguments, checked against the signatures of optax."""
+    return eval(f"({source})", {"__builtins__": {}}, Stubs())
+
+
+class Stubs(dict[str, Any]):
+    """For each name what stands for it: for `optax` a recorder of calls, for helpers a function that records its call."""
+
+    def __missing__(self, name: str) -> Any:
+        return Recorder() if name == "optax" else lambda *values, **named: (name, values, named)
+
+
+class Recorder:
+    """Stands for optax."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "chain":
+            return lambda *links: links
+        if name == "inject_hyperparams":
+            return lambda factory, static_args=(): lambda **named: ("injected", {*static_args}, factory(**named))
+        signature = inspect.signature(getattr(optax, name))
+        return lambda *values, **named: (name, dict(signature.bind(*values, **named).arguments))
+
+
+# With the real optax
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["defaults", "all given"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_nothing_but_the_learning_rate_becomes_an_array(name: str, form: Form, given: bool) -> None:
+    source = f"optim.{name}({', '.join(keywords(name)) if given else ''})"
+
+    state = transformation(source, form, inject=True).init({"kernel": jnp.ones((2, 3))})
+
+    assert [list(each.hyperparams) for each in injected_states(state)] == [["learning_rate"]]
+
+
+@pytest.mark.parametrize(
+    "rate", ["", "None", "1", "0.5", "np.float32(0.5)", "np.float64(0.5)", "jnp.float32(0.5)", "rate"]
+)
+def test_injected_rates_keep_one_type(rate: str) -> None:
+    optimizer = transformation(f"optim.Adam({rate})", inject=True, np=np, jnp=jnp, rate=np.asarray(0.5))
+
+    [state] = injected_states(optimizer.init({"kernel": jnp.ones((2, 3))}))
+
+    assert state.hyperparams["learning_rate"].dtype == jnp.float32
+
+
+def injected_states(state: Any) -> list[Any]:
+    found = jax.tree_util.tree_leaves(state, is_leaf=lambda part: hasattr(part, "hyperparams"))
+    return [part for part in found if hasattr(part, "hyperparams")]

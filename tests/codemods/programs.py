@@ -1,0 +1,32 @@
+"""A way to write legacy programs in tests, and to migrate them."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from codemods import FileResult, Options, Source, migrate
+
+
+def program(text: str) -> str:
+    """An indented block of a test as a program."""
+    return dedent(text).lstrip("\n")
+
+
+def result_of(text: str, options: Options | None = None) -> FileResult:
+    """What becomes of a program that is a project of its own."""
+    [result] = migrate([Source("train.py", program(text).encode())], options)
+    assert result.error is None
+    return result
+
+
+def migrated(text: str, options: Options | None = None) -> str:
+    """The new code of a program of which every site is rewritten."""
+    result = result_of(text, options)
+    assert {site.status for site in result.sites} <= {"rewritten"}, result.sites
+    return result.after.decode()
+
+
+def project(options: Options | None = None, /, **texts: str) -> dict[str, FileResult]:
+    """What becomes of the files of a project, by their path without ending, `__` standing for a folder."""
+    sources = [Source(f"{name.replace('__', '/')}.py", program(text).encode()) for name, text in texts.items()]
+    return dict(zip(texts, migrate(sources, options), strict=True))
