@@ -145,7 +145,8 @@ class ImportEditor:
         near = [found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)]
         section = (own or near or sections)[-1]
         index = _place(section, roots, new)
-        return _insert(module, index, statement, head=index == section[0])
+        head = index == section[0]
+        return _insert(module, index, statement, head=head, whole=head and self._is_emptied(module.body[index]))
 
     def _merged(self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine) -> cst.Module | None:
         """`from m import a` joined to an existing `from m import b, c`, where the file writes imports so."""
@@ -294,16 +295,22 @@ def _after_header(module: cst.Module) -> int:
 
 
 def _insert(
-    module: cst.Module, index: int, statement: cst.SimpleStatementLine, head: bool, blank: bool = False
+    module: cst.Module,
+    index: int,
+    statement: cst.SimpleStatementLine,
+    head: bool,
+    blank: bool = False,
+    whole: bool = False,
 ) -> cst.Module:
-    """Insert a statement; at the head of a section it takes over the blank lines and comments above."""
+    """Insert a statement. At the head of a section it takes over the blank lines above, and the comments if `whole`."""
     body = list(module.body)
     if head:
         following = body[index]
         leading = list(getattr(following, "leading_lines", ()))
         if leading and index > 0:
-            statement = statement.with_changes(leading_lines=[line for line in leading if line.comment is None])
-            body[index] = following.with_changes(leading_lines=[line for line in leading if line.comment is not None])
+            taken = leading if whole else [line for line in leading if line.comment is None]
+            statement = statement.with_changes(leading_lines=taken)
+            body[index] = following.with_changes(leading_lines=[line for line in leading if line not in taken])
     if blank:
         statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False)] if index else [])
         if index < len(body) and not getattr(body[index], "leading_lines", ()):

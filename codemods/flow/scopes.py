@@ -112,6 +112,8 @@ def open_scope(unit: Unit, node: ScopeNode, parent: Scope | None) -> Scope:
     for name, declared in bound_names(node):
         if declared:
             scope.elsewhere[name] = declared
+            if declared == "global":
+                scope.module.names.add(name)
         else:
             scope.names.add(name)
     return scope

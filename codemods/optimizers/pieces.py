@@ -131,15 +131,19 @@ class Layout:
 
 
 def _closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
-    ahead = argument.comma.whitespace_before if isinstance(argument.comma, cst.Comma) else NOTHING
-    if comma or isinstance(ahead, Newline):
-        return argument.with_changes(comma=cst.Comma(ahead, space), whitespace_after_arg=NOTHING)
+    if comma:
+        ahead = argument.comma.whitespace_before if isinstance(argument.comma, cst.Comma) else NOTHING
+        kept = cst.Comma(NOTHING if isinstance(ahead, Newline) else ahead, space)
+        return argument.with_changes(comma=kept, whitespace_after_arg=NOTHING)
     return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space)
 
 
 def _space_behind(argument: cst.Arg) -> Space:
+    """The space up to the next argument. A comma that opens the next line moves up."""
     comma = argument.comma
-    return comma.whitespace_after if isinstance(comma, cst.Comma) else argument.whitespace_after_arg
+    if not isinstance(comma, cst.Comma):
+        return argument.whitespace_after_arg
+    return comma.whitespace_before if isinstance(comma.whitespace_before, Newline) else comma.whitespace_after
 
 
 def _lines(space: Space | None) -> Sequence[cst.EmptyLine]:

@@ -69,12 +69,12 @@ def test_a_group_spans_files() -> None:
                 return make.create(params).state.param_states
             """,
     }
-    results = project(**files)
+    results = project(files)
     assert not any(result.changed for result in results.values())
     assert [site.code for site in results["peek"].sites] == ["FO906", "FO906"]
     assert all("peek.py:4" in site.message for site in results["make"].sites if site.code == "FO901")
 
-    assert project(make=files["make"])["make"].changed
+    assert project({"make": files["make"]})["make"].changed
 
 
 def test_partial_marks_what_it_leaves_and_never_twice() -> None:

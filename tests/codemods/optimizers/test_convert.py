@@ -28,7 +28,7 @@ SAMPLES: Mapping[str, str] = {
     "nesterov": "True",
     "centered": "True",
     "factored": "False",
-    "multiply_by_parameter_scale": "1",
+    "multiply_by_parameter_scale": "True",  # otherwise epsilon2 does not matter
     "step_offset": "7",
     "min_dim_size_to_factor": "64",
     "dtype_momentum": "'bfloat16'",
@@ -234,8 +234,10 @@ def test_finds_the_learning_rate(source: str, rate: str | None) -> None:
         ),
         pytest.param(
             "optim.Adafactor(lr, False, False, 0.9, 0.7, 10, None, 1e-3, 64, 1e-20)",
-            "optax.adafactor(lr, factored=False, multiply_by_parameter_scale=False, momentum=0.9, decay_rate=0.7, decay_offset=10, clipping_threshold=None, weight_decay_rate=1e-3, min_dim_size_to_factor=64, eps=1e-20)",
-            "optax.chain(optax.scale_by_factored_rms(factored=False, decay_rate=0.7, step_offset=10, min_dim_size_to_factor=64, epsilon=1e-20), "
+            "optax.adafactor(lr, factored=False, multiply_by_parameter_scale=False, momentum=0.9, decay_rate=0.7, "
+            "decay_offset=10, clipping_threshold=None, weight_decay_rate=1e-3, min_dim_size_to_factor=64, eps=1e-20)",
+            "optax.chain(optax.scale_by_factored_rms(factored=False, decay_rate=0.7, step_offset=10, "
+            "min_dim_size_to_factor=64, epsilon=1e-20), "
             "optax.scale_by_learning_rate(lr, flip_sign=False), "
             "optax.ema(0.9, debias=False, accumulator_dtype='float32'), optax.add_decayed_weights(1e-3), "
             "optax.scale(-1))",
@@ -259,18 +261,21 @@ def test_finds_the_learning_rate(source: str, rate: str | None) -> None:
             id="Adafactor: another epsilon2",
         ),
         pytest.param(
-            "optim.Adafactor(lr, beta1=config.beta1, clipping_threshold=config.clip, weight_decay_rate=None, multiply_by_parameter_scale=not config.absolute, epsilon2=1e-2)",
+            "optim.Adafactor(lr, beta1=config.beta1, clipping_threshold=config.clip, weight_decay_rate=None, "
+            "multiply_by_parameter_scale=not config.absolute, epsilon2=1e-2)",
             "optax.chain(optax.scale_by_factored_rms(), "
             "optax.clip_by_block_rms(config.clip) if config.clip is not None else optax.identity(), "
             "optax.scale_by_learning_rate(lr, flip_sign=False), "
             "optax.scale_by_param_block_rms(1e-2) if (not config.absolute) else optax.identity(), "
-            "optax.ema(config.beta1, debias=False, accumulator_dtype='float32') if config.beta1 is not None else optax.identity(), "
+            "optax.ema(config.beta1, debias=False, accumulator_dtype='float32') "
+            "if config.beta1 is not None else optax.identity(), "
             "optax.scale(-1))",
             "optax.chain(optax.scale_by_factored_rms(), "
             "optax.clip_by_block_rms(config.clip) if config.clip is not None else optax.identity(), "
             "optax.scale_by_learning_rate(lr, flip_sign=False), "
             "optax.scale_by_param_block_rms(1e-2) if (not config.absolute) else optax.identity(), "
-            "optax.ema(config.beta1, debias=False, accumulator_dtype='float32') if config.beta1 is not None else optax.identity(), "
+            "optax.ema(config.beta1, debias=False, accumulator_dtype='float32') "
+            "if config.beta1 is not None else optax.identity(), "
             "optax.scale(-1))",
             id="Adafactor: values that may be None",
         ),
@@ -796,6 +801,8 @@ def test_every_argument_matters(name: str, form: Form) -> None:
     everything = evaluated(converted(f"optim.{name}({', '.join(words)})", form))
 
     for word in words[1:]:
+        if word == "multiply_by_parameter_scale=True":
+            continue
         fewer = [other for other in words if other != word]
         assert evaluated(converted(f"optim.{name}({', '.join(fewer)})", form)) != everything, word
 

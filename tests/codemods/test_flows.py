@@ -1,0 +1,310 @@
+"""Where an optimizer goes, the rewriting follows. Each program ends in a read of `.target` that only the flow can explain."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated, project, result_of
+
+MAKE = """
+        import dataclasses
+        import functools
+        from typing import Any, NamedTuple
+
+        import flax
+        import jax
+        from flax import jax_utils, optim
+        from flax.training import checkpoints
+
+
+        def make(params):
+            return optim.Adam(1e-3).create(params)
+
+"""
+
+FLOWS = {
+    "returned in a tuple and unpacked": """
+        def pair(params):
+            return make(params), 3
+
+        thing, _ = pair(None)
+        """,
+    "starred": """
+        thing, *_ = (make(None), 1, 2)
+        """,
+    "a parameter by position": """
+        def read(x):
+            return x.target
+
+        read(make(None))
+        thing = make(None)
+        """,
+    "a keyword-only parameter with a default": """
+        def read(*, x=make(None)):
+            global thing
+            thing = x
+        """,
+    "*args and **kwargs": """
+        def first(*args, **kwargs):
+            return args[0] or kwargs["x"]
+
+        thing = first(*[make(None)], **{"x": make(None)})
+        """,
+    "an attribute of self": """
+        class Agent:
+            def __init__(self, params):
+                self.inner = make(params)
+
+            def read(self):
+                return self.inner
+
+        thing = Agent(None).read()
+        """,
+    "a property of a base class": """
+        class Base:
+            @property
+            def inner(self):
+                return self._inner
+
+        class Agent(Base):
+            def __init__(self, params):
+                self._inner = make(params)
+
+        thing = Agent(None).inner
+        """,
+    "a field of a struct dataclass, replaced": """
+        @flax.struct.dataclass
+        class State:
+            step: int
+            inner: Any
+
+        state = State(step=0, inner=None)
+        state = state.replace(step=1, inner=make(None))
+        thing = state.inner
+        """,
+    "dataclasses.replace": """
+        @dataclasses.dataclass
+        class State:
+            inner: Any = None
+
+        thing = dataclasses.replace(State(), inner=make(None)).inner
+        """,
+    "a NamedTuple, unpacked": """
+        class State(NamedTuple):
+            step: int
+            inner: Any
+
+        step, thing = State(0, make(None))
+        """,
+    "a dict by key": """
+        things = {"a": make(None), "b": 3}
+        things["c"] = things["a"]
+        thing = things["c"]
+        """,
+    "a list, appended and looped over": """
+        things = []
+        things.append(make(None))
+        for thing in things:
+            pass
+        """,
+    "dict.items, zip and enumerate": """
+        for _, (_, (name, thing)) in enumerate(zip([1], {"a": make(None)}.items())):
+            pass
+        """,
+    "a comprehension": """
+        things = [make(params) for params in (1, 2)]
+        thing = things[-1]
+        """,
+    "a generator": """
+        def forever():
+            inner = make(None)
+            while True:
+                yield inner
+
+        thing = next(forever())
+        """,
+    "a closure": """
+        def outer():
+            inner = make(None)
+
+            def read():
+                return inner
+
+            return read
+
+        thing = outer()()
+        """,
+    "nonlocal": """
+        def outer():
+            inner = None
+
+            def fill():
+                nonlocal inner
+                inner = make(None)
+
+            fill()
+            return inner
+
+        thing = outer()
+        """,
+    "a lambda": """
+        thing = (lambda x: x)(make(None))
+        """,
+    "jit as a decorator, with arguments": """
+        @functools.partial(jax.jit, static_argnums=(1,))
+        def step(inner, n):
+            return inner
+
+        thing = step(make(None), 3)
+        """,
+    "pmap of a partial": """
+        def step(n, inner):
+            return inner
+
+        thing = jax.pmap(functools.partial(step, 3))(make(None))
+        """,
+    "a decorator of one's own": """
+        def logged(function):
+            @functools.wraps(function)
+            def wrapper(*args):
+                return function(*args)
+
+            return wrapper
+
+        @logged
+        def step(inner):
+            return inner
+
+        thing = step(make(None))
+        """,
+    "an unknown decorator": """
+        import gin
+
+        @gin.configurable
+        def step(inner):
+            return inner
+
+        thing = step(make(None))
+        """,
+    "lax.scan": """
+        def body(carry, x):
+            inner, n = carry
+            return (inner, n + 1), x
+
+        (thing, _), _ = jax.lax.scan(body, (make(None), 0), None, length=3)
+        """,
+    "lax.while_loop": """
+        thing = jax.lax.while_loop(lambda inner: True, lambda inner: inner, make(None))
+        """,
+    "lax.fori_loop": """
+        thing = jax.lax.fori_loop(0, 3, lambda i, inner: inner, make(None))
+        """,
+    "lax.cond": """
+        thing = jax.lax.cond(True, lambda inner: inner, lambda inner: inner, make(None))
+        """,
+    "the auxiliary output of a gradient": """
+        def loss(params, inner):
+            return 0.0, inner
+
+        (_, thing), _ = jax.value_and_grad(loss, has_aux=True)(None, make(None))
+        """,
+    "replicated and back": """
+        thing = jax_utils.unreplicate(jax_utils.replicate(make(None)))
+        """,
+    "onto a device": """
+        thing = jax.device_put(make(None))
+        """,
+    "restored from a checkpoint": """
+        thing = checkpoints.restore_checkpoint("/tmp", make(None))
+        """,
+    "a tree map over two": """
+        thing = jax.tree_util.tree_map(lambda a, b: a, make(None), make(None))
+        """,
+    "conditional definitions": """
+        def choose(name):
+            if name == "adam":
+                definition = optim.Adam(1e-3)
+            else:
+                definition = optim.Momentum(1e-3)
+            return definition
+
+        thing = choose("adam").create(None)
+        """,
+}
+
+
+@pytest.mark.parametrize("text", FLOWS.values(), ids=FLOWS)
+def test_followed(text: str) -> None:
+    after = migrated(MAKE + text.rstrip(" ") + "        print(thing.target)\n")
+
+    assert "print(thing.params)" in after
+    assert "optim." not in after.replace("flax.training", "")
+
+
+def test_two_optimizers_stay_apart() -> None:
+    result = result_of("""
+        from flax import optim
+
+        class Gan:
+            def __init__(self, params, arguments):
+                self.generator = optim.Adam(1e-3).create(params)
+                self.discriminator = optim.Adam(**arguments).create(params)
+
+            def read(self):
+                return self.generator.target, self.discriminator.target
+        """)
+    assert b"return self.generator.params, self.discriminator.target" in result.after
+
+
+def test_modules_of_a_package() -> None:
+    results = project(
+        {
+            "pkg/__init__": "from .models import make as build\n",
+            "pkg/models": """
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(1e-3).create(params)
+            """,
+            "pkg/train": """
+            from pkg import build
+            from . import models
+
+            def run(params):
+                optimizer = build(params)
+                other = models.make(params)
+                return optimizer.target, other.target
+            """,
+            "main": """
+            import pkg.train as training
+            import pkg.models
+
+            print(pkg.models.make(None).target, training.run(None))
+            """,
+        }
+    )
+    assert b"return optimizer.params, other.params" in results["pkg/train"].after
+    assert b"pkg.models.make(None).params" in results["main"].after
+    assert not results["pkg/__init__"].changed
+
+
+def test_made_in_one_file_and_stepped_in_another_that_no_one_calls() -> None:
+    results = project(
+        {
+            "make": """
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(beta1=0.8).create(params)
+            """,
+            "step": """
+            import jax
+
+            @jax.jit
+            def step(opt, grads, rate):
+                return opt.apply_gradient(grads, learning_rate=rate)
+            """,
+        }
+    )
+    assert b"optax.inject_hyperparams(" in results["make"].after
+    assert b"optax.tree_utils.tree_set(opt.opt_state, learning_rate=rate)" in results["step"].after

@@ -1,0 +1,198 @@
+"""Every form of import: the legacy name goes, what replaces it comes in its place, all else stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import program, project, result_of
+
+BODY = """
+
+def create(params):
+    return {call}(1e-3).create(params)
+"""
+NEW_BODY = """
+
+def create(params):
+    return train_state.TrainState.create(
+        apply_fn=None, params=params, tx=optax.adam(1e-3)
+    )
+"""
+FORMS = {
+    "from flax import optim": (
+        "from flax import optim",
+        "optim.Adam",
+        "import optax\nfrom flax.training import train_state",
+    ),
+    "under another name": (
+        "from flax import optim as opt",
+        "opt.Adam",
+        "import optax\nfrom flax.training import train_state",
+    ),
+    "the module itself": (
+        "import flax.optim",
+        "flax.optim.Adam",
+        "from flax.training import train_state\nimport optax",
+    ),
+    "the module under another name": (
+        "import flax.optim as optimizers",
+        "optimizers.Adam",
+        "from flax.training import train_state\nimport optax",
+    ),
+    "a name": ("from flax.optim import Adam", "Adam", "import optax\nfrom flax.training import train_state"),
+    "a name from a submodule": (
+        "from flax.optim.adam import Adam",
+        "Adam",
+        "import optax\nfrom flax.training import train_state",
+    ),
+    "everything": ("from flax.optim import *", "Adam", "import optax\nfrom flax.training import train_state"),
+    "flax alone": ("import flax", "flax.optim.Adam", "from flax.training import train_state\nimport optax"),
+    "one of several": (
+        "from flax import jax_utils, optim, struct",
+        "optim.Adam",
+        "import optax\nfrom flax import jax_utils, struct\nfrom flax.training import train_state",
+    ),
+    "one of several lines": (
+        "from flax import (\n    jax_utils,  # devices\n    optim,\n    struct,\n)",
+        "optim.Adam",
+        "import optax\nfrom flax import (\n    jax_utils,  # devices\n    struct,\n)\nfrom flax.training import train_state",
+    ),
+    "imports there already": (
+        "import optax\nfrom flax import optim\nfrom flax.training import train_state",
+        "optim.Adam",
+        "import optax\nfrom flax.training import train_state",
+    ),
+    "joined where names are joined": (
+        "from flax import optim\nfrom flax.training import checkpoints, common_utils",
+        "optim.Adam",
+        "import optax\nfrom flax.training import checkpoints, common_utils, train_state",
+    ),
+    "sorted by module, one name a line": (
+        "from flax import linen\nfrom flax import optim\nimport jax\nimport numpy",
+        "optim.Adam",
+        "from flax import linen\nfrom flax.training import train_state\nimport jax\nimport numpy\nimport optax",
+    ),
+    "plain imports first": (
+        "import jax\nimport tqdm\nfrom flax import optim\nfrom typing import Any",
+        "optim.Adam",
+        "import jax\nimport optax\nimport tqdm\nfrom flax.training import train_state\nfrom typing import Any",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "call", "after"), FORMS.values(), ids=FORMS)
+def test_forms(before: str, call: str, after: str) -> None:
+    result = result_of(before + "\n" + BODY.format(call=call))
+
+    assert sorted(result.after.decode().split("\n")) == sorted((after + "\n" + NEW_BODY).split("\n"))
+    assert not any(site.status != "rewritten" for site in result.sites)
+
+
+def test_header_and_future_imports_stay_first() -> None:
+    result = result_of('''
+        #!/usr/bin/env python
+        # Copyright of its authors.
+        """A script."""
+
+        from __future__ import annotations
+
+        # The optimizers.
+        from flax import optim
+
+        d = optim.Adam(1e-3)
+        ''')
+    assert result.after.decode() == program('''
+        #!/usr/bin/env python
+        # Copyright of its authors.
+        """A script."""
+
+        from __future__ import annotations
+
+        # The optimizers.
+        import optax
+
+        d = optax.adam(1e-3)
+        ''')
+
+
+def test_in_the_scope_of_the_old_import() -> None:
+    result = result_of("""
+        from typing import TYPE_CHECKING
+
+        if TYPE_CHECKING:
+            from flax.optim import Optimizer
+
+
+        def create(params) -> "Optimizer":
+            try:
+                from flax import optim
+            except ImportError:
+                raise SystemExit("no flax")
+            return optim.Adam(1e-3)
+        """)
+    assert result.after.decode() == program("""
+        from typing import TYPE_CHECKING
+
+        if TYPE_CHECKING:
+            from flax.training import train_state
+
+
+        def create(params) -> "train_state.TrainState":
+            try:
+                import optax
+            except ImportError:
+                raise SystemExit("no flax")
+            return optax.adam(1e-3)
+        """)
+
+
+def test_names_that_are_taken_are_avoided() -> None:
+    result = result_of("""
+        from flax import optim
+
+        def train(params, train_state):
+            return optim.Adam(1e-3).create(params), train_state
+        """)
+    assert b"from flax.training.train_state import TrainState" in result.after
+    assert b"return TrainState.create(" in result.after
+
+
+EXPORTED = {
+    "in __all__": ("from flax import optim\n\n__all__ = ['optim']\n", "train"),
+    "in a package": ("from flax import optim\n", "pkg/__init__"),
+    "on purpose": ("from flax import optim  # noqa: F401\n", "train"),
+}
+
+
+@pytest.mark.parametrize(("text", "name"), EXPORTED.values(), ids=EXPORTED)
+def test_exports_stay_and_are_reported(text: str, name: str) -> None:
+    [result] = project({name: text}).values()
+
+    assert not result.changed
+    assert [(site.code, site.status) for site in result.sites] == [("FO911", "unresolved")]
+
+
+def test_imported_from_here_by_another_file() -> None:
+    results = project(
+        {
+            "common": "from flax import optim\n",
+            "train": """
+            from common import optim
+
+            def create(params):
+                return optim.Adam(1e-3).create(params)
+            """,
+        }
+    )
+    assert not results["common"].changed
+    assert [site.code for site in results["common"].sites] == ["FO911"]
+
+
+def test_an_import_that_nothing_uses_goes() -> None:
+    result = result_of("""
+        import os
+        from flax import optim
+
+        print(os.name)
+        """)
+    assert result.after.decode() == "import os\n\nprint(os.name)\n"
