@@ -59,7 +59,7 @@ class Applier(cst.CSTTransformer):
         self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
         self.done: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
-        self.preludes: list[tuple[Span, cst.SimpleStatementLine]] = []
+        self.preludes: list[cst.SimpleStatementLine] = []
 
     # Expressions
 
@@ -111,7 +111,7 @@ class Applier(cst.CSTTransformer):
             holes[f"argument_{number}"] = compact(argument)
         callee = expression(self._numbered(edit.function, edit.supports), **holes)
         if edit.prelude:
-            self.preludes.append((edit.span, statement(self._numbered(edit.prelude), **holes)))
+            self.preludes.append(statement(self._numbered(edit.prelude), **holes))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
         return enclose(call, callee, arguments, hanging=len(self.module.default_indent) == 2)
 
@@ -147,13 +147,14 @@ class Applier(cst.CSTTransformer):
             span[0] <= start[0] <= span[2] for start in self.applied.after
         ):
             result = fit(self.module, original_node, result, span[1])
-        return self._with_preludes(result) if self.preludes else result
+        return self._with_preludes(result, span[1]) if self.preludes else result
 
     def _with_preludes(
-        self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]
+        self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement], indent: int
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
         assert isinstance(line, cst.SimpleStatementLine)
-        before = [prelude for _, prelude in self.preludes]
+        nothing = statement("pass")
+        before = [fit(self.module, nothing, prelude, indent) for prelude in self.preludes]
         self.preludes = []
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from codemods import Source, migrate
@@ -182,3 +184,16 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_done() -> None:
     assert all(not result.changed for result in results[:-1])
     assert results[-1].after == b"import optax\n\nd = optax.adam(1e-3)\n"
     assert "line 2" in str(results[0].error)
+
+
+def test_the_code_is_not_run(tmp_path: Path) -> None:
+    marker = tmp_path / "was_run"
+    result = result_of(f"""
+        from flax import optim
+
+        open({str(marker)!r}, "w").close()
+        d = optim.Adam(1e-3)
+        raise SystemExit("run")
+        """)
+    assert result.changed
+    assert not marker.exists()
