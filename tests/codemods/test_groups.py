@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from codemods import Options, Source, migrate
-from tests.codemods.programs import program, project, result_of
+from codemods.edits import Replace
+from codemods.engine import Work, edit_file
+from tests.codemods.programs import migrated, program, project, result_of
 
 TWO_OPTIMIZERS = """
     from flax import optim
@@ -200,3 +203,26 @@ def test_totals_and_text_agree() -> None:
     for line in lines:
         if any(word in line for word in ("optim.", "import optim", ".target", ".apply_gradient(")):
             assert any(before in line for before in kept), line
+
+
+def test_a_helper_that_is_there_already_is_used() -> None:
+    first = """
+        from flax import optim
+
+
+        def create(params):
+            return optim.LAMB(1e-3).create(params)
+        """
+    helped = migrated(first)
+    again = migrated(helped + "\n\nfrom flax import optim\n\nlamb = optim.LAMB(1e-2)\n")
+
+    assert helped.count("def scale_by_norm_ratio") == again.count("def scale_by_norm_ratio") == 1
+    assert again.count("scale_by_norm_ratio()") == 3
+
+
+def test_a_result_with_undefined_names_is_refused() -> None:
+    """The last safety: an edit that names something that the file lacks."""
+    work = Work("train.py", "x = 1\n", (Replace((1, 4, 1, 5), "nowhere"),), {}, "alias", (), (), {})
+
+    assert edit_file(work)[2] == "undefined: nowhere"
+    assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]

@@ -95,6 +95,16 @@ REFUSED = {
             return optimizer.optimizer_def.hyper_params.learning_rate
         """,
     ),
+    "the definition read from the optimizer": (
+        "FO907",
+        """
+        from flax import optim
+
+        def restart(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.optimizer_def
+        """,
+    ),
     "a definition of one's own": (
         "FO908",
         """

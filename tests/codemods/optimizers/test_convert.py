@@ -46,7 +46,7 @@ def refusal(source: str) -> str | None:
     node = call(source)
     assert isinstance(node.func, ast.Attribute)
     found = optimizers()[node.func.attr].refuse(node)
-    return found and found.code
+    return found.code if found else None
 
 
 # What is refused, and what is not
@@ -808,7 +808,7 @@ def test_every_argument_matters(name: str, form: Form) -> None:
 
 
 def keywords(name: str) -> list[str]:
-    """A value other than the default for each parameter, but for the last of Adafactor, which force it into a chain."""
+    """Each parameter with the value that `SAMPLES` says."""
     return [
         f"{parameter.name}={SAMPLES.get(parameter.name, f'0.{index}5')}"
         for index, parameter in enumerate(optimizers()[name].parameters)
