@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -28,7 +29,7 @@ from codemods.text import Text, UndecodableError, decode, encode
 
 MARKER = "# TODO(optim2optax): "
 TOO_DEEP = "nested too deeply"
-SMALLEST_PARALLEL = 8
+SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
 
 Outcome = tuple[str, Applied, str]
@@ -138,7 +139,8 @@ def _run(work: Sequence[Work], jobs: int) -> Iterator[Outcome]:
     if jobs == 1 or len(work) < SMALLEST_PARALLEL:
         yield from map(edit_file, work)
         return
-    with ProcessPoolExecutor(min(jobs, len(work))) as pool:
+    # Not by fork: the caller may have threads.
+    with ProcessPoolExecutor(min(jobs, len(work)), get_context("spawn")) as pool:
         yield from pool.map(edit_file, work, chunksize=4)
 
 

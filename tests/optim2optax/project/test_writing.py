@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import stat
 import subprocess
 import sys
@@ -73,18 +71,14 @@ def test_a_full_disk_leaves_the_file_whole(project: Path) -> None:
     path = project / "a.py"
     path.write_bytes(b"old\n")
     program = (
-        "import sys\n"
+        "import resource, signal, sys\n"
         "from optim2optax.project import Change, write_files\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "print(write_files([Change(sys.argv[1], b'old\\n', b'new' * 100_000)])[sys.argv[1]])\n"
     )
 
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", program, path], preexec_fn=limit, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-B", "-c", program, path], capture_output=True, text=True, check=True)
     assert "cannot be written: File too large" in done.stdout
     assert path.read_bytes() == b"old\n"
     assert names(project) == ["a.py"]
