@@ -14,7 +14,8 @@ ATOMS = (
     cst.Call,
     cst.Subscript,
     cst.BaseNumber,
-    cst.BaseString,
+    cst.SimpleString,
+    cst.FormattedString,
     cst.List,
     cst.Set,
     cst.Dict,
@@ -22,6 +23,10 @@ ATOMS = (
     cst.SetComp,
     cst.DictComp,
 )
+"""What needs no parentheses anywhere, if it stands on one line."""
+
+OPEN = (cst.GeneratorExp, cst.NamedExpr)
+"""What needs parentheses beside other arguments, or behind a keyword."""
 
 
 def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
@@ -33,7 +38,8 @@ def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.Base
     parsed = _parse_expression(HOLE.sub(r"__hole_\1__", template)).deep_clone()
     filled = parsed.visit(_Fill(holes))
     assert isinstance(filled, cst.BaseExpression)
-    return _bare(parsed, filled, holes)
+    whole = _name_of(parsed)
+    return filled if whole is None else _whole(_value(holes[whole]))
 
 
 def statement(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.SimpleStatementLine:
@@ -53,18 +59,8 @@ def _name_of(node: cst.CSTNode) -> str | None:
     return None
 
 
-def _bare(
-    original: cst.CSTNode, filled: cst.BaseExpression, holes: dict[str, cst.BaseExpression | cst.Arg]
-) -> cst.BaseExpression:
-    name = _name_of(original)
-    hole = holes[name] if name else filled
-    return hole if isinstance(hole, cst.BaseExpression) else filled
-
-
-def _parenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
-    if (isinstance(node, ATOMS) and not isinstance(node, cst.ConcatenatedString)) or node.lpar:
-        return node
-    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+def _whole(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node if node.lpar or _is_one_line(node) else _closed(node)
 
 
 class _Fill(cst.CSTTransformer):
@@ -74,9 +70,7 @@ class _Fill(cst.CSTTransformer):
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         name = _name_of(original_node)
-        hole = self.holes[name] if name else updated_node
-        value = hole.value if isinstance(hole, cst.Arg) else hole
-        return _parenthesized(value.deep_clone()) if name else updated_node
+        return updated_node if name is None else _closed(_value(self.holes[name]).deep_clone())
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         name = _name_of(original_node.value)
@@ -85,4 +79,28 @@ class _Fill(cst.CSTTransformer):
         hole = self.holes[name]
         if isinstance(hole, cst.Arg):
             return hole.deep_clone()
-        return updated_node.with_changes(value=hole.deep_clone())
+        value = hole.deep_clone()
+        return updated_node.with_changes(value=_closed(value) if isinstance(value, OPEN) else value)
+
+
+def _value(hole: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
+    return hole.value if isinstance(hole, cst.Arg) else hole
+
+
+def _closed(node: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression that holds together wherever it is put."""
+    if node.lpar or (isinstance(node, ATOMS) and _is_one_line(node)):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def _is_one_line(node: cst.BaseExpression) -> bool:
+    """Whether an expression breaks lines at most within its own brackets."""
+    code = cst.Module([]).code_for_node(node)
+    if "\n" not in code:
+        return True
+    try:
+        cst.parse_expression(code)
+    except cst.ParserSyntaxError:
+        return False
+    return True

@@ -11,6 +11,7 @@ from codemods import FileResult, Options, Source, migrate
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
+CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
 FORMS = ("alias", "chain")
 
 
@@ -27,6 +28,14 @@ def test_rewrites_as_expected(case: Path) -> None:
     assert [site for site in result.sites if site.status != "rewritten"] == []
     assert result.after.decode() == (case / "after.py").read_text()
     assert b"flax.optim" not in result.after
+
+
+@pytest.mark.parametrize("case", CHAIN_CASES, ids=lambda case: case.name)
+def test_rewrites_as_expected_in_chain_form(case: Path) -> None:
+    result = rewritten(case / "before.py", Options(form="chain"))
+
+    assert result.error is None
+    assert result.after.decode() == (case / "after_chain.py").read_text()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -54,4 +63,6 @@ def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel:
 if __name__ == "__main__":
     for folder in CASES:
         (folder / "after.py").write_bytes(rewritten(folder / "before.py").after)
+        if folder in CHAIN_CASES:
+            (folder / "after_chain.py").write_bytes(rewritten(folder / "before.py", Options(form="chain")).after)
         sys.stdout.write(f"{folder.name}\n")

@@ -24,9 +24,10 @@ SCALE_BY_SUM_OF_SQUARES = Support(
 
 
 def scale_by_sum_of_squares(eps=1e-8):
-    """Divide by the root of the sum of squared gradients, plus eps (Adagrad, Duchi et al. 2011).
+    """Divide by the root of the sum of squared gradients, plus eps.
 
-    Unlike in `optax.adagrad`, the sum starts at zero, and eps is outside of the root.
+    This is Adagrad (Duchi et al. 2011). Unlike in `optax.adagrad`, the sum starts at
+    zero, and eps is outside of the root.
     """
 
     def init_fn(params):

@@ -29,9 +29,9 @@ SCALE_BY_NORM_RATIO = Support(
         ratio = param_norm / update_norm
         return update * jnp.where(param_norm + update_norm > 0.0, ratio, 1.0)
 
-    return optax.stateless(lambda updates, params: jax.tree_util.tree_map(scale, updates, params))
+    return optax.stateless_with_tree_map(scale)
 ''',
-    imports=("import jax", "import jax.numpy as jnp", "import optax"),
+    imports=("import jax.numpy as jnp", "import optax"),
 )
 
 

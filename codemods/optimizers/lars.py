@@ -32,13 +32,14 @@ SCALE_BY_DECAYED_TRUST_RATIO = Support(
 
     def scale(grad, param):
         grad_norm, param_norm = jnp.linalg.norm(grad), jnp.linalg.norm(param)
-        ratio = trust_coefficient * param_norm / (grad_norm + weight_decay * param_norm + eps)
+        decayed_norm = grad_norm + weight_decay * param_norm + eps
+        ratio = trust_coefficient * param_norm / decayed_norm
         ratio = jnp.where((grad_norm == 0.0) | (param_norm == 0.0), 1.0, ratio)
         return ratio * (grad + weight_decay * param)
 
-    return optax.stateless(lambda updates, params: jax.tree_util.tree_map(scale, updates, params))
+    return optax.stateless_with_tree_map(scale)
 ''',
-    imports=("import jax", "import jax.numpy as jnp", "import optax"),
+    imports=("import jax.numpy as jnp", "import optax"),
 )
 
 

@@ -28,10 +28,10 @@ PARTITION_BY_PATH = Support(
 
     def label(key_path, value):
         path = "/" + "/".join(str(entry.key) for entry in key_path)
-        selected = [str(i) for i, (selects, _) in enumerate(groups) if selects(path, value)]
+        selected = [i for i, (selects, _) in enumerate(groups) if selects(path, value)]
         if len(selected) > 1:
             raise ValueError(f"Multiple optimizers match the parameter {path}.")
-        return selected[0] if selected else "frozen"
+        return str(selected[0]) if selected else "frozen"
 
     return optax.transforms.partition(
         {**transforms, "frozen": optax.set_to_zero()},

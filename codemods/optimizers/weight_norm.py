@@ -18,7 +18,7 @@ SIGNATURE = parameters(wrapped_optimizer=None, wn_decay="0", wn_eps="1e-8")
 WEIGHT_NORM = Support(
     name="weight_norm",
     source='''class WeightNormState(NamedTuple):
-    """Direction and scale of each weight, and the state of the inner transformation over both."""
+    """Direction and scale of each weight, and the inner state over both."""
 
     direction: optax.Params
     scale: optax.Params
@@ -46,7 +46,10 @@ def weight_norm(inner, decay=0.0, eps=1e-8):
         return tree_map(merge_leaf, split["direction"], split["scale"])
 
     def init_fn(params):
-        scale = tree_map(lambda w: jnp.sqrt(sum_of_squares(w)) if is_split(w) else (), params)
+        def norm(w):
+            return jnp.sqrt(sum_of_squares(w)) if is_split(w) else ()
+
+        scale = tree_map(norm, params)
         direction = tree_map(lambda w, s: w / s if is_split(w) else w, params, scale)
         inner_state = inner.init({"direction": direction, "scale": scale})
         return WeightNormState(direction, scale, inner_state)
@@ -55,10 +58,12 @@ def weight_norm(inner, decay=0.0, eps=1e-8):
         split = {"direction": state.direction, "scale": state.scale}
         _, pull_back = jax.vjp(merge, split)
         (grads,) = pull_back(updates)
-        decayed = tree_map(
-            lambda v, g: g + decay * v if is_split(v) else g, state.direction, grads["direction"]
-        )
-        steps, inner_state = inner.update({**grads, "direction": decayed}, state.inner_state, split)
+
+        def add_decay(v, g):
+            return g + decay * v if is_split(v) else g
+
+        grads["direction"] = tree_map(add_decay, state.direction, grads["direction"])
+        steps, inner_state = inner.update(grads, state.inner_state, split)
         split = optax.apply_updates(split, steps)
         updates = tree_map(lambda new, old: new - old, merge(split), params)
         return updates, WeightNormState(**split, inner_state=inner_state)

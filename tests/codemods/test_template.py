@@ -1,0 +1,62 @@
+"""Templates: what is put into a hole keeps its text and its meaning."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from codemods.template import expression, statement
+
+
+def text(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+@pytest.mark.parametrize(
+    ("template", "hole", "filled"),
+    [
+        pytest.param("{x}", "a if b else c", "a if b else c", id="nothing but a hole"),
+        pytest.param("{x}.params", "optimizer", "optimizer.params", id="a name"),
+        pytest.param("{x}.params", "self.states[ 0 ]", "self.states[ 0 ].params", id="spaces kept"),
+        pytest.param("{x}.params", "f(a)(b)", "f(a)(b).params", id="calls"),
+        pytest.param("{x}.params", "(a or b)", "(a or b).params", id="in parentheses already"),
+        pytest.param("{x}.params", "a or b", "(a or b).params", id="an operation as receiver"),
+        pytest.param("{x}.params", "lambda: a", "(lambda: a).params", id="a function as receiver"),
+        pytest.param("{x}.format()", "'a' 'b'", "('a' 'b').format()", id="strings side by side"),
+        pytest.param("{x} is not None", "a or b", "(a or b) is not None", id="an operation as operand"),
+        pytest.param("f({x})", "a or b", "f(a or b)", id="an argument"),
+        pytest.param("f({x})", "lambda: a", "f(lambda: a)", id="a function as argument"),
+        pytest.param("f(k={x})", "(a := b)", "f(k=(a := b))", id="an assignment as argument"),
+        pytest.param("f({x}, 1)", "(a for a in b)", "f((a for a in b), 1)", id="a generator as argument"),
+        pytest.param("f('{', {x})", "'{y}'", "f('{', '{y}')", id="braces in strings"),
+        pytest.param("{x}.params", "(a\n.b)", "(a\n.b).params", id="lines within parentheses"),
+        pytest.param("{x}.params", "f(\n    a,  # why\n)", "f(\n    a,  # why\n).params", id="lines and comments"),
+    ],
+)
+def test_fills(template: str, hole: str, filled: str) -> None:
+    assert text(expression(template, x=cst.parse_expression(hole))) == filled
+
+
+@pytest.mark.parametrize("template", ["{x}", "{x}.params", "f(1, k={x})"])
+@pytest.mark.parametrize("argument", ["a\n  .b", "a\n  .b()", "a +\n  b", "a := b", "a for a in b", "'a'\n  'b'"])
+def test_what_stood_in_parentheses_gets_its_own(template: str, argument: str) -> None:
+    call = cst.ensure_type(cst.parse_expression(f"f({argument})"), cst.Call)
+
+    filled = expression(template, x=call.args[0].value)
+
+    compile(text(statement("y = {x}", x=filled)), "", "exec")
+
+
+def test_an_argument_keeps_keyword_comma_and_comment() -> None:
+    call = cst.ensure_type(cst.parse_expression("f(\n    k=1,  # one\n)"), cst.Call)
+    assert text(expression("g(h, {x})", x=call.args[0])) == "g(h, k=1,  # one\n)"
+
+
+def test_a_template_serves_many_times() -> None:
+    first, second = (expression("{x}.params", x=cst.Name(name)) for name in "ab")
+    assert (text(first), text(second)) == ("a.params", "b.params")
+
+
+def test_a_statement() -> None:
+    filled = statement("{x}, loss = {y}", x=cst.Name("state"), y=cst.parse_expression("step(state)"))
+    assert text(filled) == "state, loss = step(state)\n"
