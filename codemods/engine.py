@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
+import tokenize
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -185,7 +187,7 @@ def _edit_file(work: Work) -> Outcome:
         editor.require(support.imports)
     updated = insert_support(editor.finish(updated), list(sources.values()))
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
-    problem = f"not found: {missed[0]}" if missed else _problem(work.path, work.code, updated.code)
+    problem = f"not found: {missed[0]}" if missed else _problem(work, updated.code)
     return updated.code, applier.applied, problem
 
 
@@ -235,14 +237,27 @@ def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
     return tuple(comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
 
 
-def _problem(path: str, before: str, after: str) -> str:
-    """Promise 5: the result parses, and no name is undefined that was not before. Empty if that holds."""
+def _comments(code: str, without: set[int]) -> Counter[str]:
+    """The comments of a file, apart from those of some statements, by their first lines."""
+    if "#" not in code:
+        return Counter()
+    last = {line: node.end_lineno or line for node in parse(code).body for line in [node.lineno] if line in without}
+    skipped = {line for start, end in last.items() for line in range(start, end + 1)} | without
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    return Counter(token.string for token in tokens if token.type == tokenize.COMMENT and token.start[0] not in skipped)
+
+
+def _problem(work: Work, after: str) -> str:
+    """Promises 3 and 5: the result parses, no name is undefined that was not before, no comment is lost. Empty if that holds."""
     try:
         tree = parse(after)
     except SyntaxError as error:
         return f"does not parse: {error}"
-    new = undefined_names(Unit(path, after, tree)) - undefined_names(Unit(path, before, parse(before)))
-    return f"undefined: {', '.join(sorted(new))}" if new else ""
+    new = undefined_names(Unit(work.path, after, tree)) - undefined_names(Unit(work.path, work.code, parse(work.code)))
+    if new:
+        return f"undefined: {', '.join(sorted(new))}"
+    lost = _comments(work.code, {name.line for name in work.drop}) - _comments(after, set())
+    return f"the comment `{min(lost)}` would be lost" if lost else ""
 
 
 def undefined_names(unit: Unit) -> set[str]:

@@ -206,7 +206,11 @@ class Facts:
         unpacked = isinstance(statement, ast.Assign) and any(
             isinstance(target, ast.Tuple | ast.List) for target in statement.targets
         )
-        return unpacked or self._annotated(node.value) or "jax" not in unit.code
+        return unpacked or self._annotated(node.value) or not (self._imports_legacy or "jax" in unit.code)
+
+    @cached_property
+    def _imports_legacy(self) -> bool:
+        return any(legacy_name(item.target) is not None or item.target == "flax" for item in self.flow.reading.imports)
 
     def _annotated(self, node: ast.expr) -> bool:
         """Whether a name, or the object whose attribute it is, is annotated with a type other than a legacy one."""

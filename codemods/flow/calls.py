@@ -110,6 +110,7 @@ class Calls:
 
     def declare_class(self, cls: Class, bases: list[Place]) -> None:
         self._classes[cls.node] = cls
+        self.solver.add(("self", cls), Instance(cls))
         self._bases[cls] = {}
         self._fields[cls] = {}
         for place in bases:
@@ -117,9 +118,6 @@ class Calls:
 
     def class_of(self, node: ast.ClassDef) -> Class:
         return self._classes[node]
-
-    def instance_of(self, node: ast.ClassDef) -> Instance:
-        return Instance(self._classes[node])
 
     def ancestry(self, cls: Class) -> list[Object]:
         """The class, its bases and theirs, nearest first: classes of the project and external ones."""
@@ -133,6 +131,7 @@ class Calls:
             return
         self._bases[cls][base] = None
         if isinstance(base, Class):
+            self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
             for name in tuple(self._fields[cls]):
                 self._join_field(cls, base, name)
 
@@ -433,11 +432,12 @@ class Calls:
                 self.merge(place, container)
             for keyword, place in site.keywords.items():
                 self.store_element(container, keyword, place)
+        elif name == "setdefault":
+            for place in site.positional[1:]:
+                self.store_element(container, self._key_argument(site), place)
+            self.load_element(container, self._key_argument(site), site.result)
         elif name in ("get", "pop", "popleft", "setdefault", "__getitem__"):
-            key = None
-            if isinstance(site.node, ast.Call) and site.node.args and isinstance(site.node.args[0], ast.Constant):
-                value = site.node.args[0].value
-                key = value if isinstance(value, int | str) and name != "popleft" else None
+            key = None if name == "popleft" else self._key_argument(site)
             self.load_element(container, key, site.result)
             for place in site.positional[1:]:
                 self.solver.connect(place, site.result)
@@ -450,6 +450,12 @@ class Calls:
             self.store_element(pairs, None, ("pair", site.node))
             self.store_element(pair, 1, ("value", site.node))
             self.load_element(container, None, ("value", site.node))
+
+    @staticmethod
+    def _key_argument(site: CallSite) -> Key:
+        """The literal key that a method of a dict is given."""
+        first = site.node.args[0] if isinstance(site.node, ast.Call) and site.node.args else None
+        return first.value if isinstance(first, ast.Constant) and isinstance(first.value, int | str) else None
 
     def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
         earlier = [self.places[argument] for argument in call.args[1:] if not isinstance(argument, ast.Starred)]

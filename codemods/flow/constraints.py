@@ -147,7 +147,7 @@ class Constraints(Calls):
             first = next(iter((*node.args.posonlyargs, *node.args.args)), None)
             owner = self.reading.scopes.get(scope.node)
             if first is not None and owner is not None:
-                self.solver.add(("variable", inner, first.arg), self.instance_of(scope.node))
+                self.solver.connect(("self", self.class_of(scope.node)), ("variable", inner, first.arg))
         place: Place = node
         self.solver.add(place, function)
         for decorator in reversed(node.decorator_list):

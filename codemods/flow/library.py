@@ -191,6 +191,23 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
         flow.solver.connect(place, site.result)
 
 
+def set_named_attribute(flow: Calls, site: CallSite) -> None:
+    """`setattr(owner, name, value)` with a literal name."""
+    node = site.node
+    if len(site.positional) == 3 and isinstance(node, ast.Call) and isinstance(node.args[1], ast.Constant):
+        flow.store_attribute(site.positional[0], str(node.args[1].value), site.positional[2])
+
+
+def fold(flow: Calls, site: CallSite) -> None:
+    """`functools.reduce(function, iterable, initial)`."""
+    if len(site.positional) >= 2:
+        for place in site.positional[2:]:
+            flow.solver.connect(place, site.result)
+        element = ("folded", site.node)
+        flow.iterate(site.positional[1], element)
+        _apply(flow, site, site.positional[0], (site.result, element), site.result)
+
+
 def decorate(flow: Calls, site: CallSite) -> None:
     """`functools.wraps(function)`: a decorator that hands its argument through."""
     flow.solver.add(site.result, External("functools.wraps()"))
@@ -292,4 +309,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "dataclasses.replace": replace,
     "builtins.super": parent_class,
     "builtins.getattr": named_attribute,
+    "builtins.setattr": set_named_attribute,
+    "functools.reduce": fold,
 }

@@ -135,7 +135,9 @@ def target(use: Use, context: Context) -> Edit | Refusal:
     after="step = int(optimizer.step)\n",
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Both count the steps taken: 0 before the first."""
+    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`, so an attribute of it, such
+    as `astype`, is asked of an array.
+    """
     assert isinstance(use.node, ast.Attribute)
     inner = use.node.value
     if not (
@@ -144,7 +146,9 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
-    return Replace(use.unit.span(use.node), "{owner}.step", (("owner", use.unit.span(inner.value)),))
+    array = isinstance(use.unit.parents.get(use.node), ast.Attribute)
+    template = "{jax}.numpy.asarray({owner}.step)" if array else "{owner}.step"
+    return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(inner.value)),))
 
 
 @rule("FO210", "the optimizer's state", "optimizer.state", "state.param_states", "state.replace")

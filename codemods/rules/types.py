@@ -21,12 +21,13 @@ NAMES = {
     "FO206",
     "annotations",
     "annotation",
+    "value:Optimizer",
     before="def train_step(optimizer: optim.Optimizer, batch): ...\n",
     after="def train_step(optimizer: train_state.TrainState, batch): ...\n",
 )
 def annotation(use: Use, context: Context) -> Edit | Refusal:
     """`Optimizer` becomes `TrainState`, `OptimizerDef` and the optimizers' classes become `optax.GradientTransformation`, also
-    inside `Optional[…]`, `Tuple[…]` and quotes.
+    inside `Optional[…]`, `Tuple[…]` and quotes, and in type aliases.
     """
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
     if not use.name or use.name == "ModelParamTraversal":

@@ -220,6 +220,33 @@ FLOWS = {
     "a tree map over two": """
         thing = jax.tree_util.tree_map(lambda a, b: a, make(None), make(None))
         """,
+    "setdefault": """
+        things = {}
+        things.setdefault("a", make(None))
+        thing = things["a"]
+        """,
+    "setattr and getattr": """
+        class Agent:
+            pass
+
+        agent = Agent()
+        setattr(agent, "inner", make(None))
+        thing = getattr(agent, "inner")
+        """,
+    "functools.reduce": """
+        thing = functools.reduce(lambda inner, n: inner, [1, 2], make(None))
+        """,
+    "a method that only a subclass defines, of which no instance is made": """
+        class Base:
+            def setup(self):
+                self.inner = self.build().create(None)
+                global thing
+                thing = self.inner
+
+        class Child(Base):
+            def build(self):
+                return optim.Adam(1e-3)
+        """,
     "conditional definitions": """
         def choose(name):
             if name == "adam":
@@ -308,3 +335,52 @@ def test_made_in_one_file_and_stepped_in_another_that_no_one_calls() -> None:
     )
     assert b"optax.inject_hyperparams(" in results["make"].after
     assert b"optax.tree_utils.tree_set(opt.opt_state, learning_rate=rate)" in results["step"].after
+
+
+def test_rates_of_a_subclass_that_overrides_the_factory() -> None:
+    after = migrated("""
+        from flax import optim
+
+        class Trainer:
+            def definition(self):
+                return optim.Momentum(0.1)
+
+            def setup(self, params):
+                self.optimizer = self.definition().create(params)
+
+            def step(self, grads, rate):
+                self.optimizer = self.optimizer.apply_gradient(grads, learning_rate=rate)
+
+        class AdamTrainer(Trainer):
+            def definition(self):
+                return optim.Adam()
+        """)
+    assert after.count("inject_hyperparams") == 2
+
+
+def test_the_step_is_a_plain_number_at_first() -> None:
+    after = migrated("""
+        from flax import optim
+
+        def log(params):
+            optimizer = optim.Adam(1e-3).create(params)
+            return optimizer.state.step.astype(float), optimizer.state.step + 1
+        """)
+    assert "return jax.numpy.asarray(optimizer.step).astype(float), optimizer.step + 1" in after
+    assert "import jax\n" in after
+
+
+def test_type_aliases() -> None:
+    after = migrated("""
+        from typing import Tuple
+
+        from flax import optim
+
+        Optimizer = optim.Optimizer
+        Pair = Tuple[optim.Optimizer, int]
+
+        def read(pair: Pair):
+            return pair[0]
+        """)
+    assert "Optimizer = train_state.TrainState\n" in after
+    assert "Pair = Tuple[train_state.TrainState, int]\n" in after

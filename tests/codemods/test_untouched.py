@@ -197,3 +197,17 @@ def test_the_code_is_not_run(tmp_path: Path) -> None:
         """)
     assert result.changed
     assert not marker.exists()
+
+
+def test_no_comment_is_lost() -> None:
+    before = """
+        from flax import optim
+
+        optimizer = (
+            optim.Adam(0.1)  # small
+            .create(params)
+        )
+        """
+    result = result_of(before)
+    assert not result.changed
+    assert any("`# small` would be lost" in site.message for site in result.sites)
