@@ -17,6 +17,7 @@ from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support, compact
 from codemods.template import expression, statement
+from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
@@ -60,6 +61,8 @@ class Applier(cst.CSTTransformer):
         self.done: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
         self.preludes: list[cst.SimpleStatementLine] = []
+        self.lines = LINE_END.split(module.code)
+        self.block = 0
 
     # Expressions
 
@@ -113,7 +116,12 @@ class Applier(cst.CSTTransformer):
         if edit.prelude:
             self.preludes.append(statement(self._numbered(edit.prelude), **holes))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
-        return enclose(call, callee, arguments, hanging=len(self.module.default_indent) == 2)
+        return enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
+
+    def _base(self, span: Span) -> int:
+        """How far the line on which an expression starts is indented within its statement."""
+        line = self.lines[span[0] - 1]
+        return max(0, len(line) - len(line.lstrip()) - self.block)
 
     def _numbered(self, template: str, supports: Sequence[Support] = ()) -> str:
         return re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", self._say(template, supports))
@@ -133,6 +141,9 @@ class Applier(cst.CSTTransformer):
         return value
 
     # Statements
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        self.block = self.positions[node].start.column
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine

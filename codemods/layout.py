@@ -14,16 +14,18 @@ TOLERANCE = 20
 """A line that was too long already may grow by so much before it is broken."""
 
 
-def enclose(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool) -> cst.Call:
+def enclose(
+    call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool, base: int
+) -> cst.Call:
     """`arrange`, with an eye to new arguments of several lines: these move in, and break a call that stood on one line.
 
-    `hanging` leaves the last parenthesis on the last line.
+    `hanging` leaves the last parenthesis on the last line. `base` is how far the call's line is indented within its statement.
     """
     old = {argument.value for argument in call.args}
     tall = [item.value not in old and "\n" in cst.Module([]).code_for_node(item.value) for item in arguments]
     moved = [_deeper(item) if high else item for item, high in zip(arguments, tall, strict=True)]
     if any(tall) and isinstance(call.whitespace_before_args, cst.SimpleWhitespace):
-        return _stacked(call, callee, moved, hanging)
+        return _stacked(call, callee, moved, hanging, base)
     return arrange(call, callee, moved)
 
 
@@ -46,14 +48,16 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     return call.with_changes(func=callee, args=arranged)
 
 
-def _stacked(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool) -> cst.Call:
+def _stacked(
+    call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool, base: int
+) -> cst.Call:
     """A call with each argument on its own line."""
-    inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
+    inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * (base + 4)))
     comma = cst.Comma(whitespace_after=inner)
     lines = [
         argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")) for argument in arguments
     ]
-    closing = inner.with_changes(last_line=cst.SimpleWhitespace(""))
+    closing = inner.with_changes(last_line=cst.SimpleWhitespace(" " * base))
     end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=closing)
     return call.with_changes(
         func=callee, whitespace_before_args=inner, args=[*lines[:-1], lines[-1].with_changes(comma=end)]
@@ -129,63 +133,60 @@ def fit(
     before = _longest(module, original, indent)
     limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
-        if _longest(module, updated, indent) <= limit:
-            return updated
-        breaker = _Breaker(module, hanging, limit, indent)
+        breaker = _Breaker(module, updated, hanging, limit - indent)
         broken = updated.visit(breaker)
-        assert isinstance(broken, cst.SimpleStatementLine)
-        if not breaker.done:
+        if breaker.chosen is None or not isinstance(broken, cst.SimpleStatementLine):
             return updated
         updated = broken
     return updated
 
 
+def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:
+    """A statement's text, without the indentation of its block."""
+    return module.code_for_node(statement.with_changes(leading_lines=())).rstrip()
+
+
 def _longest(module: cst.Module, statement: cst.SimpleStatementLine, indent: int) -> int:
     """The length of a statement's longest line."""
-    text = module.code_for_node(statement.with_changes(leading_lines=())).rstrip()
-    return max(len(line) + (indent if number == 0 else 0) for number, line in enumerate(text.split("\n")))
+    return max(len(line) for line in _lines(module, statement).split("\n")) + indent
 
 
 class _Breaker(cst.CSTTransformer):
-    """Breaks one call after its opening parenthesis: the outermost that still stands on one line and has arguments."""
+    """Breaks one call after its opening parenthesis: the outermost on too long a line that has arguments on that line."""
 
-    def __init__(self, module: cst.Module, hanging: bool, limit: int, indent: int) -> None:
+    def __init__(self, module: cst.Module, statement: cst.SimpleStatementLine, hanging: bool, limit: int) -> None:
         super().__init__()
         self.module = module
+        self.text = _lines(module, statement)
         self.hanging = hanging
         self.limit = limit
-        self.indent = indent
-        self.depth = 0
-        self.done = False
         self.chosen: cst.Call | None = None
-        self.level = 0
+        self.base = self.behind = 0
 
     def visit_Call(self, node: cst.Call) -> bool:
-        if self.chosen is None and node.args and not _is_broken(node) and self._too_long(node):
-            self.chosen = _widest(node, self.module)
-            self.level = self.depth
+        if self.chosen is None and node.args and not _is_broken(node):
+            candidate = _widest(node, self.module)
+            line = self._line(candidate)
+            if len(line) > self.limit:
+                self.chosen, self.base = candidate, len(line) - len(line.lstrip(" "))
+                self.behind = len(self.text.split(self.module.code_for_node(candidate), 1)[1].split("\n", 1)[0]) + 1
         return True
 
-    def visit_Call_args(self, node: cst.Call) -> None:
-        self.depth += _is_broken(node)
-
-    def leave_Call_args(self, node: cst.Call) -> None:
-        self.depth -= _is_broken(node)
-
-    def _too_long(self, node: cst.Call) -> bool:
-        return self.depth == 0 or self.indent + 4 * self.depth + len(self.module.code_for_node(node)) > self.limit
-
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if original_node is not self.chosen:
-            return updated_node
-        self.done = True
-        return self._broken(updated_node)
+        return self._broken(updated_node) if original_node is self.chosen else updated_node
+
+    def _line(self, call: cst.Call) -> str:
+        """The line on which the arguments of a call begin."""
+        code = self.module.code_for_node(call)
+        opening = self.text.find(code) + len(self.module.code_for_node(call.func))
+        start = self.text.rfind("\n", 0, opening) + 1
+        return self.text[start:].split("\n", 1)[0]
 
     def _broken(self, call: cst.Call) -> cst.Call:
-        step = 4 * (self.level + 1)
-        width = self.indent + step + sum(len(self.module.code_for_node(argument)) for argument in call.args)
+        step = self.base + 4
         inner = self._newline(step)
-        stacked = width > self.limit
+        width = step + sum(len(self.module.code_for_node(argument)) for argument in call.args)
+        stacked = width + (self.behind if self.hanging else 0) > self.limit
         arguments = list(call.args)
         if stacked:
             arguments = [argument.with_changes(comma=cst.Comma(whitespace_after=inner)) for argument in arguments]
@@ -193,9 +194,9 @@ class _Breaker(cst.CSTTransformer):
         if self.hanging:
             last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
         elif stacked:
-            last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(step - 4)))
+            last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(self.base)))
         else:
-            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._newline(step - 4))
+            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._newline(self.base))
         return call.with_changes(whitespace_before_args=inner, args=[*arguments[:-1], last])
 
     def _newline(self, extra: int) -> cst.ParenthesizedWhitespace:
