@@ -27,6 +27,7 @@ from codemods.flow.scopes import Scope
 from codemods.legacy import DEFINITIONS, FOREIGN, FlaxOptim, legacy_name, traversal_name
 from codemods.model import Evidence
 
+IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
 OPTIMIZER_LIKE = re.compile(r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE)
 FOREIGN_OPTIMIZERS = (*FOREIGN, "jax.example_libraries.", "jax.experimental.")
 STRENGTH: tuple[Evidence, ...] = ("proven", "declared", "deduced", "likely")
@@ -206,7 +207,7 @@ class Facts:
         unpacked = isinstance(statement, ast.Assign) and any(
             isinstance(target, ast.Tuple | ast.List) for target in statement.targets
         )
-        return unpacked or self._annotated(node.value) or not (self._imports_legacy or "jax" in unit.code)
+        return unpacked or self._annotated(node.value) or not (self._imports_legacy or IMPORTS_JAX.search(unit.code))
 
     @cached_property
     def _imports_legacy(self) -> bool:

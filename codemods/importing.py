@@ -43,7 +43,9 @@ def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
     for item in imports:
         legacy = legacy_name(item.target) is not None
         used = _loads(unit, item, plan.facts)
-        remaining = [node for node in used if node not in gone]
+        # Of a quoted annotation only the names from flax go.
+        kept_words = item.target.partition(".")[0] != "flax"
+        remaining = [node for node in used if node not in gone or (kept_words and isinstance(node, ast.Constant))]
         if not legacy and (not used or remaining or not any(node in gone for node in used)):
             continue
         keep = _keep(item, remaining, used, decisions, plan)

@@ -105,6 +105,7 @@ class Calls:
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
     _fields: dict[Class, dict[str, None]] = field(default_factory=dict)
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
+    _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
 
     # Classes
 
@@ -126,10 +127,19 @@ class Calls:
             order[item] = None
         return list(order)
 
+    def _by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
+        """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
+        self._reactions.setdefault(cls, []).append(action)
+        action()
+
     def _inherit(self, cls: Class, base: Object) -> None:
         if base in self._bases[cls] or base is cls:
             return
         self._bases[cls][base] = None
+        for heir in tuple(self._reactions):
+            if cls in self.ancestry(heir):
+                for action in tuple(self._reactions[heir]):
+                    action()
         if isinstance(base, Class):
             self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
             for name in tuple(self._fields[cls]):
@@ -212,6 +222,9 @@ class Calls:
         raise NotImplementedError
 
     def _class_attribute(self, cls: Class, name: str, result: Place, instance: Instance | None) -> None:
+        self._by_ancestry(cls, lambda: self._find_in_class(cls, name, result, instance))
+
+    def _find_in_class(self, cls: Class, name: str, result: Place, instance: Instance | None) -> None:
         for ancestor in self.ancestry(cls):
             if isinstance(ancestor, Class) and name in ancestor.scope.names:
                 place = ("variable", ancestor.scope, name)
@@ -272,11 +285,14 @@ class Calls:
             case Container():
                 self.load_element(item, key, result)
             case Instance(cls=cls) if isinstance(key, int):
-                names = self.fields_in_order(cls)
-                if key < len(names):
-                    self.solver.connect(self.field(cls, names[key]), result)
+                self._by_ancestry(cls, lambda: self._load_field(cls, key, result))
             case _:
                 pass
+
+    def _load_field(self, cls: Class, index: int, result: Place) -> None:
+        names = self.fields_in_order(cls)
+        if index < len(names):
+            self.solver.connect(self.field(cls, names[index]), result)
 
     def store(self, owner: Place, key: Key, source: Place) -> None:
         def arrive(item: Object) -> None:
@@ -315,7 +331,7 @@ class Calls:
             case Method(owner=owner, name=name):
                 self._call_method(owner, name, site)
             case Class():
-                self._construct(callee, site)
+                self._by_ancestry(callee, lambda: self._construct(callee, site))
             case Instance(cls=cls):
                 self._class_attribute(cls, "__call__", ("__call__", site.node, callee), callee)
                 self.call(("__call__", site.node, callee), site)

@@ -226,6 +226,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
             "jax.remat",
             "jax.named_call",
             "jax.xla_computation",
+            "jax.experimental.multihost_utils.broadcast_one_to_all",
             "jax.experimental.pjit.pjit",
             "jax.experimental.maps.xmap",
             "flax.linen.jit",

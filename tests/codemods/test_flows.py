@@ -384,3 +384,47 @@ def test_type_aliases() -> None:
         """)
     assert "Optimizer = train_state.TrainState\n" in after
     assert "Pair = Tuple[train_state.TrainState, int]\n" in after
+
+
+def test_bases_that_are_found_late() -> None:
+    """However many steps it takes to find a base, its fields, methods and constructor are inherited."""
+    results = project(
+        {
+            "deep/base": """
+                import flax
+
+                @flax.struct.dataclass
+                class Pair:
+                    inner: object
+                    step: int
+
+                class Base:
+                    def __init__(self, params):
+                        self.inner = flax.optim.Adam(1e-3).create(params)
+                """,
+            "train": """
+                import flax
+                import deep.base
+
+                class Heir(deep.base.Base):
+                    pass
+
+                class Triple(deep.base.Pair):
+                    more: int = 0
+
+                class Custom(flax.optim.Adam):
+                    pass
+
+                print(Heir(None).inner.target)
+                triple = Triple(flax.optim.Adam(1e-3).create(None), 3)
+                print(triple.inner.target)
+                other = Custom(0.1).create(None)
+                print(other.apply_gradient(None).target)
+                """,
+        }
+    )
+    after = results["train"].after.decode()
+    assert "print(Heir(None).inner.params)" in after
+    assert "print(triple.inner.params)" in after
+    assert "print(other.apply_gradient(None).target)" in after
+    assert {site.code for site in results["train"].sites if site.status == "unresolved"} >= {"FO908", "FO901"}

@@ -196,3 +196,22 @@ def test_an_import_that_nothing_uses_goes() -> None:
         print(os.name)
         """)
     assert result.after.decode() == "import os\n\nprint(os.name)\n"
+
+
+def test_other_names_in_a_quoted_annotation_keep_their_imports() -> None:
+    result = result_of("""
+        from typing import Optional
+
+        from flax import optim
+
+        def read(optimizer: "Optional[optim.Optimizer]"):
+            return optimizer.target
+        """)
+    assert result.after.decode() == program("""
+        from typing import Optional
+
+        from flax.training import train_state
+
+        def read(optimizer: "Optional[train_state.TrainState]"):
+            return optimizer.params
+        """)
