@@ -1,0 +1,1636 @@
+"""Where an optimizer goes, before and after. First, what stays although an optimizer goes by."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Source, migrate
+from tests.codemods.programs import migrated, program, project, result_of
+
+MAKE = """
+from flax import optim
+
+
+def make(params):
+    return optim.Adam(1e-3).create(params)
+
+
+"""
+NEW_MAKE = """
+import optax
+from flax.training import train_state
+
+
+def make(params):
+    return train_state.TrainState.create(
+        apply_fn=None, params=params, tx=optax.adam(1e-3)
+    )
+
+
+"""
+
+
+def made(before: str) -> str:
+    """What becomes of a program that gets its optimizer from `make`, without `make` itself."""
+    [result] = migrate([Source("train.py", (MAKE + program(before)).encode())])
+    after = result.after.decode()
+    assert {site.status for site in result.sites} == {"rewritten"}, result.sites
+    assert after.startswith(NEW_MAKE)
+    assert migrate([Source("train.py", result.after)])[0].after == result.after
+    return after.removeprefix(NEW_MAKE)
+
+
+BESIDE = {
+    "a target of something else that is passed beside the optimizer": (
+        """
+        def loss(opt, batch):
+            return ((opt.target["w"] - batch.target) ** 2).mean()
+
+        def train(params, batch):
+            opt = make(params)
+            return loss(opt, batch)
+        """,
+        """
+        def loss(opt, batch):
+            return ((opt.params["w"] - batch.target) ** 2).mean()
+
+        def train(params, batch):
+            opt = make(params)
+            return loss(opt, batch)
+        """,
+    ),
+    "the element of a tuple beside the optimizer": (
+        """
+        def pair(params, camera):
+            return make(params), camera
+
+        def read(params, camera):
+            opt, camera = pair(params, camera)
+            return opt.target, camera.target
+        """,
+        """
+        def pair(params, camera):
+            return make(params), camera
+
+        def read(params, camera):
+            opt, camera = pair(params, camera)
+            return opt.params, camera.target
+        """,
+    ),
+    "an attribute of the same name on another class": (
+        """
+        class Agent:
+            def __init__(self, params):
+                self.inner = make(params)
+
+        class Drone:
+            def __init__(self, camera):
+                self.inner = camera
+
+        def read(params, camera):
+            return Agent(params).inner.target, Drone(camera).inner.target
+        """,
+        """
+        class Agent:
+            def __init__(self, params):
+                self.inner = make(params)
+
+        class Drone:
+            def __init__(self, camera):
+                self.inner = camera
+
+        def read(params, camera):
+            return Agent(params).inner.params, Drone(camera).inner.target
+        """,
+    ),
+    "another key of a dict": (
+        """
+        def read(params, camera):
+            things = {"opt": make(params), "camera": camera}
+            return things["opt"].target, things["camera"].target
+        """,
+        """
+        def read(params, camera):
+            things = {"opt": make(params), "camera": camera}
+            return things["opt"].params, things["camera"].target
+        """,
+    ),
+    "a parameter of the same name in a function that gets something else": (
+        """
+        def look(optimizer):
+            return optimizer.target
+
+        def read(optimizer):
+            return optimizer.target
+
+        look("camera".title())
+        read(make(None))
+        """,
+        """
+        def look(optimizer):
+            return optimizer.target
+
+        def read(optimizer):
+            return optimizer.params
+
+        look("camera".title())
+        read(make(None))
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), BESIDE.values(), ids=BESIDE)
+def test_what_is_beside_an_optimizer_stays(before: str, after: str) -> None:
+    assert made(before) == program(after)
+
+
+WAYS = {
+    "a parameter by position, by keyword and by default": (
+        """
+        OPT = make(None)
+
+        def by_position(a):
+            return a.target
+
+        def by_keyword(*, b):
+            return b.target
+
+        def by_default(c=OPT):
+            return c.target
+
+        by_position(OPT)
+        by_keyword(b=OPT)
+        by_default()
+        """,
+        """
+        OPT = make(None)
+
+        def by_position(a):
+            return a.params
+
+        def by_keyword(*, b):
+            return b.params
+
+        def by_default(c=OPT):
+            return c.params
+
+        by_position(OPT)
+        by_keyword(b=OPT)
+        by_default()
+        """,
+    ),
+    "returns through several functions": (
+        """
+        def warm(params):
+            opt = make(params)
+            return opt
+
+        def read(params):
+            return warm(params).target
+        """,
+        """
+        def warm(params):
+            opt = make(params)
+            return opt
+
+        def read(params):
+            return warm(params).params
+        """,
+    ),
+    "tuples, nested unpacking and a swap": (
+        """
+        def train(a, b):
+            (one, (two, n)), rest = (make(a), (make(b), 3)), None
+            one, two = two, one
+            return one.target, two.target, n, rest
+        """,
+        """
+        def train(a, b):
+            (one, (two, n)), rest = (make(a), (make(b), 3)), None
+            one, two = two, one
+            return one.params, two.params, n, rest
+        """,
+    ),
+    "an attribute of self, stepped in a method": (
+        """
+        class Agent:
+            def __init__(self, params):
+                self.optimizer = make(params)
+
+            def update(self, grads):
+                self.optimizer = self.optimizer.apply_gradient(grads)
+                return self.optimizer.state.step
+
+            @property
+            def params(self):
+                return self.optimizer.target
+        """,
+        """
+        class Agent:
+            def __init__(self, params):
+                self.optimizer = make(params)
+
+            def update(self, grads):
+                self.optimizer = self.optimizer.apply_gradients(grads=grads)
+                return self.optimizer.step
+
+            @property
+            def params(self):
+                return self.optimizer.params
+        """,
+    ),
+    "a base class steps what a subclass makes": (
+        """
+        class Agent:
+            def update(self, grads):
+                self.opt = self.opt.apply_gradient(grads)
+
+        class Sac(Agent):
+            def __init__(self, params):
+                super().__init__()
+                self.opt = make(params)
+        """,
+        """
+        class Agent:
+            def update(self, grads):
+                self.opt = self.opt.apply_gradients(grads=grads)
+
+        class Sac(Agent):
+            def __init__(self, params):
+                super().__init__()
+                self.opt = make(params)
+        """,
+    ),
+    "NamedTuple by field and by _replace": (
+        """
+        from typing import Any, NamedTuple
+
+        class State(NamedTuple):
+            opt: Any
+            key: Any
+
+        def train(params, key, grads):
+            state = State(make(params), key)
+            state = state._replace(opt=state.opt.apply_gradient(grads))
+            return state.opt.target
+        """,
+        """
+        from typing import Any, NamedTuple
+
+        class State(NamedTuple):
+            opt: Any
+            key: Any
+
+        def train(params, key, grads):
+            state = State(make(params), key)
+            state = state._replace(opt=state.opt.apply_gradients(grads=grads))
+            return state.opt.params
+        """,
+    ),
+    "a closure that captures the optimizer": (
+        """
+        import jax
+
+        def train(params, batch, loss):
+            optimizer = make(params)
+
+            @jax.jit
+            def step(grads):
+                return optimizer.apply_gradient(grads)
+
+            def evaluate():
+                return loss(optimizer.target, batch)
+
+            return step, evaluate
+        """,
+        """
+        import jax
+
+        def train(params, batch, loss):
+            optimizer = make(params)
+
+            @jax.jit
+            def step(grads):
+                return optimizer.apply_gradients(grads=grads)
+
+            def evaluate():
+                return loss(optimizer.params, batch)
+
+            return step, evaluate
+        """,
+    ),
+    "a nested function over two optimizers": (
+        """
+        import jax
+
+        def train(actor_params, critic_params, loss):
+            actor = make(actor_params)
+            critic = make(critic_params)
+
+            def update(actor, critic, batch):
+                def inner(params):
+                    return loss(params, critic.target, batch)
+
+                grads = jax.grad(inner)(actor.target)
+                return actor.apply_gradient(grads), critic
+
+            return update(actor, critic, None)
+        """,
+        """
+        import jax
+
+        def train(actor_params, critic_params, loss):
+            actor = make(actor_params)
+            critic = make(critic_params)
+
+            def update(actor, critic, batch):
+                def inner(params):
+                    return loss(params, critic.params, batch)
+
+                grads = jax.grad(inner)(actor.params)
+                return actor.apply_gradients(grads=grads), critic
+
+            return update(actor, critic, None)
+        """,
+    ),
+    "jit with donated arguments": (
+        """
+        import functools
+        import jax
+
+        @functools.partial(jax.jit, donate_argnums=(0,))
+        def step(carry, grads):
+            return carry.apply_gradient(grads)
+
+        def train(params, grads):
+            carry = make(params)
+            carry = step(carry, grads)
+            return carry.target
+        """,
+        """
+        import functools
+        import jax
+
+        @functools.partial(jax.jit, donate_argnums=(0,))
+        def step(carry, grads):
+            return carry.apply_gradients(grads=grads)
+
+        def train(params, grads):
+            carry = make(params)
+            carry = step(carry, grads)
+            return carry.params
+        """,
+    ),
+    "scan over steps": (
+        """
+        import jax
+
+        def train(params, batches, loss):
+            def body(carry, batch):
+                opt, key = carry
+                grads = jax.grad(loss)(opt.target, batch)
+                return (opt.apply_gradient(grads), key), opt.state.step
+
+            opt = make(params)
+            (opt, _), steps = jax.lax.scan(body, (opt, None), batches)
+            return opt.target, steps
+        """,
+        """
+        import jax
+
+        def train(params, batches, loss):
+            def body(carry, batch):
+                opt, key = carry
+                grads = jax.grad(loss)(opt.params, batch)
+                return (opt.apply_gradients(grads=grads), key), opt.step
+
+            opt = make(params)
+            (opt, _), steps = jax.lax.scan(body, (opt, None), batches)
+            return opt.params, steps
+        """,
+    ),
+    "while_loop, fori_loop and cond": (
+        """
+        import jax
+
+        def train(params, grads):
+            start = make(params)
+            a = jax.lax.while_loop(lambda x: x.state.step < 3, lambda x: x.apply_gradient(grads), start)
+            b = jax.lax.fori_loop(0, 3, lambda i, y: y.apply_gradient(grads), start)
+            c = jax.lax.cond(True, lambda z: z.apply_gradient(grads), lambda z: z, start)
+            return a.target, b.target, c.target
+        """,
+        """
+        import jax
+
+        def train(params, grads):
+            start = make(params)
+            a = jax.lax.while_loop(lambda x: x.step < 3, lambda x: x.apply_gradients(grads=grads), start)
+            b = jax.lax.fori_loop(0, 3, lambda i, y: y.apply_gradients(grads=grads), start)
+            c = jax.lax.cond(True, lambda z: z.apply_gradients(grads=grads), lambda z: z, start)
+            return a.params, b.params, c.params
+        """,
+    ),
+    "a decorator of the project's own": (
+        """
+        import functools
+
+        def timed(function):
+            @functools.wraps(function)
+            def wrapper(*args, **kwargs):
+                return function(*args, **kwargs)
+            return wrapper
+
+        @timed
+        def step(carry, grads):
+            return carry.apply_gradient(grads)
+
+        def train(params, grads):
+            return step(make(params), grads=grads).target
+        """,
+        """
+        import functools
+
+        def timed(function):
+            @functools.wraps(function)
+            def wrapper(*args, **kwargs):
+                return function(*args, **kwargs)
+            return wrapper
+
+        @timed
+        def step(carry, grads):
+            return carry.apply_gradients(grads=grads)
+
+        def train(params, grads):
+            return step(make(params), grads=grads).params
+        """,
+    ),
+    "device_put and block_until_ready": (
+        """
+        import jax
+
+        def train(params):
+            x = jax.device_put(make(params), jax.devices()[0])
+            y = jax.block_until_ready(x)
+            return y.target
+        """,
+        """
+        import jax
+
+        def train(params):
+            x = jax.device_put(make(params), jax.devices()[0])
+            y = jax.block_until_ready(x)
+            return y.params
+        """,
+    ),
+    "a dict of optimizers, by constant key and in a loop": (
+        """
+        def train(params, grads):
+            opts = {"actor": make(params), "critic": make(params)}
+            opts["actor"] = opts["actor"].apply_gradient(grads)
+            for name, opt in opts.items():
+                print(name, opt.target)
+            return {name: opt.target for name, opt in opts.items()}
+        """,
+        """
+        def train(params, grads):
+            opts = {"actor": make(params), "critic": make(params)}
+            opts["actor"] = opts["actor"].apply_gradients(grads=grads)
+            for name, opt in opts.items():
+                print(name, opt.params)
+            return {name: opt.params for name, opt in opts.items()}
+        """,
+    ),
+    "a list of optimizers": (
+        """
+        def train(members, grads):
+            opts = [make(params) for params in members]
+            opts = [opt.apply_gradient(grads) for opt in opts]
+            return [opt.target for opt in opts], opts[0].target
+        """,
+        """
+        def train(members, grads):
+            opts = [make(params) for params in members]
+            opts = [opt.apply_gradients(grads=grads) for opt in opts]
+            return [opt.params for opt in opts], opts[0].params
+        """,
+    ),
+    "a generator that yields the optimizer": (
+        """
+        def steps(params, batches):
+            opt = make(params)
+            for grads in batches:
+                opt = opt.apply_gradient(grads)
+                yield opt
+
+        def train(params, batches):
+            for opt in steps(params, batches):
+                print(opt.target)
+        """,
+        """
+        def steps(params, batches):
+            opt = make(params)
+            for grads in batches:
+                opt = opt.apply_gradients(grads=grads)
+                yield opt
+
+        def train(params, batches):
+            for opt in steps(params, batches):
+                print(opt.params)
+        """,
+    ),
+    "a walrus and a conditional expression": (
+        """
+        def read(params, old):
+            if (x := make(params)) and old is None:
+                old = x
+            return (old if old else x).target
+        """,
+        """
+        def read(params, old):
+            if (x := make(params)) and old is None:
+                old = x
+            return (old if old else x).params
+        """,
+    ),
+    "with and a context manager": (
+        """
+        import contextlib
+
+        @contextlib.contextmanager
+        def training(params):
+            yield make(params)
+
+        def read(params):
+            with training(params) as x:
+                return x.target
+        """,
+        """
+        import contextlib
+
+        @contextlib.contextmanager
+        def training(params):
+            yield make(params)
+
+        def read(params):
+            with training(params) as x:
+                return x.params
+        """,
+    ),
+    "a global, set by a function": (
+        """
+        STATE = None
+
+        def setup(params):
+            global STATE
+            STATE = make(params)
+
+        def read():
+            return STATE.target
+        """,
+        """
+        STATE = None
+
+        def setup(params):
+            global STATE
+            STATE = make(params)
+
+        def read():
+            return STATE.params
+        """,
+    ),
+    "deduced from apply_gradient": (
+        """
+        import jax
+
+        def step(x, grads):
+            return x.apply_gradient(grads), x.target
+        """,
+        """
+        import jax
+
+        def step(x, grads):
+            return x.apply_gradients(grads=grads), x.params
+        """,
+    ),
+    "the auxiliary output of value_and_grad": (
+        """
+        import jax
+
+        def train(params, loss):
+            def inner(p, carry):
+                carry = carry.apply_gradient(p)
+                return loss(carry.target), carry
+
+            carry = make(params)
+            (_, after), _ = jax.value_and_grad(inner, has_aux=True)(params, carry)
+            return after.target
+        """,
+        """
+        import jax
+
+        def train(params, loss):
+            def inner(p, carry):
+                carry = carry.apply_gradients(grads=p)
+                return loss(carry.params), carry
+
+            carry = make(params)
+            (_, after), _ = jax.value_and_grad(inner, has_aux=True)(params, carry)
+            return after.params
+        """,
+    ),
+    "a function handed to another as a value": (
+        """
+        def step(x, grads):
+            return x.apply_gradient(grads)
+
+        def loop(function, x, batches):
+            for batch in batches:
+                x = function(x, batch)
+            return x
+
+        def train(params, batches):
+            return loop(step, make(params), batches).target
+        """,
+        """
+        def step(x, grads):
+            return x.apply_gradients(grads=grads)
+
+        def loop(function, x, batches):
+            for batch in batches:
+                x = function(x, batch)
+            return x
+
+        def train(params, batches):
+            return loop(step, make(params), batches).params
+        """,
+    ),
+    "functions in a dict": (
+        """
+        def adam(params):
+            return make(params)
+
+        def momentum(params):
+            return make(params)
+
+        MAKERS = {"adam": adam, "momentum": momentum}
+
+        def read(name, params):
+            return MAKERS[name](params).target
+        """,
+        """
+        def adam(params):
+            return make(params)
+
+        def momentum(params):
+            return make(params)
+
+        MAKERS = {"adam": adam, "momentum": momentum}
+
+        def read(name, params):
+            return MAKERS[name](params).params
+        """,
+    ),
+    "a dataclass with default factory and replace": (
+        """
+        import dataclasses
+
+        @dataclasses.dataclass
+        class Learner:
+            rate: float
+            opt: object = None
+
+            def start(self, params):
+                return dataclasses.replace(self, opt=make(params))
+
+        def read(params):
+            return Learner(1e-3).start(params).opt.target
+        """,
+        """
+        import dataclasses
+
+        @dataclasses.dataclass
+        class Learner:
+            rate: float
+            opt: object = None
+
+            def start(self, params):
+                return dataclasses.replace(self, opt=make(params))
+
+        def read(params):
+            return Learner(1e-3).start(params).opt.params
+        """,
+    ),
+    "augmented list and starred unpacking": (
+        """
+        def read(params):
+            opts = []
+            opts += [make(params)]
+            first, *others = opts
+            return first.target, [o.target for o in others], opts.pop().target
+        """,
+        """
+        def read(params):
+            opts = []
+            opts += [make(params)]
+            first, *others = opts
+            return first.params, [o.params for o in others], opts.pop().params
+        """,
+    ),
+    "a staticmethod that reads": (
+        """
+        class Trainer:
+            @staticmethod
+            def read(x):
+                return x.target
+
+        Trainer.read(make(None))
+        """,
+        """
+        class Trainer:
+            @staticmethod
+            def read(x):
+                return x.params
+
+        Trainer.read(make(None))
+        """,
+    ),
+    "super().__init__ and a direct call of the base": (
+        """
+        class Base:
+            def __init__(self, opt):
+                self.opt = opt
+
+        class New(Base):
+            def __init__(self, opt):
+                super().__init__(opt)
+
+        class Old(Base):
+            def __init__(self, opt):
+                Base.__init__(self, opt)
+
+        print(New(make(1)).opt.target, Old(make(2)).opt.target)
+        """,
+        """
+        class Base:
+            def __init__(self, opt):
+                self.opt = opt
+
+        class New(Base):
+            def __init__(self, opt):
+                super().__init__(opt)
+
+        class Old(Base):
+            def __init__(self, opt):
+                Base.__init__(self, opt)
+
+        print(New(make(1)).opt.params, Old(make(2)).opt.params)
+        """,
+    ),
+    "keywords handed on by **kwargs, positions by *args": (
+        """
+        def inner(opt, other=None):
+            return opt.target, other.target
+
+        def outer(*args, **kwargs):
+            return inner(*args, **kwargs)
+
+        outer(make(1), other=make(2))
+        """,
+        """
+        def inner(opt, other=None):
+            return opt.params, other.params
+
+        def outer(*args, **kwargs):
+            return inner(*args, **kwargs)
+
+        outer(make(1), other=make(2))
+        """,
+    ),
+    "yield from, next and a generator expression": (
+        """
+        def one():
+            yield make(1)
+
+        def two():
+            yield from one()
+
+        for x in two():
+            print(x.target)
+        y = next(iter([make(2)]))
+        print(y.target)
+        for z in (make(i) for i in range(3)):
+            print(z.target)
+        """,
+        """
+        def one():
+            yield make(1)
+
+        def two():
+            yield from one()
+
+        for x in two():
+            print(x.params)
+        y = next(iter([make(2)]))
+        print(y.params)
+        for z in (make(i) for i in range(3)):
+            print(z.params)
+        """,
+    ),
+    "a tree map that keeps the old optimizer when gradients overflow": (
+        """
+        import functools
+
+        import jax
+        import jax.numpy as jnp
+
+        def train(params, grads, finite):
+            old = make(params)
+            new = old.apply_gradient(grads)
+            kept = jax.tree_util.tree_map(functools.partial(jnp.where, finite), new, old)
+            return kept.target
+        """,
+        """
+        import functools
+
+        import jax
+        import jax.numpy as jnp
+
+        def train(params, grads, finite):
+            old = make(params)
+            new = old.apply_gradients(grads=grads)
+            kept = jax.tree_util.tree_map(functools.partial(jnp.where, finite), new, old)
+            return kept.params
+        """,
+    ),
+    "dict.update, ** and |": (
+        """
+        a = {}
+        a.update({"x": make(1)})
+        b = {**a, "n": 2}
+        c = b | {"m": 3}
+        print(a["x"].target, b["x"].target, c["x"].target, a.get("x").target)
+        """,
+        """
+        a = {}
+        a.update({"x": make(1)})
+        b = {**a, "n": 2}
+        c = b | {"m": 3}
+        print(a["x"].params, b["x"].params, c["x"].params, a.get("x").params)
+        """,
+    ),
+    "a key that is not constant": (
+        """
+        def read(name):
+            opts = {}
+            opts[name] = make(1)
+            return opts["actor"].target, opts[name].target
+        """,
+        """
+        def read(name):
+            opts = {}
+            opts[name] = make(1)
+            return opts["actor"].params, opts[name].params
+        """,
+    ),
+    "a recursion": (
+        """
+        def loop(opt, grads):
+            return loop(opt.apply_gradient(grads[0]), grads[1:]) if grads else opt
+
+        print(loop(make(1), []).target)
+        """,
+        """
+        def loop(opt, grads):
+            return loop(opt.apply_gradients(grads=grads[0]), grads[1:]) if grads else opt
+
+        print(loop(make(1), []).params)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), WAYS.values(), ids=WAYS)
+def test_ways(before: str, after: str) -> None:
+    assert made(before) == program(after)
+
+
+WHOLE = {
+    "another field of a state": (
+        """
+        import flax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class State:
+            opt: optim.Optimizer
+            replay: object
+
+        def step(state, grads):
+            opt = state.opt.apply_gradient(grads)
+            return state.replace(opt=opt), state.replay.target
+        """,
+        """
+        import flax
+        from flax.training import train_state
+
+        @flax.struct.dataclass
+        class State:
+            opt: train_state.TrainState
+            replay: object
+
+        def step(state, grads):
+            opt = state.opt.apply_gradients(grads=grads)
+            return state.replace(opt=opt), state.replay.target
+        """,
+    ),
+    "a struct dataclass, replaced in a step": (
+        """
+        import flax
+        import jax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: optim.Optimizer
+
+        @jax.jit
+        def step(state, grads):
+            optimizer = state.optimizer.apply_gradient(grads)
+            return state.replace(step=state.step + 1, optimizer=optimizer)
+
+        def evaluate(state, apply, batch):
+            return apply(state.optimizer.target, batch)
+        """,
+        """
+        import flax
+        import jax
+        from flax.training import train_state
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: train_state.TrainState
+
+        @jax.jit
+        def step(state, grads):
+            optimizer = state.optimizer.apply_gradients(grads=grads)
+            return state.replace(step=state.step + 1, optimizer=optimizer)
+
+        def evaluate(state, apply, batch):
+            return apply(state.optimizer.params, batch)
+        """,
+    ),
+    "a field without annotation of use, found by what fills it": (
+        """
+        from typing import Any
+        from flax import optim, struct
+
+        @struct.dataclass
+        class State:
+            opt: Any
+
+        def make(params):
+            return State(opt=optim.Momentum(0.1, beta=0.9).create(params))
+
+        def read(state: State):
+            return state.opt.target
+        """,
+        """
+        from typing import Any
+        from flax import struct
+        from flax.training import train_state
+        import optax
+
+        @struct.dataclass
+        class State:
+            opt: Any
+
+        def make(params):
+            return State(
+                opt=train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
+                ),
+            )
+
+        def read(state: State):
+            return state.opt.params
+        """,
+    ),
+    "pmap of a partial with the rate by keyword": (
+        """
+        import functools
+        import jax
+        from flax import jax_utils, optim
+
+        def step(carry, batch, schedule):
+            rate = schedule(carry.state.step)
+            return carry.apply_gradient(batch, learning_rate=rate)
+
+        def train(params, schedule, batch):
+            carry = jax_utils.replicate(optim.Adam(1e-3).create(params))
+            p_step = jax.pmap(functools.partial(step, schedule=schedule), axis_name="batch")
+            carry = p_step(carry, batch)
+            return jax_utils.unreplicate(carry).target
+        """,
+        """
+        import functools
+        import jax
+        import optax
+        from flax import jax_utils
+        from flax.training import train_state
+
+        def step(carry, batch, schedule):
+            rate = schedule(carry.step)
+            opt_state = optax.tree_utils.tree_set(carry.opt_state, learning_rate=rate)
+            return carry.replace(opt_state=opt_state).apply_gradients(grads=batch)
+
+        def train(params, schedule, batch):
+            carry = jax_utils.replicate(
+                train_state.TrainState.create(
+                    apply_fn=None,
+                    params=params,
+                    tx=optax.inject_hyperparams(
+                        optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root')
+                    )(learning_rate=1e-3),
+                ),
+            )
+            p_step = jax.pmap(functools.partial(step, schedule=schedule), axis_name="batch")
+            carry = p_step(carry, batch)
+            return jax_utils.unreplicate(carry).params
+        """,
+    ),
+    "an async function": (
+        """
+        from flax import optim
+
+        async def make(params):
+            return optim.Adam(1e-3).create(params)
+
+        async def read(params):
+            x = await make(params)
+            return x.target
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        async def make(params):
+            return train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(1e-3)
+            )
+
+        async def read(params):
+            x = await make(params)
+            return x.params
+        """,
+    ),
+    "a conditional definition": (
+        """
+        from flax import optim
+
+        def make(params, config):
+            if config.momentum:
+                definition = optim.Momentum(config.rate, beta=config.momentum)
+            else:
+                definition = optim.GradientDescent(config.rate)
+            return definition.create(params)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def make(params, config):
+            if config.momentum:
+                definition = optax.sgd(config.rate, momentum=config.momentum)
+            else:
+                definition = optax.sgd(config.rate)
+            return train_state.TrainState.create(apply_fn=None, params=params, tx=definition)
+        """,
+    ),
+    "declared by annotation alone": (
+        """
+        from typing import Optional, Tuple
+        from flax import optim
+
+        def step(x: optim.Optimizer, grads) -> Tuple[optim.Optimizer, int]:
+            return x.apply_gradient(grads), x.state.step
+
+        def peek(x: Optional[optim.Optimizer] = None, y: "optim.Optimizer" = None):
+            return x.target, y.target
+        """,
+        """
+        from typing import Optional, Tuple
+        from flax.training import train_state
+
+        def step(x: train_state.TrainState, grads) -> Tuple[train_state.TrainState, int]:
+            return x.apply_gradients(grads=grads), x.step
+
+        def peek(x: Optional[train_state.TrainState] = None, y: "train_state.TrainState" = None):
+            return x.params, y.params
+        """,
+    ),
+    "an overridden method decides what the base class steps": (
+        """
+        from flax import optim
+
+        class Base:
+            def setup(self, params):
+                self.opt = self.definition().create(params)
+
+            def step(self, grads):
+                self.opt = self.opt.apply_gradient(grads)
+
+        class Fast(Base):
+            def definition(self):
+                return optim.Momentum(0.1)
+
+        class Careful(Base):
+            def definition(self):
+                return optim.Adam(1e-4)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        class Base:
+            def setup(self, params):
+                self.opt = train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=self.definition()
+                )
+
+            def step(self, grads):
+                self.opt = self.opt.apply_gradients(grads=grads)
+
+        class Fast(Base):
+            def definition(self):
+                return optax.sgd(0.1, momentum=0.9)
+
+        class Careful(Base):
+            def definition(self):
+                return optax.adam(1e-4)
+        """,
+    ),
+    "save and restore": (
+        """
+        from flax import optim, serialization
+        from flax.training import checkpoints
+
+        def train(params, folder, data):
+            opt = optim.Adam(1e-3).create(params)
+            a = checkpoints.restore_checkpoint(folder, opt)
+            b, step = checkpoints.restore_checkpoint(folder, (opt, 0))
+            c = serialization.from_bytes(opt, data)
+            return a.target, b.target, c.target, step
+        """,
+        """
+        import optax
+        from flax import serialization
+        from flax.training import checkpoints
+        from flax.training import train_state
+
+        def train(params, folder, data):
+            opt = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(1e-3)
+            )
+            a = checkpoints.restore_checkpoint(folder, opt)
+            b, step = checkpoints.restore_checkpoint(folder, (opt, 0))
+            c = serialization.from_bytes(opt, data)
+            return a.params, b.params, c.params, step
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), WHOLE.values(), ids=WHOLE)
+def test_whole_programs(before: str, after: str) -> None:
+    assert migrated(before) == program(after)
+
+
+PROJECTS = {
+    "relative imports, and a package that exports what a module makes": {
+        "pkg/__init__": (
+            """
+            from .make import create
+            from . import step as stepping
+            """,
+            """
+            from .make import create
+            from . import step as stepping
+            """,
+        ),
+        "pkg/make": (
+            """
+            from flax import optim
+
+            def create(params):
+                return optim.Adam(1e-3).create(params)
+            """,
+            """
+            import optax
+            from flax.training import train_state
+
+            def create(params):
+                return train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.adam(1e-3)
+                )
+            """,
+        ),
+        "pkg/step": (
+            """
+            def step(opt, grads):
+                return opt.apply_gradient(grads)
+
+            def look(opt):
+                return opt.target
+            """,
+            """
+            def step(opt, grads):
+                return opt.apply_gradients(grads=grads)
+
+            def look(opt):
+                return opt.params
+            """,
+        ),
+        "pkg/sub/__init__": (
+            """
+            from ..make import create
+            """,
+            """
+            from ..make import create
+            """,
+        ),
+        "pkg/sub/deep": (
+            """
+            from .. import make as making
+            from . import create
+            from ..step import look
+
+            print(create(1).target, making.create(2).target, look(create(3)))
+            """,
+            """
+            from .. import make as making
+            from . import create
+            from ..step import look
+
+            print(create(1).params, making.create(2).params, look(create(3)))
+            """,
+        ),
+        "main": (
+            """
+            import pkg
+            from pkg import stepping, create as new
+            import pkg.step as s
+
+            opt = stepping.step(new(1), 2)
+            opt = s.step(opt, 2)
+            print(opt.target, pkg.create(1).target)
+            """,
+            """
+            import pkg
+            from pkg import stepping, create as new
+            import pkg.step as s
+
+            opt = stepping.step(new(1), 2)
+            opt = s.step(opt, 2)
+            print(opt.params, pkg.create(1).params)
+            """,
+        ),
+    },
+    "a source folder that is not a package": {
+        "src/pkg/a": (
+            """
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(1e-3).create(params)
+            """,
+            """
+            import optax
+            from flax.training import train_state
+
+            def make(params):
+                return train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.adam(1e-3)
+                )
+            """,
+        ),
+        "src/pkg/b": (
+            """
+            from pkg.a import make
+
+            print(make(1).target)
+            """,
+            """
+            from pkg.a import make
+
+            print(make(1).params)
+            """,
+        ),
+        "src/pkg/c": (
+            """
+            from .a import make
+
+            print(make(1).target)
+            """,
+            """
+            from .a import make
+
+            print(make(1).params)
+            """,
+        ),
+    },
+    "imports inside functions, and a module's own variable": {
+        "pkg/__init__": (
+            """
+
+            """,
+            """
+
+            """,
+        ),
+        "pkg/a": (
+            """
+            from flax import optim
+
+            OPT = optim.Adam(1e-3).create(None)
+            """,
+            """
+            import optax
+            from flax.training import train_state
+
+            OPT = train_state.TrainState.create(apply_fn=None, params=None, tx=optax.adam(1e-3))
+            """,
+        ),
+        "pkg/b": (
+            """
+            def read():
+                from pkg import a
+                import pkg.a
+
+                return pkg.a.OPT.target, a.OPT.target
+            """,
+            """
+            def read():
+                from pkg import a
+                import pkg.a
+
+                return pkg.a.OPT.params, a.OPT.params
+            """,
+        ),
+        "pkg/c": (
+            """
+            try:
+                from .a import OPT
+            except ImportError:
+                from pkg.a import OPT
+
+            print(OPT.target)
+            """,
+            """
+            try:
+                from .a import OPT
+            except ImportError:
+                from pkg.a import OPT
+
+            print(OPT.params)
+            """,
+        ),
+        "pkg/d": (
+            """
+            from .a import OPT as THING
+
+            class Kept:
+                thing = THING
+
+            print(Kept.thing.target)
+            """,
+            """
+            from .a import OPT as THING
+
+            class Kept:
+                thing = THING
+
+            print(Kept.thing.params)
+            """,
+        ),
+    },
+    "two scripts whose helpers have the same name": {
+        "one/train": (
+            """
+            import utils
+
+            print(utils.make(1).target)
+            """,
+            """
+            import utils
+
+            print(utils.make(1).params)
+            """,
+        ),
+        "one/utils": (
+            """
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(1e-3).create(params)
+            """,
+            """
+            import optax
+            from flax.training import train_state
+
+            def make(params):
+                return train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.adam(1e-3)
+                )
+            """,
+        ),
+        "two/train": (
+            """
+            import utils
+
+            print(utils.make(1).target)
+            """,
+            """
+            import utils
+
+            print(utils.make(1).target)
+            """,
+        ),
+        "two/utils": (
+            """
+            def make(params):
+                return params
+            """,
+            """
+            def make(params):
+                return params
+            """,
+        ),
+    },
+    "a state declared in one file, made in another, stepped in a third": {
+        "states": (
+            """
+            from typing import Any
+
+            import flax
+
+            @flax.struct.dataclass
+            class State:
+                opt: Any
+                camera: Any
+            """,
+            """
+            from typing import Any
+
+            import flax
+
+            @flax.struct.dataclass
+            class State:
+                opt: Any
+                camera: Any
+            """,
+        ),
+        "steps": (
+            """
+            import jax
+
+            @jax.jit
+            def step(state, grads):
+                return state.replace(opt=state.opt.apply_gradient(grads))
+
+            def read(state):
+                return state.opt.target, state.camera.target
+            """,
+            """
+            import jax
+
+            @jax.jit
+            def step(state, grads):
+                return state.replace(opt=state.opt.apply_gradients(grads=grads))
+
+            def read(state):
+                return state.opt.params, state.camera.target
+            """,
+        ),
+        "main": (
+            """
+            from flax import optim
+
+            import steps
+            from states import State
+
+            def main(params, camera, grads):
+                state = State(
+                    opt=optim.Momentum(0.1).create(params),
+                    camera=camera,
+                )
+                state = steps.step(state, grads)
+                return steps.read(state)
+            """,
+            """
+            import optax
+            from flax.training import train_state
+
+            import steps
+            from states import State
+
+            def main(params, camera, grads):
+                state = State(
+                    opt=train_state.TrainState.create(
+                        apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
+                    ),
+                    camera=camera,
+                )
+                state = steps.step(state, grads)
+                return steps.read(state)
+            """,
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
+def test_from_file_to_file(files: dict[str, tuple[str, str]]) -> None:
+    results = project({name: before for name, (before, _) in files.items()})
+
+    assert {name: result.after.decode() for name, result in results.items()} == {
+        name: program(after) for name, (_, after) in files.items()
+    }
+    assert {site.status for result in results.values() for site in result.sites} == {"rewritten"}
+
+
+def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> None:
+    """What cannot change stays, although both are kept in the same object."""
+    result = result_of("""
+        from flax import optim
+
+        class Gan:
+            def __init__(self, params, hps):
+                self.generator = optim.Adam(1e-3).create(params)
+                self.critic = optim.Adam(**hps).create(params)
+
+            def step(self, grads):
+                self.generator = self.generator.apply_gradient(grads)
+                self.critic = self.critic.apply_gradient(grads)
+        """)
+    assert b"self.generator = self.generator.apply_gradients(grads=grads)\n" in result.after
+    assert b"self.critic = self.critic.apply_gradient(grads)\n" in result.after
+    assert b"self.critic = optim.Adam(**hps).create(params)\n" in result.after
+
+
+def test_two_optimizers_that_share_a_step_are_one_group() -> None:
+    result = result_of("""
+        from flax import optim
+
+        def step(opt, grads):
+            return opt.apply_gradient(grads)
+
+        def train(params, hps, grads):
+            generator = optim.Adam(1e-3).create(params)
+            critic = optim.Adam(**hps).create(params)
+            return step(generator, grads), step(critic, grads)
+        """)
+    assert not result.changed
+    assert {site.code for site in result.sites} == {"FO901", "FO904", "FO911"}
+
+
+EVIDENCE = {
+    "a constructor proves it": ("proven", "def read():\n    return optim.Adam(1e-3).create(None).target\n"),
+    "a parameter's annotation declares it": ("declared", "def read(x: optim.Optimizer):\n    return x.target\n"),
+    "a quoted annotation declares it": ("declared", "def read(x: 'optim.Optimizer'):\n    return x.target\n"),
+    "an annotated return declares it": (
+        "declared",
+        "def make() -> optim.Optimizer:\n    ...\n\ndef read():\n    return make().target\n",
+    ),
+    "an annotated field declares it": (
+        "declared",
+        "class Agent:\n    x: optim.Optimizer\n\n    def read(self):\n        return self.x.target\n",
+    ),
+    "apply_gradient deduces it": ("deduced", "def read(x):\n    x = x.apply_gradient(None)\n    return x.target\n"),
+    "a constructor outweighs an annotation": (
+        "proven",
+        "def read(x: optim.Optimizer):\n    return x.target\n\nread(optim.Adam(1e-3).create(None))\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("evidence", "text"), EVIDENCE.values(), ids=EVIDENCE)
+def test_evidence(evidence: str, text: str) -> None:
+    result = result_of("from flax import optim\n\n" + text)
+
+    assert [site.evidence for site in result.sites if site.before.endswith(".target")] == [evidence]
+    assert b".params" in result.after
+
+
+def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
+    results = project(
+        {
+            "make": "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n",
+            "step": "from make import make\n\n\n\ndef moments(params):\n    return make(params).state.param_states\n",
+        }
+    )
+    assert not any(result.changed for result in results.values())
+    assert "step.py:6" in next(site.message for site in results["make"].sites if site.code == "FO901")
