@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from codemods.edits import ConvertDefinition, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
-from codemods.facts import Facts, Use
+from codemods.facts import Facts
 from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
 from codemods.imports import Addition, ImportedName
@@ -16,6 +16,7 @@ from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
 from codemods.plan import Decision, Plan
 from codemods.rules import reasons
+from codemods.uses import Use
 
 PLACEHOLDER = re.compile(r"\{(optax|jax|TrainState|DynamicScale)\}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from codemods.edits import Edit, Keep
-from codemods.facts import Facts, Use, unify
+from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.model import Options, Refusal, Status
@@ -15,6 +15,7 @@ from codemods.names import Name, names_for
 from codemods.rules import Rule, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.suppression import Suppression, suppressions
+from codemods.uses import Use
 
 
 @dataclass
@@ -127,7 +128,7 @@ def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppres
 def _complete_groups(plan: Plan) -> None:
     """Where one site of a group stays, all of it stays, unless the user asked for partial work."""
     pairs: list[tuple[Thing, ...]] = [tuple(pair) for pair in plan.facts.legacy.links]
-    group = unify([*(decision.use.things for decision in plan.decisions), *pairs])
+    group = _unify([*(decision.use.things for decision in plan.decisions), *pairs])
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
@@ -154,3 +155,21 @@ def _because_of(cause: Decision) -> Refusal:
         f"The same optimizer reaches {where} ({cause.refusal.code}), which cannot be migrated.",
         f"Change {where} first, or use `--partial`.",
     )
+
+
+def _unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
+    """Union-find: for each thing the representative of its group, given the sets that belong together."""
+    parent: dict[Thing, Thing] = {}
+
+    def find(item: Thing) -> Thing:
+        parent.setdefault(item, item)
+        while parent[item] != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
+
+    for together in things:
+        members = list(together)
+        for member in members:
+            parent[find(member)] = find(members[0])
+    return {item: find(item) for item in tuple(parent)}

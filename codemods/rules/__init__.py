@@ -14,8 +14,8 @@ from codemods.model import Refusal
 
 if TYPE_CHECKING:
     from codemods.edits import Edit, Keep
-    from codemods.facts import Use
     from codemods.rules.context import Context
+    from codemods.uses import Use
 
 Decide = Callable[["Use", "Context"], "Edit | Keep | Refusal"]
 
@@ -24,7 +24,7 @@ Decide = Callable[["Use", "Context"], "Edit | Keep | Refusal"]
 class Rule:
     """A construct and what becomes of it; for a code of the FO9 family, a reason why a site is left.
 
-    `kinds` are the kinds of use (see `codemods.facts.Use`) that the rule decides on, as `KIND` or `KIND:NAME`.
+    `kinds` are the kinds of use (see `codemods.uses.Use`) that the rule decides on, as `KIND` or `KIND:NAME`.
     """
 
     code: str

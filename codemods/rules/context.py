@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
-from codemods.facts import Facts, Use
+from codemods.facts import Facts
 from codemods.flow.objects import Thing
+from codemods.uses import Use
 
 
 class Context:

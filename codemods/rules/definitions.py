@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import ConvertDefinition, Edit, Replace
-from codemods.facts import Use
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import learning_rate
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.uses import Use
 
 COMPOSITE = ("MultiOptimizer", "WeightNorm")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, ReplaceStatement
-from codemods.facts import Facts, Use
+from codemods.facts import Facts
 from codemods.flow.objects import Function
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.uses import Use
 
 
 @rule(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from codemods.edits import Keep
-from codemods.facts import Use
 from codemods.rules import rule
 from codemods.rules.context import Context
+from codemods.uses import Use
 
 
 @rule(

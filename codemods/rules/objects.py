@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
-from codemods.facts import Facts, Use
+from codemods.facts import Facts
 from codemods.flow.objects import Instance, Result, Thing
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
@@ -13,6 +13,7 @@ from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.model_apply import apply_function
+from codemods.uses import Use
 
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",

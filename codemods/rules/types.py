@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, Replace, ReplaceQuoted
-from codemods.facts import Use
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.uses import Use
 
 NAMES = {
     "Optimizer": "{TrainState}",

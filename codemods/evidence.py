@@ -1,0 +1,218 @@
+"""How sure it is that something is a legacy object, other than by proof: declared, deduced or likely."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.flow.constraints import direct_types
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Container, External, Instance, Object, Opaque, Place, Result, Thing
+from codemods.legacy import FOREIGN, legacy_name
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+
+IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
+OPTIMIZER_LIKE = re.compile(r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE)
+FOREIGN_OPTIMIZERS = (*FOREIGN, "jax.example_libraries.", "jax.experimental.")
+
+
+class Evidence:
+    """Adds to what flows from constructors the things that annotations declare and uses tell."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def seed(self) -> None:
+        """Run to the fixed point."""
+        self._seed_declared()
+        self.facts.flow.solve()
+        for _ in range(8):
+            if not self._seed_deduced():
+                break
+            self.facts.flow.solve()
+        self._adopt()
+        self._seed_likely()
+        self.facts.flow.solve()
+
+    def _adopt(self) -> None:
+        """Link optimizers of unknown origin to those that they may be: created in the project and stepped nowhere in view.
+
+        A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
+        goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of.
+        """
+        made = [
+            thing
+            for _, call in self.facts.flow.reading.calls
+            for thing in self.facts.things(call, "optimizer")
+            if thing.node is call
+        ]
+        stepped = {
+            thing
+            for _, node in self.facts.flow.reading.attributes
+            if node.attr in ("apply_gradient", "optimize")
+            for thing in self.facts.things(node.value, "optimizer")
+        }
+        candidates = [thing for thing in made if thing not in stepped] or made
+        for thing in stepped:
+            if thing.evidence in ("declared", "deduced") and not self.facts.legacy.definitions(thing):
+                own = [candidate for candidate in candidates if candidate.unit is thing.unit]
+                for candidate in own or candidates:
+                    self.facts.legacy.links[thing, candidate] = None
+
+    def _seed_declared(self) -> None:
+        for annotation in self.facts.flow.reading.annotations:
+            for direct in direct_types(annotation.expression):
+                names = {legacy_name(name) for name in self.facts.externals(direct)}
+                for name, kind in (("Optimizer", "optimizer"), ("OptimizerDef", "definition")):
+                    known = any(isinstance(item, Thing) for item in self.facts.flow.solver.at(annotation.target))
+                    if name in names and not known:
+                        thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
+                        self.facts.flow.solver.add(annotation.target, thing)
+
+    @cached_property
+    def _defines_apply_gradient(self) -> bool:
+        return any(
+            isinstance(node, ast.FunctionDef)
+            and node.name == "apply_gradient"
+            and not self._is_definition_method(unit, node)
+            for unit in self.facts.project.units
+            for node in ast.walk(unit.tree)
+        )
+
+    def _is_definition_method(self, unit: Unit, node: ast.FunctionDef) -> bool:
+        owner = unit.parents.get(node)
+        if not isinstance(owner, ast.ClassDef):
+            return False
+        ancestry = self.facts.flow.ancestry(self.facts.flow.class_of(owner))
+        return any(isinstance(item, External) and legacy_name(item.name) is not None for item in ancestry)
+
+    def _seed_deduced(self) -> bool:
+        """Seed receivers of `.apply_gradient(…)`, then unknown `.create(…)` whose result gets there. Whether any was new."""
+        seeded = False
+        for unit, node in list(self.facts.flow.reading.attributes):
+            if node.attr != "apply_gradient" or self._known(node.value) or self._defines_apply_gradient:
+                continue
+            if not self._contradicted(unit, node):
+                thing = Thing("optimizer", unit, node, "", "deduced")
+                self._seed_expression(node.value, thing)
+                seeded = True
+        if seeded:
+            self.facts.flow.solve()
+        for unit, call in list(self.facts.flow.reading.calls):
+            function = call.func
+            if not isinstance(function, ast.Attribute) or function.attr != "create" or self._known(function.value):
+                continue
+            if self.facts.flow.solver.reaches(call, self._holds_deduced):
+                self._seed_expression(function.value, Thing("definition", unit, function, "", "deduced"))
+                seeded = True
+        return seeded
+
+    def _holds_deduced(self, place: Place) -> bool:
+        return any(isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place))
+
+    def _known(self, node: ast.expr) -> bool:
+        return any(not isinstance(item, Opaque | Result) or foreign(item) for item in self.facts.objects(node))
+
+    def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""
+        call = unit.parents.get(node)
+        if not isinstance(call, ast.Call) or call.func is not node or len(call.args) > 1:
+            return True
+        statement = unit.parents.get(call)
+        unpacked = isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Tuple | ast.List) for target in statement.targets
+        )
+        return unpacked or self._annotated(node.value) or not (self._imports_legacy or IMPORTS_JAX.search(unit.code))
+
+    @cached_property
+    def _imports_legacy(self) -> bool:
+        return any(
+            legacy_name(item.target) is not None or item.target == "flax" for item in self.facts.flow.reading.imports
+        )
+
+    def _annotated(self, node: ast.expr) -> bool:
+        """Whether a name, or the object whose attribute it is, is annotated with a type other than a legacy one."""
+        place = self.facts.flow.places.get(node)
+        if isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
+            return self._annotated(node.value)
+        return any(
+            annotation.target == place
+            and not any(
+                legacy_name(name) is not None
+                for direct in direct_types(annotation.expression)
+                for name in self.facts.externals(direct)
+            )
+            and ast.unparse(annotation.expression) not in ("Any", "typing.Any")
+            for annotation in self.facts.flow.reading.annotations
+        )
+
+    def _seed_likely(self) -> None:
+        for unit, node in list(self.facts.flow.reading.attributes):
+            if node.attr not in ("target", "state") or not isinstance(node.ctx, ast.Load) or self._known(node.value):
+                continue
+            name = _last_word(node.value)
+            if not OPTIMIZER_LIKE.search(name) or "jax" not in unit.code or self._annotated(node.value):
+                continue
+            parent = unit.parents.get(node)
+            if node.attr == "target" or (isinstance(parent, ast.Attribute) and parent.attr == "step"):
+                same = self._field_of_one_class(node.value)
+                thing = Thing("optimizer", unit, node, "", "deduced" if same else "likely")
+                self.facts.legacy.links.update({(thing, other): None for other in same})
+                self._seed_expression(node.value, thing)
+
+    def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
+        """The optimizers in the field that an attribute of something unknown names, if just one class has such a field."""
+        if not isinstance(node, ast.Attribute):
+            return []
+        found = [
+            held
+            for cls in self.facts.flow.reading.classes
+            if (
+                held := [
+                    item
+                    for item in self.facts.flow.solver.at(self.facts.flow.field(cls, node.attr))
+                    if isinstance(item, Thing)
+                ]
+            )
+        ]
+        return found[0] if len(found) == 1 else []
+
+    def _seed_expression(self, node: ast.expr, thing: Thing) -> None:
+        """Let a thing be what an expression holds: at its variable or field, so that other uses of that see it too."""
+        place = self.facts.flow.places[node]
+        if isinstance(node, ast.Attribute):
+            owners = [item for item in self.facts.objects(node.value) if isinstance(item, Instance | Opaque)]
+            if not owners:
+                opaque = Opaque(self.facts.flow.places[node.value])
+                self.facts.flow.solver.add(self.facts.flow.places[node.value], opaque)
+                owners = [opaque]
+            for owner in owners:
+                field = self.facts.flow.field(owner.cls if isinstance(owner, Instance) else owner, node.attr)
+                self.facts.flow.solver.add(field, thing)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            held = [item for item in self.facts.objects(node.value) if isinstance(item, Container)]
+            if not held:
+                held = [Container(node.value, "opaque")]
+                self.facts.flow.solver.add(self.facts.flow.places[node.value], held[0])
+            source = ("seeded", node)
+            self.facts.flow.solver.add(source, thing)
+            for container in held:
+                self.facts.flow.store_element(container, self.facts.flow.key(node.slice), source)
+        self.facts.flow.solver.add(place, thing)
+
+
+def _last_word(node: ast.expr) -> str:
+    """The name that an expression ends with: of a variable, an attribute or a key."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+        case _:
+            return ""
+
+
+def foreign(item: Object) -> bool:
+    return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)

@@ -1,0 +1,263 @@
+"""Every legacy construct of a project: where it is, of which kind, and which objects meet there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.evidence import foreign
+from codemods.flow.constraints import Annotation
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Class, External, Instance, Module, Object, Result, Thing
+from codemods.legacy import DEFINITIONS, legacy_name, traversal_name
+from codemods.model import Evidence
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+
+STRENGTH: tuple[Evidence, ...] = ("proven", "declared", "deduced", "likely")
+
+ATTRIBUTES = {
+    "definition": frozenset(
+        (
+            "create",
+            "hyper_params",
+            "apply_gradient",
+            "init_state",
+            "update_hyper_params",
+            "state_dict",
+            "restore_state",
+            "apply_param_gradient",
+            "init_param_state",
+        )
+    ),
+    "optimizer": frozenset(
+        (
+            "target",
+            "state",
+            "optimizer_def",
+            "apply_gradient",
+            "replace",
+            "compute_gradient",
+            "compute_gradients",
+            "optimize",
+            "replicate",
+            "unreplicate",
+            "state_dict",
+            "restore_state",
+        )
+    ),
+    "state": frozenset(("step", "param_states", "replace")),
+    "hyper_params": frozenset(),
+    "traversal": frozenset(("iterate", "update", "set", "compose", "merge", "filter", "tree", "each", "__getitem__")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One legacy construct: what kind of use it is, where, and which objects meet there.
+
+    `kind` is `import`, `module`, `definition`, `base`, `annotation`, `check` (isinstance), `value` (a class or method used as a
+    value), `dynamic` (a class chosen at run time), or `KIND.ATTRIBUTE` for an attribute of a thing, such as `optimizer.target`.
+    """
+
+    kind: str
+    name: str
+    unit: Unit
+    node: ast.expr | ast.stmt
+    things: tuple[Thing, ...]
+    others: tuple[Object, ...] = ()
+    legacy_import: bool = True
+
+    @property
+    def evidence(self) -> Evidence:
+        found = {thing.evidence for thing in self.things}
+        return next((level for level in STRENGTH if level in found), "proven")
+
+
+class Uses:
+    """Finds the uses of a project."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def in_unit(self, unit: Unit) -> list[Use]:
+        found: list[Use] = []
+        for imported in self.facts.imported(unit):
+            known = any(use.node is imported.statement for use in found)
+            if legacy_name(imported.target) is not None and not known:
+                found.append(Use("import", imported.target, unit, imported.statement, ()))
+        annotated = self._annotated_nodes(unit)
+        for node in ast.walk(unit.tree):
+            if isinstance(node, ast.Attribute | ast.Name):
+                use = self._reference(unit, node, annotated) or self._attribute_use(unit, node)
+                if use is not None:
+                    found.append(use)
+            elif isinstance(node, ast.Call):
+                use = self._dynamic_use(unit, node) or self._reflection(unit, node)
+                if use is not None:
+                    found.append(use)
+            elif isinstance(node, ast.Constant) and node in annotated:
+                found.extend(self._quoted(unit, node, annotated[node]))
+        return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
+
+    def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
+        return {
+            node: annotation
+            for annotation in self.facts.flow.reading.annotations
+            if annotation.unit is unit
+            for node in (annotation.node, *ast.walk(annotation.expression))
+        }
+
+    def _textual(self, node: ast.expr) -> bool:
+        """Whether an expression names a legacy class or module itself, rather than a variable that holds it."""
+        if isinstance(node, ast.Attribute):
+            return any(
+                name in ("flax", "flax.traverse_util") or legacy_name(name) == ""
+                for name in self.facts.externals(node.value)
+            )
+        if not isinstance(node, ast.Name) or node not in self.facts.flow.reading.scopes:
+            return False
+        binding = self.facts.scope(node).binding(node.id)
+        return any(
+            imported.scope is binding and imported.name in (node.id, "*")
+            for imported in self.facts.flow.reading.imports
+        )
+
+    def _reference(
+        self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
+    ) -> Use | None:
+        if not isinstance(node.ctx, ast.Load) or not self._textual(node):
+            return None
+        externals = self.facts.externals(node)
+        name = next((name for item in externals if (name := legacy_name(item)) is not None), None)
+        legacy_import = name is not None
+        parent = unit.parents.get(node)
+        if any(traversal_name(item) for item in externals):
+            name = "ModelParamTraversal"
+        if name is None:
+            return None
+        others = tuple(External(item) for item in externals if legacy_name(item) is None and not traversal_name(item))
+        if isinstance(parent, ast.Attribute) and any(
+            legacy_name(item) is not None for item in self.facts.externals(parent)
+        ):
+            return None
+        if isinstance(parent, ast.Call) and parent.func is node:
+            things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
+            return Use("definition", name, unit, parent, things, others, legacy_import)
+        if node in annotated:
+            return Use("annotation", name, unit, node, self._annotated_things(annotated[node]), others)
+        return self._class_value(unit, node, name, parent)
+
+    def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
+        if isinstance(parent, ast.ClassDef):
+            cls = self.facts.flow.class_of(parent)
+            return Use(
+                "base",
+                name,
+                unit,
+                node,
+                self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls)),
+            )
+        container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
+        if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
+            return Use("check", name, unit, node, tuple(self.facts.things(container.args[0], "optimizer")))
+        if name == "":
+            return Use("module", name, unit, node, self._made_by(lambda thing: thing.name == "?"))
+        return Use(
+            "value", name, unit, node, self._made_by(lambda thing: thing.name == name and not self._direct(thing))
+        )
+
+    def _made_by(self, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
+        made = (thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
+        return tuple(made)
+
+    @cached_property
+    def _all_things(self) -> list[Thing]:
+        found: dict[Thing, None] = {}
+        for node in self.facts.flow.places:
+            found.update(dict.fromkeys(self.facts.things(node)))
+        return list(found)
+
+    def _direct(self, thing: Thing) -> bool:
+        return isinstance(thing.node, ast.Call) and self._textual(thing.node.func)
+
+    def _makes(self, thing: Thing, cls: Class) -> bool:
+        if not isinstance(thing.node, ast.Call):
+            return False
+        return any(
+            isinstance(item, Class) and cls in self.facts.flow.ancestry(item)
+            for item in self.facts.objects(thing.node.func)
+        )
+
+    def _annotated_things(self, annotation: Annotation) -> tuple[Thing, ...]:
+        return tuple(
+            thing for thing in self.facts.within(annotation.target) if thing.kind in ("optimizer", "definition")
+        )
+
+    def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
+        if annotation.node is not node:
+            return
+        for inner in ast.walk(annotation.expression):
+            if isinstance(inner, ast.Name | ast.Attribute) and self._textual(inner):
+                names = [legacy_name(name) for name in self.facts.externals(inner)]
+                name = next((name for name in names if name), None)
+                if name:
+                    yield Use("annotation", name, unit, node, self._annotated_things(annotation))
+                    return
+
+    def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
+        """A call of a legacy class that came through a variable."""
+        if self._textual(node.func):
+            return None
+        names = [legacy_name(name) for name in self.facts.externals(node.func)]
+        if not any(name in (*DEFINITIONS, "?") for name in names):
+            return None
+        return Use(
+            "dynamic", next(name for name in names if name), unit, node, tuple(self.facts.things(node, "definition"))
+        )
+
+    def _reflection(self, unit: Unit, node: ast.Call) -> Use | None:
+        """`getattr`, `hasattr` or `setattr` on a thing, with the name of one of its attributes or one that is not plain."""
+        if len(node.args) < 2 or not {"builtins.getattr", "builtins.hasattr", "builtins.setattr"} & {
+            *self.facts.externals(node.func)
+        }:
+            return None
+        name = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
+        things = [thing for thing in self.facts.things(node.args[0]) if name is None or name in ATTRIBUTES[thing.kind]]
+        return Use("reflection", str(name), unit, node, tuple(things)) if things else None
+
+    def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
+        if not isinstance(node, ast.Attribute):
+            return None
+        things = self.facts.things(node.value)
+        if not things:
+            return None
+        kinds = {thing.kind: None for thing in things}
+        owner = next((kind for kind in kinds if node.attr in ATTRIBUTES.get(kind, ())), None)
+        if owner is None:
+            return None
+        others = tuple(item for item in self.facts.objects(node.value) if self._offers(item, node.attr))
+        owners = tuple(thing for thing in things if thing.kind == owner)
+        return Use(f"{owner}.{node.attr}", node.attr, unit, node, owners, others)
+
+    def _offers(self, item: Object, name: str) -> bool:
+        """Whether something that is no legacy object could answer to this attribute."""
+        match item:
+            case Instance(cls=cls):
+                if any(
+                    isinstance(base, External) and legacy_name(base.name) is not None
+                    for base in self.facts.flow.ancestry(cls)
+                ):
+                    return False
+                members = {*cls.scope.names, *self.facts.flow.fields_in_order(cls)}
+                return name in members or (name == "replace" and "step" in members)
+            case Module() | Class():
+                return True
+            case Result() | External():
+                return foreign(item)
+            case _:
+                return False
