@@ -7,9 +7,9 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from codemods.flow.constraints import direct_types
+from codemods.flow.annotations import direct_types, types_within
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, External, Instance, Object, Opaque, Place, Result, Thing
+from codemods.flow.objects import Container, Derived, External, Instance, Object, Opaque, Place, Result, Thing
 from codemods.legacy import FOREIGN, legacy_name
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
 OPTIMIZER_LIKE = re.compile(r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE)
+CONFIG_LIKE = re.compile(r"(^|_)(config|cfg|conf|args|flags|hparams|options|settings)(_|$)", re.IGNORECASE)
+DECLARED = {"Optimizer": "optimizer", "OptimizerDef": "definition"}
 FOREIGN_OPTIMIZERS = (*FOREIGN, "jax.example_libraries.", "jax.experimental.")
 
 
@@ -65,13 +67,21 @@ class Evidence:
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
-            for direct in direct_types(annotation.expression):
-                names = {legacy_name(name) for name in self.facts.externals(direct)}
-                for name, kind in (("Optimizer", "optimizer"), ("OptimizerDef", "definition")):
-                    known = any(isinstance(item, Thing) for item in self.facts.flow.solver.at(annotation.target))
-                    if name in names and not known:
-                        thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
-                        self.facts.flow.solver.add(annotation.target, thing)
+            for named in types_within(annotation.expression):
+                kind = self._declared_kind(named.type)
+                if kind is not None and not self.facts.within(annotation.target):
+                    thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
+                    self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), thing)
+        for unit, call in self.facts.flow.reading.calls:
+            if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
+                kind = self._declared_kind(call.args[1])
+                if kind is not None and not self._known(call.args[0]):
+                    self._seed_expression(call.args[0], Thing(kind, unit, call, "", "declared"))
+
+    def _declared_kind(self, node: ast.expr) -> str | None:
+        """The kind of thing that an annotation, or the second argument of `isinstance`, names."""
+        names = {legacy_name(name) for name in self.facts.externals(node)}
+        return next((kind for name, kind in DECLARED.items() if name in names), None)
 
     @cached_property
     def _defines_apply_gradient(self) -> bool:
@@ -98,6 +108,7 @@ class Evidence:
                 continue
             if not self._contradicted(unit, node):
                 thing = Thing("optimizer", unit, node, "", "deduced")
+                self._link_sources(thing, node.value)
                 self._seed_expression(node.value, thing)
                 seeded = True
         if seeded:
@@ -115,7 +126,9 @@ class Evidence:
         return any(isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place))
 
     def _known(self, node: ast.expr) -> bool:
-        return any(not isinstance(item, Opaque | Result) or foreign(item) for item in self.facts.objects(node))
+        return any(
+            not isinstance(item, Opaque | Result | Derived) or foreign(item) for item in self.facts.objects(node)
+        )
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""
@@ -154,19 +167,46 @@ class Evidence:
         for unit, node in list(self.facts.flow.reading.attributes):
             if node.attr not in ("target", "state") or not isinstance(node.ctx, ast.Load) or self._known(node.value):
                 continue
-            name = _last_word(node.value)
-            if not OPTIMIZER_LIKE.search(name) or "jax" not in unit.code or self._annotated(node.value):
+            if "jax" not in unit.code or self._annotated(node.value):
                 continue
             parent = unit.parents.get(node)
-            if node.attr == "target" or (isinstance(parent, ast.Attribute) and parent.attr == "step"):
+            named_so = OPTIMIZER_LIKE.search(_last_word(node.value)) is not None
+            derived = any(isinstance(item, Derived) for item in self.facts.objects(node.value))
+            if node.attr == "target":
+                fits = named_so or derived or self._passed_as_params(unit, node)
+            else:
+                fits = isinstance(parent, ast.Attribute) and (
+                    parent.attr == "param_states" or (parent.attr == "step" and (named_so or derived))
+                )
+            if fits:
                 same = self._field_of_one_class(node.value)
                 thing = Thing("optimizer", unit, node, "", "deduced" if same else "likely")
-                self.facts.legacy.links.update({(thing, other): None for other in same})
+                if named_so:
+                    self._link_sources(thing, node.value)
                 self._seed_expression(node.value, thing)
+
+    def _link_sources(self, thing: Thing, node: ast.expr) -> None:
+        """Let a thing migrate together with those that the fields of its name hold, or that it is derived from."""
+        sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
+        for other in (*self._field_of_one_class(node), *sources):
+            self.facts.legacy.links[thing, other] = None
+
+    def _passed_as_params(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether something is used as parameters are: as `{"params": …}`, or first in a call of `apply`."""
+        parent = unit.parents.get(node)
+        if isinstance(parent, ast.Dict):
+            key = parent.keys[parent.values.index(node)] if node in parent.values else None
+            return isinstance(key, ast.Constant) and key.value == "params"
+        return (
+            isinstance(parent, ast.Call)
+            and isinstance(parent.func, ast.Attribute)
+            and parent.func.attr in ("apply", "call")
+            and parent.args[:1] == [node]
+        )
 
     def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
         """The optimizers in the field that an attribute of something unknown names, if just one class has such a field."""
-        if not isinstance(node, ast.Attribute):
+        if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(_last_word(node.value)):
             return []
         found = [
             held

@@ -20,7 +20,7 @@ class Facts:
 
     def __init__(self, units: Iterable[Unit]) -> None:
         self.legacy = FlaxOptim()
-        self.flow = Constraints(self.legacy)
+        self.flow = Constraints(library=self.legacy)
         self.project = Project(units)
         self.flow.read(self.project)
         self.flow.solve()

@@ -24,6 +24,7 @@ DEFINITIONS = (
     "WeightNorm",
 )
 OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
+MODULES = ("core", "jax_utils", "linen", "optim", "serialization", "struct", "training", "traverse_util")
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
@@ -42,8 +43,23 @@ OUTSIDE = frozenset(
         "contextlib",
         "collections",
         "types",
+        "itertools",
+        "random",
+        "importlib",
+        "argparse",
+        "ml_collections",
+        "chex",
     )
 )
+
+SUBMODULES = frozenset(
+    (
+        *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
+        *("numpy", "random", "nn", "linalg", "optimizers", "example_libraries"),
+        *("linen", "module", "struct", "optim", "train_state", "dynamic_scale"),
+    )
+)
+"""The words that may stand between a package and a name of interest."""
 
 FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
 """Packages with optimizers of their own."""
@@ -76,11 +92,15 @@ class FlaxOptim(Library):
         return module.partition(".")[0] in OUTSIDE
 
     def follows(self, name: str) -> bool:
-        root = name.partition(".")[0]
-        return (root in OUTSIDE and name.count(".") <= 4) or (name.startswith(FOREIGN) and name.count(".") <= 3)
+        root, *way = name.split(".")[:-1] or [name]
+        if root in OUTSIDE:
+            last = name.rpartition(".")[2]
+            legacy = name.startswith(f"{PACKAGE}.") or last in DEFINITIONS or last in OTHER_NAMES
+            return (legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
+        return name.startswith(FOREIGN) and len(way) <= 2
 
     def members(self, module: str) -> tuple[str, ...]:
-        return (*DEFINITIONS, *OTHER_NAMES) if module == PACKAGE else ()
+        return {PACKAGE: (*DEFINITIONS, *OTHER_NAMES), "flax": MODULES}.get(module, ())
 
     def function(self, name: str) -> Behaviour | None:
         legacy = legacy_name(name.removesuffix("()"))

@@ -6,11 +6,14 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from codemods.flow.classes import Classes
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
     Class,
     Container,
+    Declared,
     Derivative,
+    Derived,
     External,
     Function,
     Instance,
@@ -20,11 +23,11 @@ from codemods.flow.objects import (
     Opaque,
     Partial,
     Place,
+    Record,
     Result,
     Thing,
 )
 from codemods.flow.scopes import Scope
-from codemods.flow.solver import Solver
 
 Key = int | str | None
 
@@ -34,7 +37,7 @@ class CallSite:
     """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked."""
 
     unit: Unit
-    node: ast.expr
+    node: ast.AST
     positional: tuple[Place, ...]
     keywords: dict[str, Place]
     result: Place
@@ -61,7 +64,19 @@ DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
 
 STORING = ("append", "add", "appendleft", "insert", "extend", "update")
-READING = ("get", "pop", "popleft", "setdefault", "__getitem__", "values", "copy", "__iter__", "unfreeze", "items")
+READING = (
+    "get",
+    "pop",
+    "popleft",
+    "setdefault",
+    "__getitem__",
+    "values",
+    "copy",
+    "__iter__",
+    "unfreeze",
+    "items",
+    "_replace",
+)
 CONTAINER_METHODS = frozenset((*STORING, *READING))
 
 Behaviour = Callable[["Calls", CallSite], None]
@@ -95,93 +110,12 @@ class Library:
         raise NotImplementedError
 
 
-@dataclass
-class Calls:
+@dataclass(kw_only=True)
+class Calls(Classes):
     """The part of the analysis that acts when objects arrive: at a callee, a receiver, a subscripted value."""
 
     library: Library
-    solver: Solver = field(default_factory=Solver)
     places: dict[ast.expr, Place] = field(default_factory=dict)
-    _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
-    _fields: dict[Class, dict[str, None]] = field(default_factory=dict)
-    _classes: dict[ast.AST, Class] = field(default_factory=dict)
-    _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
-
-    # Classes
-
-    def declare_class(self, cls: Class, bases: list[Place]) -> None:
-        self._classes[cls.node] = cls
-        self.solver.add(("self", cls), Instance(cls))
-        self._bases[cls] = {}
-        self._fields[cls] = {}
-        for place in bases:
-            self.solver.watch(place, lambda base: self._inherit(cls, base))
-
-    def class_of(self, node: ast.ClassDef) -> Class:
-        return self._classes[node]
-
-    def ancestry(self, cls: Class) -> list[Object]:
-        """The class, its bases and theirs, nearest first: classes of the project and external ones."""
-        order: dict[Object, None] = {cls: None}
-        for item in order_of(cls, self._bases):
-            order[item] = None
-        return list(order)
-
-    def _by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
-        """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
-        self._reactions.setdefault(cls, []).append(action)
-        action()
-
-    def _inherit(self, cls: Class, base: Object) -> None:
-        if base in self._bases[cls] or base is cls:
-            return
-        self._bases[cls][base] = None
-        for heir in tuple(self._reactions):
-            if cls in self.ancestry(heir):
-                for action in tuple(self._reactions[heir]):
-                    action()
-        if isinstance(base, Class):
-            self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
-            for name in tuple(self._fields[cls]):
-                self._join_field(cls, base, name)
-
-    def field(self, owner: Class | Opaque, name: str) -> Place:
-        """The place of an instance's field; a class shares its fields with its bases."""
-        if isinstance(owner, Class) and name not in self._fields[owner]:
-            self._fields[owner][name] = None
-            for base in tuple(self._bases[owner]):
-                if isinstance(base, Class):
-                    self._join_field(owner, base, name)
-        return ("field", owner, name)
-
-    def _join_field(self, cls: Class, base: Class, name: str) -> None:
-        upper = self.field(base, name)
-        self.solver.connect(("field", cls, name), upper)
-        self.solver.connect(upper, ("field", cls, name))
-
-    def fields_in_order(self, cls: Class) -> list[str]:
-        """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
-        names: dict[str, None] = {}
-        for ancestor in reversed(self.ancestry(cls)):
-            if isinstance(ancestor, Class):
-                for statement in ancestor.node.body:
-                    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                        names[statement.target.id] = None
-        return list(names)
-
-    @staticmethod
-    def decorators(function: Function) -> set[str]:
-        """The last words of a function's decorators."""
-        if isinstance(function.node, ast.Lambda):
-            return set()
-        return {
-            node.attr if isinstance(node, ast.Attribute) else node.id
-            for node in function.node.decorator_list
-            if isinstance(node, ast.Attribute | ast.Name)
-        }
-
-    def is_static(self, function: Function) -> bool:
-        return bool(self.decorators(function) & {"staticmethod", "classmethod"})
 
     # Attributes
 
@@ -197,15 +131,19 @@ class Calls:
                 self.module_attribute(item, name, result)
             case Instance(cls=cls):
                 self.solver.connect(self.field(cls, name), result)
-                self._class_attribute(cls, name, result, item)
+                self._class_attribute(item, name, result)
                 self._replace_method(item, name, result)
             case Class():
-                self._class_attribute(item, name, result, None)
+                self._class_attribute(item, name, result)
             case Opaque():
                 self.solver.connect(self.field(item, name), result)
                 self._replace_method(item, name, result)
             case Container() if name in CONTAINER_METHODS:
                 self.solver.add(result, Method(item, name))
+            case Container():
+                self.solver.connect(("element", item, name), result)  # a namespace, or a dict with attributes
+            case Derived():
+                self.solver.add(result, item)
             case Thing() | Result():
                 if isinstance(item, Thing):
                     self.library.attribute(self, item, name, result)
@@ -221,24 +159,44 @@ class Calls:
     def module_attribute(self, module: Module, name: str, result: Place) -> None:
         raise NotImplementedError
 
-    def _class_attribute(self, cls: Class, name: str, result: Place, instance: Instance | None) -> None:
-        self._by_ancestry(cls, lambda: self._find_in_class(cls, name, result, instance))
+    def import_module(self, name: str, site: CallSite) -> None:
+        """Let the module that is imported by its name reach the call's result."""
+        raise NotImplementedError
 
-    def _find_in_class(self, cls: Class, name: str, result: Place, instance: Instance | None) -> None:
+    def annotate(self, annotation: ast.expr, scope: Scope, target: Place) -> None:
+        """Let an annotation say of which types the values at `target` are."""
+        raise NotImplementedError
+
+    def _class_attribute(self, owner: Class | Instance, name: str, result: Place) -> None:
+        cls = owner.cls if isinstance(owner, Instance) else owner
+        self._by_ancestry(cls, lambda: self._find_in_class(cls, name, result, owner))
+
+    def _find_in_class(self, cls: Class, name: str, result: Place, owner: Class | Instance) -> None:
         for ancestor in self.ancestry(cls):
             if isinstance(ancestor, Class) and name in ancestor.scope.names:
                 place = ("variable", ancestor.scope, name)
-                self.solver.watch(place, lambda item: self._bind_member(item, name, result, instance))
+                self.solver.watch(place, lambda item: self._bind_member(item, name, result, owner))
                 return
 
-    def _bind_member(self, item: Object, name: str, result: Place, instance: Instance | None) -> None:
-        if not isinstance(item, Function) or instance is None or "staticmethod" in self.decorators(item):
+    def _bind_member(self, item: Object, name: str, result: Place, owner: Class | Instance) -> None:
+        decorators = self.decorators(item) if isinstance(item, Function) else set()
+        if not isinstance(item, Function) or "staticmethod" in decorators:
             self.solver.add(result, item)
-        elif self.decorators(item) & {"property", "cached_property"}:
-            self._pass_self(item, instance)
+        elif "classmethod" in decorators:
+            self.solver.add(result, Method(owner.cls if isinstance(owner, Instance) else owner, name, item))
+        elif isinstance(owner, Class):
+            self.solver.add(result, item)
+        elif decorators & {"property", "cached_property"}:
+            self._pass_self(item, owner)
             self.solver.connect(("return", item.node), result)
         else:
-            self.solver.add(result, Method(instance, name, item))
+            self.solver.add(result, Method(owner, name, item))
+
+    def call_special(self, item: Instance, name: str, result: Place) -> None:
+        """Let what a special method such as `__enter__` returns reach `result`; its arguments are of no interest."""
+        method = (name, item)
+        self._class_attribute(item, name, method)
+        self.call(method, CallSite(item.cls.unit, item.cls.node, (), {}, result))
 
     def _pass_self(self, function: Function, owner: Object) -> None:
         arguments = function.node.args
@@ -257,6 +215,8 @@ class Calls:
                 self.solver.connect(source, self.field(item, name))
             case Class():
                 self.solver.connect(source, ("variable", item.scope, name))
+            case Container():
+                self.store_element(item, name, source)
             case _:
                 pass
 
@@ -284,8 +244,12 @@ class Calls:
                 self.solver.add(result, item)
             case Container():
                 self.load_element(item, key, result)
-            case Instance(cls=cls) if isinstance(key, int):
-                self._by_ancestry(cls, lambda: self._load_field(cls, key, result))
+            case Instance(cls=cls):
+                self.call_special(item, "__getitem__", result)
+                if isinstance(key, int):
+                    self._by_ancestry(cls, lambda: self._load_field(cls, key, result))
+            case Derived():
+                self.solver.add(result, item)
             case _:
                 pass
 
@@ -314,6 +278,25 @@ class Calls:
     def iterate(self, source: Place, result: Place) -> None:
         """Let whatever a loop over `source` gives reach `result`."""
         self.load(source, None, result)
+        self.solver.watch(source, lambda item: self._iterate_instance(item, result))
+
+    def _iterate_instance(self, item: Object, result: Place) -> None:
+        if isinstance(item, Instance):
+            iterator = ("iterator", item)
+            self.call_special(item, "__iter__", iterator)
+            self.call_special(item, "__next__", result)
+            self.load(iterator, None, result)
+
+    def concatenate(self, source: Place, node: ast.AST, result: Place) -> None:
+        """Let `result` hold a container of all that the containers at `source` hold, at any index."""
+        outcome = Container(node, "concatenation")
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container | Derived):
+                self.solver.add(result, outcome if isinstance(item, Container) else item)
+
+        self.solver.watch(source, arrive)
+        self.merge(source, outcome)
 
     # Calls
 
@@ -332,8 +315,8 @@ class Calls:
                 self._call_method(owner, name, site)
             case Class():
                 self._by_ancestry(callee, lambda: self._construct(callee, site))
-            case Instance(cls=cls):
-                self._class_attribute(cls, "__call__", ("__call__", site.node, callee), callee)
+            case Instance():
+                self._class_attribute(callee, "__call__", ("__call__", site.node, callee))
                 self.call(("__call__", site.node, callee), site)
             case Partial(call=call, function=function):
                 self._call_partial(call, function, site)
@@ -345,8 +328,23 @@ class Calls:
                     behaviour(self, site)
                 elif self.library.follows(name):
                     self.solver.add(site.result, Result(name))
+            case Derived():
+                self.solver.add(site.result, callee)
+            case Record(fields=fields):
+                self._make_record(fields, site)
+            case Declared(annotation=annotation):
+                self.solver.connect(("returned", annotation), site.result)
             case _:
                 pass
+
+    def _make_record(self, fields: tuple[str, ...], site: CallSite) -> None:
+        outcome = Container(site.node, "record")
+        self.solver.add(site.result, outcome)
+        for index, name in enumerate(fields):
+            place = site.argument(index, name)
+            if place is not None:
+                self.store_element(outcome, index, place)
+                self.store_element(outcome, name, place)
 
     def enter(self, function: Function, site: CallSite, offset: int) -> None:
         """Bind a call's arguments to the function's parameters, of which the first `offset` are bound already."""
@@ -391,7 +389,7 @@ class Calls:
         self.solver.add(site.result, instance)
         if any(isinstance(item, Class) and "__init__" in item.scope.names for item in self.ancestry(cls)):
             constructor = ("__init__", cls)
-            self._class_attribute(cls, "__init__", constructor, instance)
+            self._class_attribute(instance, "__init__", constructor)
             initialise = CallSite(
                 site.unit,
                 site.node,
@@ -457,8 +455,10 @@ class Calls:
             self.load_element(container, key, site.result)
             for place in site.positional[1:]:
                 self.solver.connect(place, site.result)
-        elif name in ("values", "copy", "__iter__", "unfreeze"):
+        elif name in ("values", "copy", "__iter__", "unfreeze", "_replace"):
             self.solver.add(site.result, container)
+            for keyword, place in site.keywords.items():
+                self.store_element(container, keyword, place)
         elif name == "items":
             pairs, pair = Container(site.node, "items"), Container(site.node, "item")
             self.solver.add(site.result, pairs)
@@ -507,16 +507,3 @@ class Calls:
 def wrapping(item: Object) -> int:
     """How often a callable is wrapped in partial applications and derivatives."""
     return 1 + wrapping(item.function) if isinstance(item, Partial | Derivative) else 0
-
-
-def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]:
-    """The ancestors of a class, breadth first, each once."""
-    found: dict[Object, None] = {}
-    pending: list[Object] = [cls]
-    while pending:
-        item = pending.pop(0)
-        for base in bases.get(item, ()) if isinstance(item, Class) else ():
-            if base not in found and base is not cls:
-                found[base] = None
-                pending.append(base)
-    return list(found)

@@ -6,10 +6,25 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from codemods.flow.calls import Calls, CallSite
+from codemods.flow.annotations import TypeWithin, types_within
+from codemods.flow.calls import Calls, CallSite, Key
+from codemods.flow.derived import derive
 from codemods.flow.modules import Project, Unit
-from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Place
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Declared,
+    External,
+    Function,
+    Instance,
+    Module,
+    Object,
+    Place,
+    Result,
+)
 from codemods.flow.scopes import Comprehension, Scope, open_scope
+
+DISPLAYS = {ast.Tuple, ast.List, ast.ListComp}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +61,7 @@ class Reading:
     calls: list[tuple[Unit, ast.Call]] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     decorated: list[tuple[Place, Place]] = field(default_factory=list)
+    sites: list[tuple[Place, CallSite]] = field(default_factory=list)
 
 
 class Constraints(Calls):
@@ -67,9 +83,11 @@ class Constraints(Calls):
         """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""
         self.solver.solve()
         for function, result in self.reading.decorated:
-            if not self.solver.at(result):
+            if all(isinstance(item, Result) for item in self.solver.at(result)):
                 self.solver.connect(function, result)
                 self.solver.solve()
+        while derive(self, self.reading.sites):
+            self.solver.solve()
 
     # Names
 
@@ -101,7 +119,7 @@ class Constraints(Calls):
                 for target in targets:
                     self._assign(target, source, scope)
             case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                self._annotate(annotation, scope, self._annotated_place(target, scope))
+                self.annotate(annotation, scope, self._annotated_place(target, scope))
                 if value is not None:
                     self._assign(target, self.expression(value, scope), scope)
             case ast.AugAssign(target=target, value=value):
@@ -116,6 +134,7 @@ class Constraints(Calls):
                     if item.optional_vars is not None:
                         self.iterate(source, item)
                         self.solver.connect(source, item)
+                        self._enter_context(source, item)
                         self._assign(item.optional_vars, item, scope)
                 self._body(node.body, scope)
             case ast.Import():
@@ -123,8 +142,9 @@ class Constraints(Calls):
             case ast.ImportFrom():
                 self._import_from(node, scope)
             case ast.Match():
-                self.expression(node.subject, scope)
+                subject = self.expression(node.subject, scope)
                 for case in node.cases:
+                    self._pattern(case.pattern, subject, scope)
                     if case.guard is not None:
                         self.expression(case.guard, scope)
                     self._body(case.body, scope)
@@ -137,16 +157,55 @@ class Constraints(Calls):
                     elif isinstance(child, ast.ExceptHandler):
                         self._body(child.body, scope)
 
+    def _enter_context(self, source: Place, target: Place) -> None:
+        def arrive(item: Object) -> None:
+            if isinstance(item, Instance):
+                self.call_special(item, "__enter__", target)
+
+        self.solver.watch(source, arrive)
+
+    def _pattern(self, pattern: ast.pattern, source: Place, scope: Scope) -> None:
+        """Let the parts of `source` reach the names that a pattern gives them."""
+        match pattern:
+            case ast.MatchAs(pattern=inner, name=name):
+                if name is not None:
+                    self.solver.connect(source, self._bind(name, scope))
+                if inner is not None:
+                    self._pattern(inner, source, scope)
+            case ast.MatchOr(patterns=patterns):
+                for choice in patterns:
+                    self._pattern(choice, source, scope)
+            case ast.MatchSequence(patterns=patterns):
+                for part in patterns:
+                    self._part(part, source, None, scope)
+            case ast.MatchMapping(keys=keys, patterns=patterns):
+                for key, part in zip(keys, patterns, strict=True):
+                    self._part(part, source, self.key(key), scope)
+            case ast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
+                self.expression(cls, scope)
+                for index, part in enumerate(patterns):
+                    self._part(part, source, index, scope)
+                for name, part in zip(names, named, strict=True):
+                    self.load_attribute(source, name, ("matched", part))
+                    self._pattern(part, ("matched", part), scope)
+            case _:
+                pass
+
+    def _part(self, pattern: ast.pattern, source: Place, key: Key, scope: Scope) -> None:
+        self.load(source, key, ("matched", pattern))
+        self._pattern(pattern, ("matched", pattern), scope)
+
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         inner = open_scope(scope.unit, node, scope)
         function = Function(scope.unit, node, inner)
         self._parameters(node.args, inner, scope)
         if node.returns is not None:
-            self._annotate(node.returns, scope, ("return", node))
-        if isinstance(scope.node, ast.ClassDef) and not self.is_static(function):
+            self.annotate(node.returns, scope, ("return", node))
+        if isinstance(scope.node, ast.ClassDef) and "staticmethod" not in self.decorators(function):
             first = next(iter((*node.args.posonlyargs, *node.args.args)), None)
-            owner = self.reading.scopes.get(scope.node)
-            if first is not None and owner is not None:
+            if first is not None and "classmethod" in self.decorators(function):
+                self.solver.add(("variable", inner, first.arg), self.class_of(scope.node))
+            elif first is not None:
                 self.solver.connect(("self", self.class_of(scope.node)), ("variable", inner, first.arg))
         place: Place = node
         self.solver.add(place, function)
@@ -169,12 +228,12 @@ class Constraints(Calls):
                 self.solver.connect(self.expression(default, outer), ("variable", inner, argument.arg))
         for argument in (*positional, *arguments.kwonlyargs):
             if argument.annotation is not None:
-                self._annotate(argument.annotation, outer, ("variable", inner, argument.arg))
+                self.annotate(argument.annotation, outer, ("variable", inner, argument.arg))
         for extra in (arguments.vararg, arguments.kwarg):
             if extra is not None:
                 self.solver.add(("variable", inner, extra.arg), Container(extra))
                 if extra.annotation is not None:
-                    self._annotate(extra.annotation, outer, ("elements", Container(extra)))
+                    self.annotate(extra.annotation, outer, ("elements", Container(extra)))
 
     def _class(self, node: ast.ClassDef, scope: Scope) -> None:
         inner = open_scope(scope.unit, node, scope)
@@ -254,6 +313,13 @@ class Constraints(Calls):
     def module_attribute(self, module: Module, name: str, result: Place) -> None:
         self._member(module, name, result)
 
+    def import_module(self, name: str, site: CallSite) -> None:
+        path = None if self.library.owns(name) else self.project.absolute(site.unit, name)
+        if path is None:
+            self.solver.add(site.result, External(name))
+        else:
+            self._bind_module(site.result, path)
+
     # Assignment
 
     def _assign(self, target: ast.expr, source: Place, scope: Scope) -> None:
@@ -294,7 +360,7 @@ class Constraints(Calls):
             case _:
                 return ("annotated", target)
 
-    def _annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
+    def annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
         expression: ast.expr = node
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
@@ -303,12 +369,28 @@ class Constraints(Calls):
                 return
         self.expression(expression, scope)
         self.reading.annotations.append(Annotation(scope.unit, node, expression, scope, target))
-        for direct in direct_types(expression):
-            self.solver.watch(self.places[direct], lambda item: self._declare(item, target))
+        for named in types_within(expression):
+            self._declare(named, target)
 
-    def _declare(self, item: Object, target: Place) -> None:
-        if isinstance(item, Class):
-            self.solver.add(target, Instance(item))
+    def _declare(self, named: TypeWithin, target: Place) -> None:
+        def arrive(item: Object) -> None:
+            if isinstance(item, Class):
+                self.solver.add(self.inside(target, named), Instance(item))
+
+        self.solver.watch(self.places[named.type], arrive)
+
+    def inside(self, place: Place, named: TypeWithin) -> Place:
+        """The place of the part of an annotated value that is of a type within its annotation."""
+        for node, step in named.path:
+            if step == "returned":
+                self.solver.add(place, Declared(node))
+                place = ("returned", node)
+            else:
+                container = Container(node, "declared")
+                self.solver.add(place, container)
+                place = ("declared", node, step)
+                self.store_element(container, step if isinstance(step, int) else None, place)
+        return place
 
     # Expressions
 
@@ -346,6 +428,9 @@ class Constraints(Calls):
             case ast.BoolOp(values=values):
                 for value in values:
                     self.solver.connect(self.expression(value, scope), node)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right) if DISPLAYS & {type(left), type(right)}:
+                for operand in (left, right):
+                    self.concatenate(self.expression(operand, scope), node, node)
             case ast.BinOp(left=left, right=right):
                 for operand in (left, right):
                     self.solver.connect(self.expression(operand, scope), node)
@@ -383,6 +468,7 @@ class Constraints(Calls):
         keywords = {keyword.arg: self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg}
         unpacked = [self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg is None]
         call = CallSite(scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope)
+        self.reading.sites.append((self.expression(node.func, scope), call))
         self.call(self.expression(node.func, scope), call)
 
     def _display(self, node: ast.expr, elements: list[ast.expr], scope: Scope) -> None:
@@ -439,21 +525,3 @@ class Constraints(Calls):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | str):
             return node.value if not isinstance(node.value, int) or node.value >= 0 else None
         return None
-
-
-def direct_types(annotation: ast.expr) -> Iterable[ast.expr]:
-    """The types of which an annotated value is itself an instance: `X` in `X`, `Optional[X]`, `Union[X, None]`, `X | None`."""
-    match annotation:
-        case ast.Name() | ast.Attribute():
-            yield annotation
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            yield from direct_types(left)
-            yield from direct_types(right)
-        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in (
-            "Optional",
-            "Union",
-        ):
-            for part in inner.elts if isinstance(inner, ast.Tuple) else (inner,):
-                yield from direct_types(part)
-        case _:
-            return

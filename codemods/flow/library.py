@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 
 from codemods.flow.calls import DEEPEST_WRAPPING, Behaviour, Calls, CallSite, wrapping
-from codemods.flow.objects import Class, Container, Derivative, External, Instance, Object, Partial
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    External,
+    Instance,
+    Object,
+    Partial,
+    Place,
+    Record,
+    Thing,
+)
 
 
 def hands_through(index: int, name: str) -> Behaviour:
@@ -132,7 +143,11 @@ def pair_up(flow: Calls, site: CallSite) -> None:
     for index, place in enumerate(site.positional):
         element = ("zipped", site.node, index)
         flow.iterate(place, element)
-        flow.store_element(pair, None if site.starred is not None else index, element)
+        if site.starred is None:
+            flow.store_element(pair, index, element)
+        else:
+            flow.iterate(element, ("transposed", site.node))
+            flow.store_element(pair, None, ("transposed", site.node))
 
 
 def enumerate_elements(flow: Calls, site: CallSite) -> None:
@@ -166,8 +181,15 @@ def make_dict(flow: Calls, site: CallSite) -> None:
 
 def replace(flow: Calls, site: CallSite) -> None:
     """`dataclasses.replace(instance, **changes)`."""
+
+    def arrive(item: Object) -> None:
+        behaviour = flow.library.method(item, "replace") if isinstance(item, Thing) else None
+        if behaviour is not None:
+            behaviour(flow, site)
+        flow.replace_fields(item, site)
+
     if site.positional:
-        flow.solver.watch(site.positional[0], lambda item: flow.replace_fields(item, site))
+        flow.solver.watch(site.positional[0], arrive)
 
 
 def parent_class(flow: Calls, site: CallSite) -> None:
@@ -178,6 +200,99 @@ def parent_class(flow: Calls, site: CallSite) -> None:
                 if isinstance(base, Class):
                     flow.solver.add(site.result, Instance(base))
             return
+
+
+def vjp(flow: Calls, site: CallSite) -> None:
+    """`jax.vjp(fun, *primals)` and its kin: what the function gives, then something of no interest, then an auxiliary output."""
+    function = site.argument(0, "fun")
+    if function is None:
+        return
+    value, outcome = ("value", site.node), Container(site.node, "vjp")
+    arguments: tuple[Place, ...] = site.positional[1:]
+    if isinstance(site.node, ast.Call) and len(site.node.args) > 1 and isinstance(site.node.args[1], ast.Tuple):
+        arguments = tuple(flow.places[item] for item in site.node.args[1].elts)  # of `jvp`
+    _apply(flow, site, function, arguments, value)
+    flow.solver.add(site.result, outcome)
+    flow.store_element(outcome, 0, value)
+    if site.constant("has_aux"):
+        flow.load(value, 1, ("auxiliary", site.node))
+        flow.store_element(outcome, 2, ("auxiliary", site.node))
+
+
+def evaluate(flow: Calls, site: CallSite) -> None:
+    """`jax.eval_shape(fun, *args)`: like what the function gives."""
+    function = site.argument(0, "fun")
+    if function is not None:
+        keywords = {name: place for name, place in site.keywords.items() if name != "fun"}
+        flow.call(function, CallSite(site.unit, site.node, site.positional[1:], keywords, site.result))
+
+
+def flatten(flow: Calls, site: CallSite) -> None:
+    """`jax.tree_util.tree_flatten(tree)`: the structure stands for the tree from which it can be made again."""
+    outcome = Container(site.node, "flattened")
+    flow.solver.add(site.result, outcome)
+    tree = site.argument(0, "tree")
+    if tree is not None:
+        flow.store_element(outcome, 1, tree)
+
+
+def choose(flow: Calls, site: CallSite) -> None:
+    """`max(xs, key=…)`, `max(a, b)`, `random.choice(xs)`: one of the elements or arguments."""
+    for place in site.positional:
+        flow.iterate(place, site.result)
+        if len(site.positional) > 1:
+            flow.solver.connect(place, site.result)
+
+
+def chain(flow: Calls, site: CallSite) -> None:
+    """`itertools.chain(xs, ys)`, `itertools.chain.from_iterable(xss)`, `itertools.cycle(xs)`: a container of all elements."""
+    outcome = Container(site.node, "chain")
+    flow.solver.add(site.result, outcome)
+    for place in site.positional:
+        flow.merge(place, outcome)
+        flow.iterate(place, ("chained", site.node))
+    flow.merge(("chained", site.node), outcome)
+
+
+def repeat(flow: Calls, site: CallSite) -> None:
+    """`itertools.repeat(x)`."""
+    if site.positional:
+        flow.solver.add(site.result, Container(site.node, "repeat"))
+        flow.store_element(Container(site.node, "repeat"), None, site.positional[0])
+
+
+def make_default_dict(flow: Calls, site: CallSite) -> None:
+    """`collections.defaultdict(factory)`."""
+    outcome = Container(site.node, "defaultdict")
+    flow.solver.add(site.result, outcome)
+    if site.positional:
+        _apply(flow, site, site.positional[0], (), ("default", site.node))
+        flow.store_element(outcome, None, ("default", site.node))
+
+
+def record(flow: Calls, site: CallSite) -> None:
+    """`collections.namedtuple(name, "first second")` and `typing.NamedTuple(name, [("first", type)])`."""
+    node = site.node.args[1] if isinstance(site.node, ast.Call) and len(site.node.args) > 1 else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        flow.solver.add(site.result, Record(tuple(node.value.replace(",", " ").split())))
+    elif isinstance(node, ast.Tuple | ast.List):
+        firsts = [item.elts[0] if isinstance(item, ast.Tuple) and item.elts else item for item in node.elts]
+        names = [item.value for item in firsts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        flow.solver.add(site.result, Record(tuple(names)))
+
+
+def cast(flow: Calls, site: CallSite) -> None:
+    """`typing.cast(type, value)`."""
+    if len(site.positional) == 2 and isinstance(site.node, ast.Call) and site.scope is not None:
+        flow.solver.connect(site.positional[1], site.result)
+        flow.annotate(site.node.args[0], site.scope, site.result)
+
+
+def import_by_name(flow: Calls, site: CallSite) -> None:
+    """`importlib.import_module("package.module")`."""
+    node = site.node
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        flow.import_module(str(node.args[0].value), site)
 
 
 def named_attribute(flow: Calls, site: CallSite) -> None:
@@ -256,13 +371,24 @@ BEHAVIOURS: dict[str, Behaviour] = {
             "contextlib.contextmanager",
             "functools.lru_cache",
             "functools.cache",
+            "functools.cached_property",
+            "flax.jax_utils.prefetch_to_device",
+            "jax.custom_vjp",
+            "jax.custom_jvp",
+            "jax.make_jaxpr",
+            "jax.tree_structure",
+            "jax.tree.structure",
+            "jax.tree_util.tree_structure",
+            "jax.tree_unflatten",
+            "jax.tree.unflatten",
+            "jax.tree_util.tree_unflatten",
+            "types.MappingProxyType",
             "builtins.list",
             "builtins.tuple",
             "builtins.set",
             "builtins.iter",
             "builtins.reversed",
             "builtins.sorted",
-            "builtins.filter",
             "builtins.staticmethod",
             "builtins.classmethod",
             "builtins.property",
@@ -285,9 +411,37 @@ BEHAVIOURS: dict[str, Behaviour] = {
             "flax.training.checkpoints.restore_checkpoint",
             "flax.training.checkpoints.convert_pre_linen",
             "builtins.filter",
+            "itertools.takewhile",
+            "itertools.dropwhile",
+            "typing.NewType",
         ),
         hands_through(1, "target"),
     ),
+    **dict.fromkeys(("jax.vjp", "jax.linearize", "jax.jvp"), vjp),
+    **dict.fromkeys(("jax.tree_flatten", "jax.tree.flatten", "jax.tree_util.tree_flatten"), flatten),
+    **dict.fromkeys(("builtins.max", "builtins.min", "random.choice", "random.sample"), choose),
+    **dict.fromkeys(("itertools.chain", "itertools.chain.from_iterable", "itertools.cycle", "itertools.islice"), chain),
+    **dict.fromkeys(
+        (
+            "builtins.dict",
+            "collections.OrderedDict",
+            "types.SimpleNamespace",
+            "argparse.Namespace",
+            "ml_collections.ConfigDict",
+            "ml_collections.FrozenConfigDict",
+            "flax.core.FrozenDict",
+            "flax.core.frozen_dict.FrozenDict",
+        ),
+        make_dict,
+    ),
+    **dict.fromkeys(("collections.namedtuple", "typing.NamedTuple"), record),
+    "collections.defaultdict": make_default_dict,
+    "itertools.repeat": repeat,
+    "jax.eval_shape": evaluate,
+    "typing.cast": cast,
+    "typing.TypeVar": hands_through(1, "bound"),
+    "importlib.import_module": import_by_name,
+    "builtins.__import__": import_by_name,
     "functools.partial": partial,
     "jax.tree_util.Partial": partial,
     "functools.wraps": decorate,
@@ -304,9 +458,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "builtins.zip": pair_up,
     "builtins.enumerate": enumerate_elements,
     "builtins.next": take_element,
-    "builtins.dict": make_dict,
-    "collections.OrderedDict": make_dict,
-    "types.SimpleNamespace": make_dict,
     "dataclasses.replace": replace,
     "builtins.super": parent_class,
     "builtins.getattr": named_attribute,

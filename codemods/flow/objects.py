@@ -106,6 +106,20 @@ class Container:
 
 
 @dataclass(frozen=True)
+class Record:
+    """The class that `namedtuple("Record", "first second")` makes."""
+
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A callable of which only the annotation is known."""
+
+    annotation: ast.expr
+
+
+@dataclass(frozen=True)
 class Thing:
     """An object of interest that the library description makes, such as an optimizer, by the node that makes it.
 
@@ -117,6 +131,13 @@ class Thing:
     node: ast.AST
     name: str
     evidence: str = "proven"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What an unknown function made of a thing that was passed to it: the thing again, a part of it, or something else."""
+
+    source: Thing
 
 
 Object = (
@@ -131,5 +152,8 @@ Object = (
     | Partial
     | Derivative
     | Container
+    | Record
+    | Declared
     | Thing
+    | Derived
 )

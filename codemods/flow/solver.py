@@ -49,6 +49,10 @@ class Solver:
             if told:
                 watcher(item)
 
+    def places(self) -> Iterable[Place]:
+        """The places that anything reaches."""
+        return tuple(self._objects)
+
     def targets(self, place: Place) -> Iterable[Place]:
         """The places that receive everything that is at `place`."""
         return tuple(self._edges.get(place, ()))

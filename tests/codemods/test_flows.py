@@ -7,8 +7,12 @@ import pytest
 from tests.codemods.programs import migrated, project, result_of
 
 MAKE = """
+        import collections
         import dataclasses
         import functools
+        import itertools
+        import types
+        import typing
         from typing import Any, NamedTuple
 
         import flax
@@ -246,6 +250,148 @@ FLOWS = {
         class Child(Base):
             def build(self):
                 return optim.Adam(1e-3)
+        """,
+    "cls of a classmethod": """
+        class Agent:
+            inner: Any
+
+            def __init__(self, inner):
+                self.inner = inner
+
+            @classmethod
+            def create(cls, params):
+                return cls(make(params))
+
+        thing = Agent.create(None).inner
+        """,
+    "an inherited classmethod with cls passed on": """
+        class Base:
+            def __init__(self, inner):
+                self.inner = inner
+
+            @classmethod
+            def create(cls, inner, *, step):
+                return cls(inner)
+
+        class Agent(Base):
+            def read(self):
+                return self.inner
+
+        thing = Agent.create(make(None), step=3).read()
+        """,
+    "eval_shape": """
+        thing = jax.eval_shape(lambda params: make(params), None)
+        """,
+    "vjp": """
+        thing, pull_back = jax.vjp(make, None)
+        """,
+    "flattened and made again": """
+        leaves, structure = jax.tree_util.tree_flatten(make(None))
+        thing = jax.tree_util.tree_unflatten(structure, leaves)
+        """,
+    "a cached property": """
+        class Agent:
+            @functools.cached_property
+            def inner(self):
+                return make(None)
+
+        thing = Agent().inner
+        """,
+    "a functional namedtuple": """
+        State = collections.namedtuple("State", "step inner")
+        state = State(0, inner=make(None))._replace(step=1)
+        thing = state.inner
+        """,
+    "a class on top of a functional namedtuple": """
+        class State(collections.namedtuple("State", ["step", "inner"])):
+            def read(self):
+                return self.inner
+
+        thing = State(0, make(None)).read()
+        """,
+    "a namespace": """
+        state = types.SimpleNamespace(inner=make(None))
+        thing = state.inner
+        """,
+    "an attribute set on a namespace": """
+        state = types.SimpleNamespace()
+        state.inner = make(None)
+        thing = state.inner
+        """,
+    "a defaultdict": """
+        made = collections.defaultdict(lambda: make(None))
+        thing = made["a"]
+        """,
+    "__getitem__, __iter__ and __enter__ of one's own": """
+        class Agents:
+            def __init__(self, params):
+                self.all = [make(params)]
+
+            def __getitem__(self, index):
+                return self.all[index]
+
+            def __iter__(self):
+                return iter(self.all)
+
+            def __enter__(self):
+                return self
+
+        with Agents(None) as agents:
+            first = agents[0]
+            for thing in agents:
+                print(first.step)
+        """,
+    "tuples added": """
+        _, thing = (1,) + (make(None),)
+        """,
+    "max with a key": """
+        thing = max([make(None)], key=lambda x: x.state.step)
+        """,
+    "itertools": """
+        thing = next(itertools.chain([1], [make(None)]))
+        """,
+    "zip of pairs": """
+        things, numbers = zip(*[(make(None), 1)])
+        thing = things[0]
+        """,
+    "a match": """
+        match {"inner": make(None)}:
+            case {"inner": thing}:
+                pass
+        """,
+    "cast": """
+        thing = typing.cast(Any, make(None))
+        """,
+    "a list of annotated elements": """
+        def read(pairs: typing.List[typing.Tuple[int, optim.Optimizer]]):
+            global thing
+            for number, thing in pairs:
+                print(number)
+        """,
+    "a dict of annotated elements": """
+        def read(made: "dict[str, optim.Optimizer]"):
+            global thing
+            for name, thing in made.items():
+                print(name)
+        """,
+    "what an annotated callable returns": """
+        def read(maker: typing.Callable[[Any], optim.Optimizer]):
+            global thing
+            thing = maker(None)
+        """,
+    "a bound type variable": """
+        T = typing.TypeVar("T", bound=optim.Optimizer)
+
+        def read(x: T) -> T:
+            global thing
+            thing = x
+            return x
+        """,
+    "what is checked to be an optimizer": """
+        def read(x):
+            global thing
+            if isinstance(x, optim.Optimizer):
+                thing = x
         """,
     "conditional definitions": """
         def choose(name):

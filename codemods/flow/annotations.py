@@ -1,0 +1,69 @@
+"""The types in an annotation, and the way from an annotated value to the parts that are of these types."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Step = int | str | None
+"""An index, None for every element, `"returned"` for what a callable returns."""
+
+SAME = ("Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Awaitable")
+MAPPINGS = ("Dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultDict", "FrozenDict", "dict", "defaultdict")
+TUPLES = ("Tuple", "tuple")
+COLLECTIONS = (
+    *("List", "Sequence", "MutableSequence", "Iterable", "Iterator", "Generator", "Set", "FrozenSet", "Deque"),
+    *("AsyncIterator", "AsyncIterable", "AsyncGenerator", "Collection", "ContextManager"),
+    *("list", "set", "frozenset", "deque"),
+)
+
+
+@dataclass(frozen=True)
+class TypeWithin:
+    """A plain type in an annotation, and the steps from the annotated value to what is of that type."""
+
+    type: ast.expr
+    path: tuple[tuple[ast.expr, Step], ...] = ()
+
+
+def types_within(annotation: ast.expr, path: tuple[tuple[ast.expr, Step], ...] = ()) -> Iterator[TypeWithin]:
+    """`X` in `X`, `Optional[X]`, `X | None`, `List[X]`, `Dict[str, X]`, `Tuple[int, X]`, `Callable[..., X]` and their like.
+
+    Of `Type[X]` a value is the class itself, so that `X` is not among them.
+    """
+    match annotation:
+        case ast.Name() | ast.Attribute():
+            yield TypeWithin(annotation, path)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield from types_within(left, path)
+            yield from types_within(right, path)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            for part, steps in _parts(annotation, name, parts):
+                yield from types_within(part, (*path, *steps))
+        case _:
+            return
+
+
+def _parts(
+    annotation: ast.expr, name: str, parts: list[ast.expr]
+) -> Iterator[tuple[ast.expr, tuple[tuple[ast.expr, Step], ...]]]:
+    """The arguments of a generic type that are types of parts, with the steps to these."""
+    if name in SAME:
+        yield from ((part, ()) for part in parts)
+    elif name in MAPPINGS and len(parts) == 2:
+        yield parts[1], ((annotation, None),)
+    elif name in TUPLES:
+        any_length = len(parts) == 2 and isinstance(parts[1], ast.Constant)
+        for index, part in enumerate(parts):
+            yield part, ((annotation, None if any_length else index),)
+    elif name in COLLECTIONS:
+        yield parts[0], ((annotation, None),)
+    elif name == "Callable" and len(parts) == 2:
+        yield parts[1], ((annotation, "returned"),)
+
+
+def direct_types(annotation: ast.expr) -> list[ast.expr]:
+    """The types of which an annotated value is itself an instance."""
+    return [named.type for named in types_within(annotation) if not named.path]
