@@ -127,7 +127,10 @@ class Evidence:
 
     def _known(self, node: ast.expr) -> bool:
         return any(
-            not isinstance(item, Opaque | Result | Derived) or foreign(item) for item in self.facts.objects(node)
+            foreign(item) or (isinstance(item, Result) and item.is_instance)
+            if isinstance(item, Opaque | Result | Derived)
+            else True
+            for item in self.facts.objects(node)
         )
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:

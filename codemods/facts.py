@@ -12,6 +12,7 @@ from codemods.flow.modules import Project, Unit
 from codemods.flow.objects import Class, Container, External, Function, Object, Place, Thing
 from codemods.flow.scopes import Scope
 from codemods.legacy import FlaxOptim
+from codemods.reflection import reflection
 from codemods.uses import Use, Uses
 
 
@@ -70,4 +71,9 @@ class Facts:
     def uses(self) -> list[Use]:
         """Every legacy construct of the project, in order of files and lines."""
         finder = Uses(self)
-        return [use for unit in self.project.units for use in finder.in_unit(unit)]
+        return [use for unit in self.project.units for use in self._sorted(unit, finder.in_unit(unit))]
+
+    def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
+        reflected = (reflection(self, unit, node) for node in ast.walk(unit.tree))
+        found = [*uses, *(use for use in reflected if use is not None)]
+        return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))

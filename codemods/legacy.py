@@ -25,6 +25,7 @@ DEFINITIONS = (
 )
 OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
 MODULES = ("core", "jax_utils", "linen", "optim", "serialization", "struct", "training", "traverse_util")
+RESTORING = ("flax.training.checkpoints.restore_checkpoint", "flax.serialization.msgpack_restore")
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
@@ -46,6 +47,7 @@ OUTSIDE = frozenset(
         "itertools",
         "random",
         "importlib",
+        "operator",
         "argparse",
         "ml_collections",
         "chex",
@@ -112,6 +114,8 @@ class FlaxOptim(Library):
             return self._make("definition", "custom" if name.endswith("()") else legacy)
         if name == "builtins.getattr":
             return _run_time_class
+        if name in RESTORING:
+            return _restore
         return BEHAVIOURS.get(name)
 
     def method(self, owner: Object, name: str) -> Behaviour | None:
@@ -203,6 +207,14 @@ def _run_time_class(flow: Calls, site: CallSite) -> None:
             flow.solver.add(site.result, External(f"{PACKAGE}.{RUN_TIME}"))
 
     flow.solver.watch(site.positional[0], arrive)
+
+
+def _restore(flow: Calls, site: CallSite) -> None:
+    """Like the target that is given, or a dict of dicts if there is none."""
+    target = site.argument(1, "target")
+    if target is not None:
+        flow.solver.connect(target, site.result)
+    flow.solver.add(site.result, Result(RESTORING[0]))
 
 
 def _replace(flow: Calls, optimizer: Thing, site: CallSite) -> None:

@@ -61,7 +61,9 @@ class Use:
     """One legacy construct: what kind of use it is, where, and which objects meet there.
 
     `kind` is `import`, `module`, `definition`, `base`, `annotation`, `check` (isinstance), `value` (a class or method used as a
-    value), `dynamic` (a class chosen at run time), or `KIND.ATTRIBUTE` for an attribute of a thing, such as `optimizer.target`.
+    value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `reflection` (an attribute by its name),
+    `state_dict` (an item of a state dict or checkpoint), or `KIND.ATTRIBUTE` for an attribute of a thing, such as
+    `optimizer.target`.
     """
 
     kind: str
@@ -97,12 +99,12 @@ class Uses:
                 if use is not None:
                     found.append(use)
             elif isinstance(node, ast.Call):
-                use = self._dynamic_use(unit, node) or self._reflection(unit, node)
+                use = self._dynamic_use(unit, node)
                 if use is not None:
                     found.append(use)
             elif isinstance(node, ast.Constant) and node in annotated:
                 found.extend(self._quoted(unit, node, annotated[node]))
-        return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
+        return found
 
     def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
         return {
@@ -148,9 +150,21 @@ class Uses:
         if isinstance(parent, ast.Call) and parent.func is node:
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
             return Use("definition", name, unit, parent, things, others, legacy_import)
+        if node in annotated and self._in_type_of_class(unit, node):
+            return Use("class", name, unit, node, ())
         if node in annotated:
             return Use("annotation", name, unit, node, self._annotated_things(annotated[node]), others)
         return self._class_value(unit, node, name, parent)
+
+    @staticmethod
+    def _in_type_of_class(unit: Unit, node: ast.expr) -> bool:
+        """Whether this is the `X` of `Type[X]`."""
+        return any(
+            isinstance(outer, ast.Subscript)
+            and isinstance(outer.value, ast.Name | ast.Attribute)
+            and ast.unparse(outer.value).rpartition(".")[2] in ("Type", "type")
+            for outer in unit.ancestors(node)
+        )
 
     def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
         if isinstance(parent, ast.ClassDef):
@@ -162,6 +176,10 @@ class Uses:
                 node,
                 self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls)),
             )
+        if isinstance(parent, ast.MatchClass):
+            subject = next(outer.subject for outer in unit.ancestors(parent) if isinstance(outer, ast.Match))
+            plain = not (parent.patterns or parent.kwd_patterns)
+            return Use("check" if plain else "reflection", name, unit, node, tuple(self.facts.things(subject)))
         container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
             return Use("check", name, unit, node, tuple(self.facts.things(container.args[0], "optimizer")))
@@ -219,16 +237,6 @@ class Uses:
         return Use(
             "dynamic", next(name for name in names if name), unit, node, tuple(self.facts.things(node, "definition"))
         )
-
-    def _reflection(self, unit: Unit, node: ast.Call) -> Use | None:
-        """`getattr`, `hasattr` or `setattr` on a thing, with the name of one of its attributes or one that is not plain."""
-        if len(node.args) < 2 or not {"builtins.getattr", "builtins.hasattr", "builtins.setattr"} & {
-            *self.facts.externals(node.func)
-        }:
-            return None
-        name = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
-        things = [thing for thing in self.facts.things(node.args[0]) if name is None or name in ATTRIBUTES[thing.kind]]
-        return Use("reflection", str(name), unit, node, tuple(things)) if things else None
 
     def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         if not isinstance(node, ast.Attribute):

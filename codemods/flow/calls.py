@@ -248,7 +248,9 @@ class Calls(Classes):
                 self.call_special(item, "__getitem__", result)
                 if isinstance(key, int):
                     self._by_ancestry(cls, lambda: self._load_field(cls, key, result))
-            case Derived():
+                elif key is not None:
+                    self.solver.connect(self.field(cls, key), result)  # of its state dict
+            case Derived() | Result():
                 self.solver.add(result, item)
             case _:
                 pass
@@ -326,7 +328,7 @@ class Calls(Classes):
                 behaviour = self.library.function(name)
                 if behaviour is not None:
                     behaviour(self, site)
-                elif self.library.follows(name):
+                elif self.library.follows(name) or Result(name).is_instance:
                     self.solver.add(site.result, Result(name))
             case Derived():
                 self.solver.add(site.result, callee)

@@ -366,6 +366,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
             "flax.core.frozen_dict.unfreeze",
             "flax.serialization.from_bytes",
             "flax.serialization.from_state_dict",
+            "flax.serialization.to_state_dict",
             "copy.copy",
             "copy.deepcopy",
             "contextlib.contextmanager",
@@ -408,7 +409,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
     **dict.fromkeys(
         (
-            "flax.training.checkpoints.restore_checkpoint",
             "flax.training.checkpoints.convert_pre_linen",
             "builtins.filter",
             "itertools.takewhile",

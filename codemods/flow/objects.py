@@ -24,9 +24,14 @@ class External:
 
 @dataclass(frozen=True)
 class Result:
-    """What a call of an external function gave."""
+    """What a call of an external function or class gave."""
 
     name: str
+
+    @property
+    def is_instance(self) -> bool:
+        """Whether that is a class, as its name is written."""
+        return self.name.rpartition(".")[2][:1].isupper()
 
 
 @dataclass(frozen=True)

@@ -82,12 +82,12 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     return Replace(use.unit.span(node), "{DynamicScale}")
 
 
-@rule("FO103", "a class of optimizers used as a value", "value", "dynamic", "module")
+@rule("FO103", "a class of optimizers used as a value", "value", "class", "dynamic", "module")
 def class_value(use: Use, context: Context) -> Refusal:
     """A legacy class that is kept in a variable, passed on or looked up by name is left, with a reason."""
     if use.kind == "module":
         return reasons.run_time_class(
-            "The module `flax.optim` itself is used as a value.",
+            "The module `flax.optim` itself is used as a value, or looked up by its name.",
             "Name the optax function that is meant, for each choice.",
         )
     if use.kind == "dynamic":

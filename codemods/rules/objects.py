@@ -326,9 +326,9 @@ def other_methods(use: Use, context: Context) -> Refusal:
 
 @rule("FO212", "attributes by name", "reflection")
 def reflection(use: Use, context: Context) -> Refusal:
-    """`getattr`, `hasattr` and `setattr` on a legacy object are left, with a reason."""
+    """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left, with a reason."""
     return reasons.create_as_value(
-        "An attribute of a legacy object is looked up by its name.", "Write the attribute out."
+        "An attribute of a legacy object is looked up by its name, or all are.", "Write the attribute out."
     )
 
 

@@ -207,6 +207,135 @@ REFUSED = {
             return jax.jit(optim.Adam(0.1).create)(params)
         """,
     ),
+    "dataclasses.replace on an optimizer": (
+        "FO916",
+        """
+        import dataclasses
+        from flax import optim
+
+        def restart(params, pretrained):
+            optimizer = optim.Adam(0.1).create(params)
+            return dataclasses.replace(optimizer, target=pretrained)
+        """,
+    ),
+    "all attributes at once": (
+        "FO916",
+        """
+        from flax import optim
+
+        def read(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return vars(optimizer)["target"]
+        """,
+    ),
+    "the state dict by key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def read(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return serialization.to_state_dict({"optimizer": optimizer})["optimizer"]["target"]
+        """,
+    ),
+    "a pattern that looks inside": (
+        "FO916",
+        """
+        from flax import optim
+
+        def read(params):
+            optimizer = optim.Adam(0.1).create(params)
+            match optimizer:
+                case optim.Optimizer(target=found):
+                    return found
+        """,
+    ),
+    "something derived from an optimizer by an unknown function": (
+        "FO912",
+        """
+        import jax
+        from flax import optim
+        from elsewhere import prepare
+
+        def read(params):
+            optimizer = optim.Adam(0.1).create(params)
+            new_optimizer, _ = prepare([optimizer])
+            return new_optimizer.target
+        """,
+    ),
+    "an unknown function that calls back": (
+        "FO912",
+        """
+        import jax
+        from flax import optim
+        from elsewhere import pool
+
+        def read(optimizer):
+            return optimizer.target
+
+        def run(params):
+            return pool.submit(read, optim.Adam(0.1).create(params))
+        """,
+    ),
+    "the module imported by its name": (
+        "FO903",
+        """
+        import importlib
+
+        optim = importlib.import_module("flax.optim")
+        """,
+    ),
+    "the module asked for": (
+        "FO903",
+        """
+        import flax
+
+        has_optim = hasattr(flax, "optim")
+        """,
+    ),
+    "a checkpoint by key": (
+        "FO906",
+        """
+        from flax.training import checkpoints
+
+        def load(directory, optimizer):
+            optimizer = optimizer.apply_gradient(None, beta1=0.5)
+            restored = checkpoints.restore_checkpoint(directory, None)
+            return restored["optimizer"]["target"]
+        """,
+    ),
+    "an attribute of whatever comes": (
+        "FO916",
+        """
+        import operator
+        from flax.optim import Adam
+
+        definition = Adam()
+        read = operator.attrgetter("optimizer.target")
+        """,
+    ),
+    "used as parameters, by something unknown": (
+        "FO912",
+        """
+        import jax
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads, beta1=0.5)
+
+        def evaluate(model, thing, batch):
+            return model.apply({"params": thing.target}, batch)
+        """,
+    ),
+    "the class itself annotated": (
+        "FO903",
+        """
+        from typing import Type
+        from flax import optim
+
+        def create(optimizer_class: Type[optim.OptimizerDef]):
+            return optimizer_class()
+        """,
+    ),
     "an attribute by its name": (
         "FO916",
         """

@@ -57,6 +57,21 @@ ALIKE = {
         def update(actor: Model, loss_fn):
             return actor.apply_gradient(loss_fn)
         """,
+    "targets of a batch": """
+        import jax
+        from project.input import prepare
+
+        def loss(model, params, batch, config):
+            prepared = prepare(params, batch)
+            return model.apply(params, prepared.inputs) - prepared.target + config["target"] + batch.state.step
+        """,
+    "a class of an unknown package with a method apply_gradient": """
+        import jax
+        from elsewhere import Agent
+
+        agent = Agent(3)
+        agent.apply_gradient(grads)
+        """,
     "a traversal outside of any optimizer": """
         from flax import traverse_util
 
