@@ -126,12 +126,7 @@ class Evidence:
         return any(isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place))
 
     def _known(self, node: ast.expr) -> bool:
-        return any(
-            foreign(item) or (isinstance(item, Result) and item.is_instance)
-            if isinstance(item, Opaque | Result | Derived)
-            else True
-            for item in self.facts.objects(node)
-        )
+        return any(_tells(item) for item in self.facts.objects(node))
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""
@@ -246,6 +241,17 @@ class Evidence:
             for container in held:
                 self.facts.flow.store_element(container, self.facts.flow.key(node.slice), source)
         self.facts.flow.solver.add(place, thing)
+
+
+def _tells(item: Object) -> bool:
+    """Whether something that reaches a place tells what is there."""
+    match item:
+        case Result():
+            return item.is_instance or foreign(item)
+        case Opaque() | Derived():
+            return False
+        case _:
+            return True
 
 
 def _last_word(node: ast.expr) -> str:

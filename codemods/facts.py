@@ -73,7 +73,30 @@ class Facts:
         finder = Uses(self)
         return [use for unit in self.project.units for use in self._sorted(unit, finder.in_unit(unit))]
 
+    @cached_property
+    def groups(self) -> dict[Thing, Thing]:
+        """A representative of its group for each thing. Things that are linked, or meet at a use, migrate together."""
+        return unify([*(use.things for use in self.uses), *self.legacy.links])
+
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (reflection(self, unit, node) for node in ast.walk(unit.tree))
         found = [*uses, *(use for use in reflected if use is not None)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
+
+
+def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
+    """Union-find: for each thing the representative of its group, given the sets that belong together."""
+    parent: dict[Thing, Thing] = {}
+
+    def find(item: Thing) -> Thing:
+        parent.setdefault(item, item)
+        while parent[item] != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
+
+    for together in things:
+        members = list(together)
+        for member in members:
+            parent[find(member)] = find(members[0])
+    return {item: find(item) for item in tuple(parent)}

@@ -58,7 +58,7 @@ SUBMODULES = frozenset(
     (
         *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
         *("numpy", "random", "nn", "linalg", "optimizers", "example_libraries"),
-        *("linen", "module", "struct", "optim", "train_state", "dynamic_scale"),
+        *("linen", "deprecated", "module", "struct", "optim", "train_state", "dynamic_scale"),
     )
 )
 """The words that may stand between a package and a name of interest."""

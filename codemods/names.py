@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -63,26 +64,35 @@ class Name:
 
 def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
     """The names for each key of `CHOICES`; a key is missing when every choice is taken by something else."""
-    imported = {
-        (item.target, item.name)
-        for item in facts.imported(unit)
+    found: dict[str, Name] = {}
+    imports = facts.imported(unit)
+    at_top = {
+        (item.target, item.name if item.alias.asname or not isinstance(item.statement, ast.Import) else item.target)
+        for item in imports
         if item.scope.parent is None and unit.parents.get(item.statement) is unit.tree
     }
-    leaving = {
-        item.name for item in facts.imported(unit) if item.target.endswith("DynamicScale") and ".optim" in item.target
-    }
-    taken = bound_anywhere(unit) - leaving
-    return {key: name for key, choices in CHOICES.items() if (name := _choose(choices, imported, taken)) is not None}
+    bound = Counter(
+        name for node in ast.walk(unit.tree) if isinstance(node, ScopeNode) for name, _ in bound_names(node)
+    )
+    bound.subtract(item.name for item in imports if item.target.endswith("DynamicScale") and ".optim" in item.target)
+    for key, choices in CHOICES.items():
+        name = _choose(choices, at_top, [(item.target, item.name) for item in imports], bound)
+        if name is not None:
+            found[key] = name
+    return found
 
 
-def _choose(choices: Iterable[Choice], imported: set[tuple[str, str]], taken: set[str]) -> Name | None:
-    for target, _, expression, _ in choices:
-        for found, bound in imported:
-            if found == target:
+def _choose(
+    choices: Iterable[Choice], at_top: set[tuple[str, str]], imported: list[tuple[str, str]], bound: Counter[str]
+) -> Name | None:
+    for target, name, expression, _ in choices:
+        for found, known_as in at_top:
+            # Emitted transformations say optax by its own name.
+            if found == target and (target != "optax" or known_as == name):
                 rest = expression.partition(".")[2]
-                return Name(f"{bound}.{rest}" if rest else bound, "")
-    for _, bound, expression, statement in choices:
-        if bound not in taken:
+                return Name(f"{known_as}.{rest}" if rest else known_as, "")
+    for target, name, expression, statement in choices:
+        if bound[name] <= imported.count((target, name)):
             return Name(expression, statement)
     return None
 

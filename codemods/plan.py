@@ -127,8 +127,7 @@ def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppres
 
 def _complete_groups(plan: Plan) -> None:
     """Where one site of a group stays, all of it stays, unless the user asked for partial work."""
-    pairs: list[tuple[Thing, ...]] = [tuple(pair) for pair in plan.facts.legacy.links]
-    group = _unify([*(decision.use.things for decision in plan.decisions), *pairs])
+    group = plan.facts.groups
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
@@ -155,21 +154,3 @@ def _because_of(cause: Decision) -> Refusal:
         f"The same optimizer reaches {where} ({cause.refusal.code}), which cannot be migrated.",
         f"Change {where} first, or use `--partial`.",
     )
-
-
-def _unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
-    """Union-find: for each thing the representative of its group, given the sets that belong together."""
-    parent: dict[Thing, Thing] = {}
-
-    def find(item: Thing) -> Thing:
-        parent.setdefault(item, item)
-        while parent[item] != item:
-            parent[item] = parent[parent[item]]
-            item = parent[item]
-        return item
-
-    for together in things:
-        members = list(together)
-        for member in members:
-            parent[find(member)] = find(members[0])
-    return {item: find(item) for item in tuple(parent)}

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
-from codemods.facts import Facts
+from codemods.facts import Facts, unify
 from codemods.flow.objects import Thing
 from codemods.uses import Use
 
@@ -48,6 +48,16 @@ class Context:
     def optimizers_of(self, definition: Thing) -> list[Thing]:
         """The optimizers that were made from a definition, directly or as a part of another."""
         return [thing for thing in self._steps if definition in self.facts.legacy.definitions(thing)]
+
+    def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
+        """Optimizers, and all others that reach a place which one of them, or another companion, reaches."""
+        found = dict.fromkeys(optimizers)
+        groups = {self._meeting.get(thing) for thing in found}
+        return list({**found, **{thing: None for thing, group in self._meeting.items() if group in groups}})
+
+    @cached_property
+    def _meeting(self) -> dict[Thing, Thing]:
+        return unify(use.things for use in self.facts.uses if use.kind.startswith("optimizer."))
 
     @cached_property
     def injected(self) -> frozenset[Thing]:

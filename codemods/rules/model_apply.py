@@ -16,7 +16,7 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     under a name bound once; else `None`.
     """
     scope = facts.scope(call)
-    initialised = _origin(params, scope.node, facts)
+    initialised = origin(params, scope.node, facts)
     for node in ast.walk(initialised) if initialised is not None else ():
         if not (isinstance(node, ast.Attribute) and node.attr in ("init", "init_with_output")):
             continue
@@ -42,13 +42,13 @@ def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
     ]
 
 
-def _origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> ast.expr | None:
+def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> ast.expr | None:
     """The expression that made some parameters, through names that are assigned once, subscripts and `pop`."""
     match params:
         case ast.Subscript(value=value):
-            return _origin(value, scope, facts, depth)
+            return origin(value, scope, facts, depth)
         case ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze")):
-            return _origin(value, scope, facts, depth)
+            return origin(value, scope, facts, depth)
         case ast.Call():
             return params
         case ast.Name(id=name) if depth:
@@ -60,7 +60,7 @@ def _origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> a
                 if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(target))
             ]
             return (
-                _origin(values[0], scope, facts, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
+                origin(values[0], scope, facts, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
             )
         case _:
             return None

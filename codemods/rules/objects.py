@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
-from codemods.facts import Facts
-from codemods.flow.objects import Instance, Result, Thing
+from codemods.flow.objects import Thing
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.model_apply import apply_function
+from codemods.rules.params import needs_any_params
 from codemods.uses import Use
 
 ANY_PARAMS_TRAIN_STATE = Support(
@@ -36,8 +36,6 @@ ANY_PARAMS_TRAIN_STATE = Support(
 ''',
     imports=("import optax",),
 )
-ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.")
-STRUCTS = ("flax.struct.dataclass", "flax.struct.PyTreeNode", "chex.dataclass")
 
 
 @rule(
@@ -68,7 +66,6 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     positions = _positions(call, ("target", "focus"))
     if "target" not in positions:
         return reasons.arguments("`create` is called without parameters.", "Pass the parameters.")
-    made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     holes = [("definition", use.unit.span(use.node.value))]
     supports: tuple[Support, ...] = ()
     transformation = "{definition}"
@@ -85,7 +82,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         holes.append(("focus", use.unit.span(focus)))
         supports = (PARTITION_BY_PATH,)
         transformation = f"{{support:{PARTITION_BY_PATH.name}}}(({{focus}}, {{definition}}))"
-    plain = not any(_needs_any_params(context.facts, thing) for thing in made)
+    made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
+    plain = not _needs_any_params(made, context)
     state = "{TrainState}" if plain else f"{{support:{ANY_PARAMS_TRAIN_STATE.name}}}"
     supports = supports if plain else (*supports, ANY_PARAMS_TRAIN_STATE)
     apply_fn = apply_function(call, _value(call, positions["target"]), use.unit, context.facts)
@@ -97,23 +95,12 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports)
 
 
-def _needs_any_params(facts: Facts, optimizer: Thing) -> bool:
-    for item in facts.target(optimizer):
-        if isinstance(item, Result) and item.name.startswith(ARRAYS):
-            return True
-        if isinstance(item, Instance):
-            decorated = any(
-                name in STRUCTS
-                for decorator in item.cls.node.decorator_list
-                for name in facts.externals(_callee(decorator))
-            )
-            if decorated or facts.derives_from(item.cls, *STRUCTS):
-                return True
-    return False
-
-
-def _callee(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
+def _needs_any_params(made: list[Thing], context: Context) -> bool:
+    """What the parameters need; where nothing is known of them, what those of the optimizers beside them need."""
+    own = {needs_any_params(context.facts, thing) for thing in made}
+    if own != {None}:
+        return True in own
+    return any(needs_any_params(context.facts, thing) for thing in context.companions(made))
 
 
 @rule(
