@@ -11,6 +11,7 @@ from codemods.edits import ConvertDefinition, Replace, ReplaceQuoted, ReplaceSta
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
+from codemods.flow.objects import Module
 from codemods.imports import Addition, ImportedName
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
@@ -146,22 +147,47 @@ def _exported(item: Import, used: bool, plan: Plan) -> bool:
     if item.scope.parent is not None:
         return False
     listed = any(
-        isinstance(node, ast.Assign | ast.AugAssign)
+        isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
         and any(isinstance(name, ast.Name) and name.id == "__all__" for name in ast.walk(node))
-        and any(isinstance(word, ast.Constant) and word.value == item.name for word in ast.walk(node.value))
+        and any(isinstance(word, ast.Constant) and word.value == item.name for word in ast.walk(node))
         for node in unit.tree.body
     )
     line = unit.code.split("\n")[item.statement.lineno - 1]
-    silent = not used and (unit.is_package or "noqa" in line or item.alias.asname == item.alias.name)
-    return listed or silent or _imported_elsewhere(item, plan)
+    silent = not used and (unit.is_package or "noqa" in line)
+    exported = item.alias.asname == item.alias.name
+    return listed or silent or exported or _imported_elsewhere(item, plan) or _read_elsewhere(item, plan)
 
 
 def _imported_elsewhere(item: Import, plan: Plan) -> bool:
     place = ("variable", item.scope, item.name)
     return any(
-        binding[1].unit is not item.unit
+        binding[1].unit is not item.unit and not _idle_star(binding[1].unit, binding[2], plan)
         for binding in plan.facts.flow.solver.targets(place)
         if isinstance(binding, tuple) and binding[0] == "variable"
+    )
+
+
+def _idle_star(unit: Unit, name: str, plan: Plan) -> bool:
+    """Whether a module has a name from a star import alone and does not use it."""
+    named = any(
+        (alias.asname or alias.name) == name
+        for node in ast.walk(unit.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    )
+    gone = _gone(plan.of(unit), unit)
+    used = any(isinstance(node, ast.Name) and node.id == name and node not in gone for node in ast.walk(unit.tree))
+    return not (named or used or unit.is_package)
+
+
+def _read_elsewhere(item: Import, plan: Plan) -> bool:
+    """Whether another file reads the name as an attribute of this module, and goes on doing so."""
+    return any(
+        node.attr == item.name
+        and unit is not item.unit
+        and any(isinstance(found, Module) and found.unit is item.unit for found in plan.facts.objects(node.value))
+        and node not in _gone(plan.of(unit), unit)
+        for unit, node in plan.facts.flow.reading.attributes
     )
 
 
@@ -217,6 +243,16 @@ def _keys(decision: Decision) -> set[str]:
     return {match[1] for text in texts for match in PLACEHOLDER.finditer(text)}
 
 
+def _has_an_else(item: Import, unit: Unit) -> bool:
+    """Whether the name is bound in the other branch too, as with `if TYPE_CHECKING:`, so that it is there in any case."""
+    branch = unit.parents.get(item.statement)
+    return isinstance(branch, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == item.name and isinstance(node.ctx, ast.Store)
+        for other in branch.orelse
+        for node in ast.walk(other)
+    )
+
+
 def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[int, int] | None:
     """The nested import statement that bound the legacy name at a use; None when the module's top level did."""
     root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
@@ -228,5 +264,5 @@ def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[in
             found = [item for item in imports if item.scope is binding and item.name in (node.id, "*")]
             nested = [item for item in found if unit.parents.get(item.statement) is not unit.tree]
             if nested and len(nested) == len(found) and legacy_name(nested[0].target) is not None:
-                return _start(unit, nested[0].statement)
+                return None if _has_an_else(nested[0], unit) else _start(unit, nested[0].statement)
     return None

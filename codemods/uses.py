@@ -120,6 +120,9 @@ class Uses:
             return any(
                 name in ("flax", "flax.traverse_util") or legacy_name(name) == ""
                 for name in self.facts.externals(node.value)
+            ) or any(
+                isinstance(item, Module) and self._imports(item.unit, node.attr)
+                for item in self.facts.objects(node.value)
             )
         if not isinstance(node, ast.Name) or node not in self.facts.flow.reading.scopes:
             return False
@@ -127,6 +130,12 @@ class Uses:
         return any(
             imported.scope is binding and imported.name in (node.id, "*")
             for imported in self.facts.flow.reading.imports
+        )
+
+    def _imports(self, unit: Unit | None, name: str) -> bool:
+        """Whether a module of the project has a name from an import."""
+        return unit is not None and any(
+            imported.scope.parent is None and imported.name == name for imported in self.facts.imported(unit)
         )
 
     def _reference(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from codemods.facts import Facts, unify
-from codemods.flow.objects import Thing
+from codemods.flow.objects import Container, Thing
 from codemods.uses import Use
 
 
@@ -48,6 +48,23 @@ class Context:
     def optimizers_of(self, definition: Thing) -> list[Thing]:
         """The optimizers that were made from a definition, directly or as a part of another."""
         return [thing for thing in self._steps if definition in self.facts.legacy.definitions(thing)]
+
+    @cached_property
+    def has_rate_among_params(self) -> bool:
+        """Whether a model of the project has a parameter called `learning_rate`."""
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "param"
+            and any(isinstance(word, ast.Constant) and word.value == "learning_rate" for word in call.args[:1])
+            for _, call in self.facts.flow.reading.calls
+        ) or any(
+            isinstance(key, ast.Constant) and key.value == "learning_rate"
+            for optimizer in self.facts.groups
+            if optimizer.kind == "optimizer"
+            for item in self.facts.target(optimizer)
+            if isinstance(item, Container) and isinstance(item.node, ast.Dict)
+            for key in item.node.keys
+        )
 
     def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
         """Optimizers, and all others that reach a place which one of them, or another companion, reaches."""

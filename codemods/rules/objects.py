@@ -15,6 +15,9 @@ from codemods.rules.model_apply import apply_function
 from codemods.rules.params import needs_any_params
 from codemods.uses import Use
 
+ACTING = ("pop", "popleft", "send", "next", "get_next", "next_rng_key")
+"""Methods that change what they are called on."""
+
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",
     source='''class AnyParamsTrainState({TrainState}):
@@ -195,6 +198,16 @@ def _set_rate(
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",
         )
+    if _order_matters(call, override):
+        return reasons.overrides(
+            "The gradients and the learning rate of this step are computed by expressions whose order matters.",
+            "Compute the gradients in a statement before.",
+        )
+    if context.has_rate_among_params:
+        return reasons.overrides(
+            "A parameter of the model is called `learning_rate` too, so that setting the rate by its name would set its moments.",
+            "Set the rate in `opt_state.hyperparams` by hand.",
+        )
     rate = len(call.args) + call.keywords.index(override)
     holes = (("owner", use.unit.span(use.node.value)),)
     opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
@@ -203,6 +216,21 @@ def _set_rate(
         return RewriteCall(use.unit.span(call), function, arguments, holes, prelude=f"opt_state = {opt_state}")
     return RewriteCall(
         use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes
+    )
+
+
+def _order_matters(call: ast.Call, override: ast.keyword) -> bool:
+    """Whether both the rate and what else the step is given do something beside giving a value. The rate comes to be first."""
+    others = [*call.args, *(word.value for word in call.keywords if word is not override)]
+    return _acts(override.value) and any(_acts(other) for other in others)
+
+
+def _acts(node: ast.expr) -> bool:
+    return any(
+        isinstance(inner, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "next")
+        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ACTING)
+        for inner in ast.walk(node)
     )
 
 
