@@ -12,7 +12,7 @@ from libcst.metadata import CodeRange
 from codemods.edits import Argument, ConvertDefinition, Edit, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
-from codemods.layout import enclose, fit
+from codemods.layout import comments_of, enclose, fit
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support, compact
@@ -61,6 +61,7 @@ class Applier(cst.CSTTransformer):
         self.done: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
         self.preludes: list[cst.SimpleStatementLine] = []
+        self.stray: list[str] = []
         self.lines = LINE_END.split(module.code)
         self.block = 0
 
@@ -116,6 +117,10 @@ class Applier(cst.CSTTransformer):
         if edit.prelude:
             self.preludes.append(statement(self._numbered(edit.prelude), **holes))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
+        kept = {argument.index for argument in edit.arguments}
+        for number, argument in enumerate(call.args):
+            if number not in kept:
+                self.stray.extend(comment.value for comment in comments_of(argument))
         return enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
 
     def _base(self, span: Span) -> int:
@@ -153,6 +158,9 @@ class Applier(cst.CSTTransformer):
         if edit is not None:
             return self._replace_statement(edit, updated_node)
         updated_node = self._commented(original_node, updated_node)
+        strays, self.stray = [cst.EmptyLine(comment=cst.Comment(text)) for text in self.stray], []
+        if strays:
+            updated_node = updated_node.with_changes(leading_lines=[*updated_node.leading_lines, *strays])
         result = self.imports.statement(original_node, updated_node)
         if isinstance(result, cst.SimpleStatementLine) and any(
             span[0] <= start[0] <= span[2] for start in self.applied.after

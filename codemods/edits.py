@@ -14,8 +14,8 @@ Holes = tuple[tuple[str, Span], ...]
 class Replace:
     """Replace the expression at `span` by a template. Its holes `{name}` are expressions of the original source, by span.
 
-    `{optax}`, `{jax}`, `{TrainState}`, `{DynamicScale}` stand for the names under which the file imports these, and
-    `{support:NAME}` for an emitted helper.
+    `{optax}`, `{jax}`, `{TrainState}` and the other keys of `codemods.names.CHOICES` stand for the names under which the file
+    imports these, and `{support:NAME}` for an emitted helper.
     """
 
     span: Span

@@ -19,7 +19,7 @@ from codemods.plan import Decision, Plan
 from codemods.rules import reasons
 from codemods.uses import Use
 
-PLACEHOLDER = re.compile(r"\{(optax|jax|TrainState|DynamicScale)\}")
+PLACEHOLDER = re.compile(r"\{(optax|jax|TrainState|DynamicScale|ModelParamTraversal)\}")
 
 
 @dataclass

@@ -220,3 +220,19 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
         else:
             node = node.value
     return best
+
+
+def comments_of(argument: cst.Arg) -> list[cst.Comment]:
+    """The comments beside an argument, in order."""
+    found: list[cst.Comment] = []
+    argument.visit(_Comments(found))
+    return found
+
+
+class _Comments(cst.CSTVisitor):
+    def __init__(self, found: list[cst.Comment]) -> None:
+        super().__init__()
+        self.found = found
+
+    def visit_Comment(self, node: cst.Comment) -> None:
+        self.found.append(node)

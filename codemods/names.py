@@ -14,6 +14,9 @@ from codemods.flow.scopes import ScopeNode, bound_names
 Choice = tuple[str, str, str, str]
 """Full name of what is imported, name that this binds, expression for the wanted thing, import statement."""
 
+MOVED = ("DynamicScale", "ModelParamTraversal")
+"""Classes of `flax.optim` that live on elsewhere, so that their names become free."""
+
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "optax": (("optax", "optax", "optax", "import optax"),),
     "jax": (("jax", "jax", "jax", "import jax"),),
@@ -35,6 +38,20 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
             "flax_train_state",
             "flax_train_state.TrainState",
             "from flax.training import train_state as flax_train_state",
+        ),
+    ),
+    "ModelParamTraversal": (
+        (
+            "flax.traverse_util.ModelParamTraversal",
+            "ModelParamTraversal",
+            "ModelParamTraversal",
+            "from flax.traverse_util import ModelParamTraversal",
+        ),
+        (
+            "flax.traverse_util",
+            "traverse_util",
+            "traverse_util.ModelParamTraversal",
+            "from flax import traverse_util",
         ),
     ),
     "DynamicScale": (
@@ -74,7 +91,9 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
     bound = Counter(
         name for node in ast.walk(unit.tree) if isinstance(node, ScopeNode) for name, _ in bound_names(node)
     )
-    bound.subtract(item.name for item in imports if item.target.endswith("DynamicScale") and ".optim" in item.target)
+    bound.subtract(
+        item.name for item in imports if item.target.startswith("flax.optim.") and item.target.endswith(MOVED)
+    )
     for key, choices in CHOICES.items():
         name = _choose(choices, at_top, [(item.target, item.name) for item in imports], bound)
         if name is not None:

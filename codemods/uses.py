@@ -257,9 +257,17 @@ class Uses:
         owner = next((kind for kind in kinds if node.attr in ATTRIBUTES.get(kind, ())), None)
         if owner is None:
             return None
+        if owner == "definition" and "optimizer" in kinds and self._is_step(unit, node):
+            owner = "optimizer"
         others = tuple(item for item in self.facts.objects(node.value) if self._offers(item, node.attr))
         owners = tuple(thing for thing in things if thing.kind == owner)
         return Use(f"{owner}.{node.attr}", node.attr, unit, node, owners, others)
+
+    @staticmethod
+    def _is_step(unit: Unit, node: ast.Attribute) -> bool:
+        """Whether this is an optimizer's `apply_gradient(grads)`: a definition's takes parameters and state too."""
+        call = unit.parents.get(node)
+        return node.attr == "apply_gradient" and isinstance(call, ast.Call) and len(call.args) <= 1
 
     def _offers(self, item: Object, name: str) -> bool:
         """Whether something that is no legacy object could answer to this attribute."""

@@ -27,7 +27,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     renamed and keep their text, defaults that differ are made explicit, and where optax has no equal form a small gradient
     transformation is added to the file.
 
-    If the learning rate is given at each step, it becomes an injected hyperparameter; everything else stays static.
+    If the learning rate is given at each step, or by none and no step is in view, it becomes an injected hyperparameter;
+    everything else stays static.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
@@ -45,13 +46,13 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
             "Label the parameters for `optax.partition`.",
         )
     injected = any(thing in context.injected for thing in use.things)
-    if use.name not in COMPOSITE and learning_rate(use.node) is None:
-        steps = context.steps(found for thing in use.things for found in context.optimizers_of(thing))
-        if not steps:
+    if use.name not in COMPOSITE and learning_rate(use.node) is None and not injected:
+        if context.steps(found for thing in use.things for found in context.optimizers_of(thing)):
             return reasons.no_learning_rate(
-                f"`{use.name}` is made without a learning rate, and no step that sets one is in view.",
+                f"`{use.name}` is made without a learning rate, and no step in view sets one.",
                 "Give the constructor a learning rate.",
             )
+        injected = True
     return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE)
 
 

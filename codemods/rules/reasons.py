@@ -14,8 +14,8 @@ no_learning_rate = reason(
     "FO902",
     "no learning rate is known",
     """A `flax.optim` definition may be made without a learning rate if every `apply_gradient` gives one. optax needs it at
-    construction: `optax.adam(None)` does not fail but takes steps uphill. So a definition without a rate is migrated only
-    where every step that its optimizers take sets one.""",
+    construction: `optax.adam(None)` does not fail but takes steps uphill. So a definition without a rate is not migrated where
+    a step in view gives none either.""",
 )
 run_time_class = reason(
     "FO903",

@@ -20,13 +20,12 @@ from codemods.uses import ATTRIBUTES, Use
 )
 def traversal(use: Use, context: Context) -> Edit | Refusal:
     """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the predicate that it was made
-    with. The predicate still gets paths such as `/Dense_0/kernel`.
+    with. The predicate still gets paths such as `/Dense_0/kernel`. One that no optimizer in view uses stays a traversal, under
+    the name that it has kept: `flax.traverse_util.ModelParamTraversal`.
     """
     assert isinstance(use.node, ast.Call)
     if not any(inner in use.things for _, inner in context.facts.legacy.links):
-        return reasons.traversal(
-            "No MultiOptimizer or focus in view uses this traversal.", "Import it from `flax.traverse_util`."
-        )
+        return Replace(use.unit.span(use.node.func), "{ModelParamTraversal}")
     if len(use.node.args) + len(use.node.keywords) != 1 or any(isinstance(item, ast.Starred) for item in use.node.args):
         return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
     predicate = use.node.args[0] if use.node.args else use.node.keywords[0].value

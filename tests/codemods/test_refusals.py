@@ -10,13 +10,14 @@ from codemods import Source, migrate
 from codemods.rules import catalogue
 
 REFUSED = {
-    "no learning rate, and no step that sets one": (
+    "no learning rate, and a step that sets none": (
         "FO902",
         """
         from flax import optim
 
-        def create(params):
-            return optim.Adam(beta1=0.8).create(params)
+        def train(params, grads):
+            optimizer = optim.Adam(beta1=0.8).create(params)
+            return optimizer.apply_gradient(grads)
         """,
     ),
     "a class chosen by name": (
@@ -127,6 +128,26 @@ REFUSED = {
         def create(params, legacy):
             definition = optim.Adam(0.1) if legacy else torch.optim.Adam(params)
             return definition.create(params)
+        """,
+    ),
+    "a rate and gradients that are computed in order": (
+        "FO910",
+        """
+        from flax import optim
+
+        def train(params, numbers):
+            optimizer = optim.Adam().create(params)
+            return optimizer.apply_gradient(next(numbers), learning_rate=next(numbers))
+        """,
+    ),
+    "a parameter called learning_rate beside a rate set at a step": (
+        "FO910",
+        """
+        from flax import optim
+
+        def train(grads, rate):
+            optimizer = optim.Adam().create({"w": 1.0, "learning_rate": 0.1})
+            return optimizer.apply_gradient(grads, learning_rate=rate)
         """,
     ),
     "another hyperparameter set at a step": (
@@ -310,7 +331,7 @@ REFUSED = {
         import operator
         from flax.optim import Adam
 
-        definition = Adam()
+        definition = Adam(**arguments)
         read = operator.attrgetter("optimizer.target")
         """,
     ),

@@ -1,0 +1,60 @@
+"""Which class of train state is made: the plain one, or where that would fail one that takes any parameters."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated
+
+PLAIN = {
+    "a dict": 'optim.Adam(1e-3).create({"w": jnp.zeros(3)})',
+    "what a model made": 'optim.Adam(1e-3).create(model.init(key)["params"])',
+}
+ANY = {
+    "an array": "optim.Adam(1e-3).create(jnp.zeros(3))",
+    "an array that was set": "optim.Adam(1e-3).create(jnp.zeros(3).at[0].set(1.0))",
+    "a number": "optim.Adam(1e-3).create(0.1)",
+    "arithmetic on an array": "optim.Adam(1e-3).create(-jnp.ones(3) / 2)",
+    "a parameter annotated as an array": "optim.Adam(1e-3).create(z)",
+}
+PROGRAM = """
+    import jax.numpy as jnp
+    from flax import optim
+
+    def train(model, key, z: jnp.ndarray, grads):
+        optimizer = {}
+        return optimizer.apply_gradient(grads)
+    """
+
+
+@pytest.mark.parametrize("creation", PLAIN.values(), ids=PLAIN)
+def test_plain(creation: str) -> None:
+    assert "AnyParams" not in migrated(PROGRAM.format(creation))
+
+
+@pytest.mark.parametrize("creation", ANY.values(), ids=ANY)
+def test_any(creation: str) -> None:
+    assert "    optimizer = AnyParamsTrainState.create(" in migrated(PROGRAM.format(creation))
+
+
+def test_unknown_parameters_are_like_those_beside_them() -> None:
+    """A restored agent takes the same steps, so that its parameters are of the same kind."""
+    after = migrated("""
+        import jax.numpy as jnp
+        from flax import optim
+
+        class Agent:
+            def __init__(self):
+                self.temperature = optim.Adam(1e-3).create(jnp.log(0.1))
+                self.network = optim.Adam(1e-3).create({"w": jnp.zeros(3)})
+
+            def restore(self, bundle):
+                self.temperature = optim.Adam(1e-3).create(bundle["temperature"])
+                self.network = optim.Adam(1e-3).create(bundle["network"])
+
+            def step(self, grads):
+                self.temperature = self.temperature.apply_gradient(grads)
+                self.network = self.network.apply_gradient(grads)
+        """)
+    assert after.count("self.temperature = AnyParamsTrainState.create(") == 2
+    assert after.count("self.network = train_state.TrainState.create(") == 2
