@@ -50,6 +50,7 @@ class ImportEditor:
             if addition.near is not None:
                 self._nested.setdefault(addition.near, []).append(addition.statement)
         self._emptied: list[ImportLine] = []
+        self._changed: list[ImportLine] = []
 
     def require(self, statements: Iterable[str]) -> None:
         """Add more imports at the module's top."""
@@ -73,9 +74,12 @@ class ImportEditor:
                 emptied = small
             else:
                 kept.append(rest)
+            if rest is not small:
+                self._changed.append(rest or small)
         if kept and kept != list(updated.body):
-            last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-            updated = updated.with_changes(body=[*kept[:-1], last])
+            if isinstance(kept[-1].semicolon, cst.Semicolon):
+                kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            updated = updated.with_changes(body=kept)
         if not added:
             if not kept and emptied is not None:
                 self._emptied.append(emptied)
@@ -134,16 +138,19 @@ class ImportEditor:
         merged = self._merged(module, lines, new)
         if merged is not None:
             return merged
-        sections = _sections(module, _top_run(module, [index for index, _ in lines]))
+        anchor = next((index for index, found in lines if any(found is old for old in self._changed)), 0)
+        sections = _sections(module, _run(module, [index for index, _ in lines], anchor))
         statement = cst.SimpleStatementLine([new])
         roots = dict(lines)
-        if _root(new) in sys.stdlib_module_names:
-            sections = [found for found in sections if all(_root(roots[i]) in sys.stdlib_module_names for i in found)]
+        if _is_standard(new):
+            sections = [found for found in sections if all(_is_standard(roots[i]) for i in found)]
         if not sections:
             return _insert(module, _after_header(module), statement, head=False, blank=True)
         own = [found for found in sections if any(_root(roots[index]) == _root(new) for index in found)]
         near = [found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)]
         section = (own or near or sections)[-1]
+        if not (own or near) and not _is_standard(new) and all(_is_standard(roots[index]) for index in section):
+            return _insert(module, section[-1] + 1, statement, head=False, blank=True)
         index = _place(section, roots, new)
         head = index == section[0]
         return _insert(module, index, statement, head=head, whole=head and self._is_emptied(module.body[index]))
@@ -216,6 +223,10 @@ def _root(statement: ImportLine) -> str:
     return _module(statement).partition(".")[0]
 
 
+def _is_standard(statement: ImportLine) -> bool:
+    return _root(statement) in sys.stdlib_module_names
+
+
 def _count(statement: ImportLine) -> int:
     return 1 if isinstance(statement.names, cst.ImportStar) else len(statement.names)
 
@@ -231,15 +242,17 @@ def _binds_same(new: ImportLine, old: ImportLine) -> bool:
     return any((alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names)
 
 
-def _top_run(module: cst.Module, imports: list[int]) -> list[int]:
-    """The imports before the first statement that is none, docstring and guarded imports aside."""
+def _run(module: cst.Module, imports: list[int], anchor: int) -> list[int]:
+    """Imports up to a statement that is none, docstring and guarded imports aside: the first run not before `anchor`."""
     found = set(imports)
-    run = []
+    run: list[int] = []
     for index, statement in enumerate(module.body):
         if index in found:
             run.append(index)
         elif not (isinstance(statement, cst.Try | cst.If) or _is_docstring(statement)) and run:
-            break
+            if anchor <= run[-1]:
+                break
+            run = []
     return run
 
 

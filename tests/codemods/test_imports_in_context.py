@@ -125,8 +125,9 @@ FORMS = {
             return flax.optim.Adam(1e-3).create(params), os, sys
         """,
         """
-        import optax
         import os, sys
+
+        import optax
         from flax.training import train_state
 
         def make(params):
@@ -247,8 +248,9 @@ FORMS = {
             return optim.Adam(1e-3).create(params), os
         """,
         """
-        import optax
         import os
+
+        import optax
         from flax.training import train_state
 
         def make(params):
@@ -610,6 +612,129 @@ def test_forms_and_places(before: str, after: str) -> None:
 
 
 NAMES = {
+    "optax under another name": (
+        """
+        import optax as ox
+        from flax import optim
+
+        definition = optim.Adam(1e-3)
+        schedule = ox.constant_schedule(0.1)
+        """,
+        """
+        import optax as ox
+        import optax
+
+        definition = optax.adam(1e-3)
+        schedule = ox.constant_schedule(0.1)
+        """,
+    ),
+    "optax imported by a function": (
+        """
+        from flax import optim
+
+        def clip(grads):
+            import optax
+            return optax.clip(grads)
+
+        definition = optim.Adam(1e-3)
+        """,
+        """
+        import optax
+
+        def clip(grads):
+            import optax
+            return optax.clip(grads)
+
+        definition = optax.adam(1e-3)
+        """,
+    ),
+    "the module train_state by its full name": (
+        """
+        import flax.training.train_state
+        from flax import optim
+
+        def make(params):
+            return optim.Adam(1e-3).create(params)
+        """,
+        """
+        import flax.training.train_state
+        import optax
+
+        def make(params):
+            return flax.training.train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(1e-3)
+            )
+        """,
+    ),
+    "a name that is bound otherwise when types are not checked": (
+        """
+        from typing import TYPE_CHECKING
+
+        if TYPE_CHECKING:
+            from flax.optim import Optimizer
+        else:
+            Optimizer = "Optimizer"
+
+        def step(optimizer: Optimizer, grads) -> Optimizer:
+            return optimizer.apply_gradient(grads)
+        """,
+        """
+        from typing import TYPE_CHECKING
+
+        from flax.training import train_state
+
+        if TYPE_CHECKING:
+            pass
+        else:
+            Optimizer = "Optimizer"
+
+        def step(optimizer: train_state.TrainState, grads) -> train_state.TrainState:
+            return optimizer.apply_gradients(grads=grads)
+        """,
+    ),
+    "an import behind a setting": (
+        """
+        import jax
+        from jax.config import config
+
+        config.update("jax_enable_x64", True)
+
+        import numpy as np
+        from flax import linen, optim
+
+        definition = optim.Adam(np.float32(1e-3)), linen
+        """,
+        """
+        import jax
+        from jax.config import config
+
+        config.update("jax_enable_x64", True)
+
+        import numpy as np
+        import optax
+        from flax import linen
+
+        definition = optax.adam(np.float32(1e-3)), linen
+        """,
+    ),
+    "a traversal that no optimizer uses": (
+        """
+        from flax import optim
+
+        kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+
+        def scale(params):
+            return kernels.update(lambda x: 2 * x, params)
+        """,
+        """
+        from flax.traverse_util import ModelParamTraversal
+
+        kernels = ModelParamTraversal(lambda path, _: "kernel" in path)
+
+        def scale(params):
+            return kernels.update(lambda x: 2 * x, params)
+        """,
+    ),
     "a variable called train_state": (
         """
         from flax import optim
@@ -978,6 +1103,45 @@ def test_a_package_that_exports_a_legacy_name_keeps_it_and_says_so() -> None:
     assert not results["pkg/__init__"].changed
     assert [(site.code, site.line) for site in results["pkg/__init__"].sites] == [("FO911", 1)]
     assert results["pkg/make"].changed
+
+
+def test_a_legacy_name_that_is_read_from_a_module_of_the_project() -> None:
+    results = project(
+        {
+            "lab/optim": """
+                from flax.optim import Adam, Optimizer, Momentum
+                """,
+            "train": """
+                from lab import optim
+                import lab.optim
+
+                def make(params) -> optim.Optimizer:
+                    return lab.optim.Adam(1e-3).create(params)
+
+                def choose(name):
+                    return optim.Momentum
+                """,
+            "idle": """
+                from lab.optim import *
+                """,
+        }
+    )
+    assert b"def make(params) -> train_state.TrainState:" in results["train"].after
+    assert b"tx=optax.adam(1e-3)" in results["train"].after
+    assert b"return optim.Momentum" in results["train"].after
+    assert results["lab/optim"].after == b"from flax.optim import Momentum\n"
+    assert [site.code for site in results["lab/optim"].sites] == ["FO911"]
+
+
+def test_names_appended_to_the_exports() -> None:
+    result = result_of("""
+        from flax.optim import Adam
+
+        __all__ = []
+        __all__.append("Adam")
+        """)
+    assert not result.changed
+    assert [site.code for site in result.sites] == ["FO911"]
 
 
 def test_an_import_that_another_file_takes_from_here_stays() -> None:
