@@ -12,10 +12,10 @@ from libcst.metadata import CodeRange
 from codemods.edits import Argument, ConvertDefinition, Edit, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
-from codemods.layout import comments_of, enclose, fit
+from codemods.layout import comments_of, enclose, fit, quoted_as, usual_quote
 from codemods.model import Form
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import Support, compact
+from codemods.optimizers.base import Support
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
@@ -63,6 +63,7 @@ class Applier(cst.CSTTransformer):
         self.preludes: list[cst.SimpleStatementLine] = []
         self.stray: list[str] = []
         self.lines = LINE_END.split(module.code)
+        self.quote = usual_quote(module.code)
         self.block = 0
 
     # Expressions
@@ -91,7 +92,7 @@ class Applier(cst.CSTTransformer):
                 converted = optimizers()[edit.optimizer].convert(node, self.form, edit.inject)
                 for support in converted.supports:
                     self.applied.supports[support.name] = support
-                return converted.expression
+                return quoted_as(converted.expression, self.quote)
             case ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
             case _:
@@ -112,7 +113,9 @@ class Applier(cst.CSTTransformer):
     def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.Call:
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
         for number, argument in enumerate(call.args):
-            holes[f"argument_{number}"] = compact(argument)
+            holes[f"argument_{number}"] = argument.with_changes(
+                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
+            )
         callee = expression(self._numbered(edit.function, edit.supports), **holes)
         if edit.prelude:
             self.preludes.append(statement(self._numbered(edit.prelude), **holes))
@@ -120,7 +123,7 @@ class Applier(cst.CSTTransformer):
         kept = {argument.index for argument in edit.arguments}
         for number, argument in enumerate(call.args):
             if number not in kept:
-                self.stray.extend(comment.value for comment in comments_of(argument))
+                self.stray.extend(comments_of(argument))
         return enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
 
     def _base(self, span: Span) -> int:

@@ -17,6 +17,7 @@ from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
 from codemods.plan import Decision, Plan
 from codemods.rules import reasons
+from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
 
 PLACEHOLDER = re.compile(r"\{(optax|jax|TrainState|DynamicScale|ModelParamTraversal)\}")
@@ -262,7 +263,11 @@ def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[in
         if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
             binding = facts.scope(node).binding(node.id)
             found = [item for item in imports if item.scope is binding and item.name in (node.id, "*")]
-            nested = [item for item in found if unit.parents.get(item.statement) is not unit.tree]
+            nested = [
+                item
+                for item in found
+                if unit.parents.get(item.statement) is not unit.tree and not shares_its_line(unit, item.statement)
+            ]
             if nested and len(nested) == len(found) and legacy_name(nested[0].target) is not None:
                 return None if _has_an_else(nested[0], unit) else _start(unit, nested[0].statement)
     return None

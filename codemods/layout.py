@@ -41,8 +41,10 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
         was_last = last is not None and argument.value is last.value
         if index < len(arguments) - 1:
             arranged.append(_continued(argument, was_last, before, between))
-        elif last is None or was_last or _has_comment(argument):
+        elif last is None or was_last:
             arranged.append(argument)
+        elif _has_comment(argument):
+            arranged.append(_closing_behind_comment(last, argument))
         else:
             arranged.append(_closing_as(last, argument))
     return call.with_changes(func=callee, args=arranged)
@@ -107,6 +109,17 @@ def _closing_as(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
         elif isinstance(after, cst.ParenthesizedWhitespace):
             after = after.with_changes(first_line=plain, empty_lines=())
     return argument.with_changes(comma=comma, whitespace_after_arg=after)
+
+
+def _closing_behind_comment(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
+    """A new last argument with the comment behind it, and the closing parenthesis where it was."""
+    closing = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    behind = argument.comma.whitespace_after if isinstance(argument.comma, cst.Comma) else None
+    if not (isinstance(closing, cst.ParenthesizedWhitespace) and isinstance(behind, cst.ParenthesizedWhitespace)):
+        return argument
+    return argument.with_changes(
+        comma=cst.Comma(whitespace_after=behind.with_changes(indent=closing.indent, last_line=closing.last_line))
+    )
 
 
 def _has_comment(argument: cst.Arg) -> bool:
@@ -222,17 +235,48 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     return best
 
 
-def comments_of(argument: cst.Arg) -> list[cst.Comment]:
-    """The comments beside an argument, in order."""
-    found: list[cst.Comment] = []
-    argument.visit(_Comments(found))
+def comments_of(argument: cst.Arg) -> list[str]:
+    """The comments behind an argument, in order."""
+    found: list[str] = []
+    for space in (argument.comma, argument.whitespace_after_arg):
+        if isinstance(space, cst.CSTNode):
+            space.visit(_Comments(found))
     return found
 
 
 class _Comments(cst.CSTVisitor):
-    def __init__(self, found: list[cst.Comment]) -> None:
+    def __init__(self, found: list[str]) -> None:
         super().__init__()
         self.found = found
 
     def visit_Comment(self, node: cst.Comment) -> None:
-        self.found.append(node)
+        self.found.append(node.value)
+
+
+def usual_quote(code: str) -> str:
+    """The quotation mark that a file has most of."""
+    plain = code.replace('"""', "").replace("'''", "")
+    return '"' if plain.count('"') >= plain.count("'") else "'"
+
+
+def quoted_as(call: cst.BaseExpression, quote: str) -> cst.BaseExpression:
+    """A converted call whose own strings, the names in `static_args`, have the file's quotation marks."""
+    updated = call.visit(_Requote(quote))
+    return updated if isinstance(updated, cst.BaseExpression) else call
+
+
+class _Requote(cst.CSTTransformer):
+    def __init__(self, quote: str) -> None:
+        super().__init__()
+        self.quote = quote
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        if updated_node.keyword is None or updated_node.keyword.value != "static_args":
+            return updated_node
+        names = cst.ensure_type(updated_node.value, cst.Tuple)
+        elements = [
+            element.with_changes(value=cst.SimpleString(f"{self.quote}{element.value.raw_value}{self.quote}"))
+            for element in names.elements
+            if isinstance(element.value, cst.SimpleString)
+        ]
+        return updated_node.with_changes(value=names.with_changes(elements=elements))

@@ -102,7 +102,9 @@ class FlaxOptim(Library):
         return name.startswith(FOREIGN) and len(way) <= 2
 
     def members(self, module: str) -> tuple[str, ...]:
-        return {PACKAGE: (*DEFINITIONS, *OTHER_NAMES), "flax": MODULES}.get(module, ())
+        if legacy_name(module) == "":
+            return (*DEFINITIONS, *OTHER_NAMES)
+        return MODULES if module == "flax" else ()
 
     def function(self, name: str) -> Behaviour | None:
         legacy = legacy_name(name.removesuffix("()"))

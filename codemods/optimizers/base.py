@@ -149,14 +149,3 @@ PLAIN = (
     ast.boolop,
     ast.cmpop,
 )
-
-
-def has_comment(argument: cst.Arg) -> bool:
-    return "#" in cst.Module([]).code_for_node(argument).replace(cst.Module([]).code_for_node(argument.value), "", 1)
-
-
-def compact(argument: cst.Arg) -> cst.Arg:
-    """An argument without the layout around it, unless that holds a comment."""
-    if has_comment(argument):
-        return argument
-    return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 from codemods.edits import Keep
-from codemods.rules import rule
+from codemods.flow.modules import Unit
+from codemods.model import Refusal
+from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
 
@@ -15,9 +19,19 @@ from codemods.uses import Use
     before="from flax import optim\n",
     after="from flax.training import train_state\nimport optax\n",
 )
-def legacy_import(use: Use, context: Context) -> Keep:
+def legacy_import(use: Use, context: Context) -> Keep | Refusal:
     """An import of `flax.optim` or of a name from it is removed when nothing needs it any more, and the imports that the new
     code needs are added in the file's own style. An import that a module exports, through `__all__`, in an `__init__.py` or
     with `# noqa`, is left, with a reason.
     """
+    if shares_its_line(use.unit, use.node):
+        return reasons.statement_form(
+            "This import stands behind the colon of another statement.", "Put it on a line of its own."
+        )
     return Keep()
+
+
+def shares_its_line(unit: Unit, statement: ast.AST) -> bool:
+    """Whether a statement is the one-line body of another, as in `if new: import this`."""
+    parent = unit.parents.get(statement)
+    return getattr(parent, "lineno", 0) == getattr(statement, "lineno", -1)

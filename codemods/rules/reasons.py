@@ -99,8 +99,9 @@ create_as_value = reason(
 statement_form = reason(
     "FO917",
     "this statement has a form that cannot be rewritten",
-    """`compute_gradient` and `optimize` return flat tuples where `jax.value_and_grad` returns nested ones; they are rewritten
-    only as the whole right side of an assignment, with a loss function in view.""",
+    """An import in the one-line body of another statement cannot be exchanged there. `compute_gradient` and `optimize` return
+    flat tuples where `jax.value_and_grad` returns nested ones; they are rewritten only as the whole right side of an
+    assignment, with a loss function in view.""",
 )
 name_taken = reason(
     "FO918",

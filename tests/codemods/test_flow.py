@@ -917,6 +917,89 @@ def test_ways(before: str, after: str) -> None:
 
 
 WHOLE = {
+    "one name for the definition and its optimizer": (
+        """
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Adam(1e-3)
+            optimizer = optimizer.create(params)
+            optimizer = optimizer.apply_gradient(grads)
+            return optimizer.target
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads):
+            optimizer = optax.adam(1e-3)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optimizer
+            )
+            optimizer = optimizer.apply_gradients(grads=grads)
+            return optimizer.params
+        """,
+    ),
+    "made without a rate, only to be restored": (
+        """
+        from flax import optim
+        from flax.training import checkpoints
+
+        def restore(params, folder):
+            optimizer = checkpoints.restore_checkpoint(folder, optim.Momentum().create(params))
+            return optimizer.target
+        """,
+        """
+        import optax
+        from flax.training import checkpoints
+        from flax.training import train_state
+
+        def restore(params, folder):
+            optimizer = checkpoints.restore_checkpoint(
+                folder,
+                train_state.TrainState.create(
+                    apply_fn=None,
+                    params=params,
+                    tx=optax.inject_hyperparams(
+                        optax.sgd, static_args=("momentum",)
+                    )(learning_rate=0.0, momentum=0.9),
+                ),
+            )
+            return optimizer.params
+        """,
+    ),
+    "comments beside the arguments of a step": (
+        """
+        from flax import optim
+
+        def train(params, grads, rate):
+            optimizer = optim.Adam().create(params)
+            optimizer = optimizer.apply_gradient(
+                grads,  # averaged
+                learning_rate=rate,  # from the schedule
+            )
+            return optimizer.target
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads, rate):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.inject_hyperparams(
+                    optax.adam, static_args=("b1", "b2", "eps", "eps_root")
+                )(learning_rate=0.0),
+            )
+            # from the schedule
+            opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
+            optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(
+                grads=grads,  # averaged
+            )
+            return optimizer.params
+        """,
+    ),
     "another field of a state": (
         """
         import flax
@@ -1053,7 +1136,7 @@ WHOLE = {
                     apply_fn=None,
                     params=params,
                     tx=optax.inject_hyperparams(
-                        optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root')
+                        optax.adam, static_args=("b1", "b2", "eps", "eps_root")
                     )(learning_rate=1e-3),
                 ),
             )

@@ -298,6 +298,12 @@ REFUSED = {
             return pool.submit(read, optim.Adam(0.1).create(params))
         """,
     ),
+    "an import behind a colon": (
+        "FO917",
+        """
+        if True: from flax.optim import Adam
+        """,
+    ),
     "the module imported by its name": (
         "FO903",
         """
