@@ -191,7 +191,7 @@ def _set_rate(
     if not context.definitions(use) or any(not context.facts.legacy.definitions(thing) for thing in use.things):
         return reasons.overrides(
             "This step sets the learning rate, but the place that makes the optimizer is not in view.",
-            "Run on the whole project, so that its learning rate can be injected there.",
+            "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
         )
     if not _is_path(use.node.value):
         return reasons.overrides(

@@ -66,7 +66,12 @@ def compare_transformations(
         return exact
     narrow = compare(wide=False)
     identical = exact.verdict is narrow.verdict is Verdict.IDENTICAL
-    return replace(exact, verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT, drift=narrow.error)
+    return replace(
+        exact,
+        verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT,
+        drift=narrow.error,
+        drift_by_step=narrow.error_by_step,
+    )
 
 
 def _rates(overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int) -> NDArray[np.float64] | None:

@@ -40,17 +40,32 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two trajectories first part: `step` counts from 0, `leaf` is a path such as `Dense_0/kernel`."""
+    """Where two trajectories first part: `step` counts from 0, `leaf` is a path such as `Dense_0/kernel`.
+
+    `ulp` is the distance in units of the last place of float64, None if one of the values is not finite. `link` names the part
+    of the transformation that departs, such as `optax.scale_by_adam(…)`, if it was looked for and found.
+    """
 
     step: int
     leaf: str
     index: tuple[int, ...]
     before: float
     after: float
+    ulp: int | None = None
+    link: str | None = None
 
     def __str__(self) -> str:
         place = f"{self.leaf}[{', '.join(map(str, self.index))}]" if self.index else self.leaf
         return f"step {self.step}, {place}: {self.before!r} before, {self.after!r} after"
+
+
+@dataclass(frozen=True)
+class LeafError:
+    """What was measured of one leaf: its shape in one step, and its largest error over movement."""
+
+    leaf: str
+    shape: tuple[int, ...]
+    error: float
 
 
 @dataclass(frozen=True)
@@ -59,6 +74,7 @@ class Comparison:
 
     `error` is the largest float64 error over movement of any leaf and step. `drift` is the same figure in the parameters' own
     precision, as information, or None if it was not measured. If the verdict is "different", `first_difference` is set.
+    `leaves` tells of each leaf, and `error_by_step` and `drift_by_step` of each step, both in the largest leaf.
     """
 
     verdict: Verdict
@@ -66,6 +82,9 @@ class Comparison:
     steps: int
     drift: float | None = None
     first_difference: Difference | None = None
+    leaves: tuple[LeafError, ...] = ()
+    error_by_step: tuple[float, ...] = ()
+    drift_by_step: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         drift = "" if self.drift is None else f", float32 drift {self.drift:.1e}"
@@ -115,10 +134,17 @@ def judge(
     gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
     steps = len(next(iter(before.values()), ()))
-    if error >= gate:
-        return Comparison(Verdict.DIFFERENT, error, steps, first_difference=_first(ratios, before, after, gate))
     same = all(before[leaf].tobytes() == after[leaf].tobytes() for leaf in before)
-    return Comparison(Verdict.IDENTICAL if same else Verdict.EQUIVALENT, error, steps)
+    return Comparison(
+        Verdict.DIFFERENT if error >= gate else Verdict.IDENTICAL if same else Verdict.EQUIVALENT,
+        error,
+        steps,
+        first_difference=_first(ratios, before, after, gate) if error >= gate else None,
+        leaves=tuple(
+            LeafError(leaf, values.shape[1:], float(ratios[leaf].max(initial=0.0))) for leaf, values in before.items()
+        ),
+        error_by_step=tuple(max(found) for found in zip(*map(_per_step, ratios.values()), strict=True)),
+    )
 
 
 def _check_correspondence(before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories) -> None:
@@ -162,18 +188,27 @@ def _largest(values: NDArray[np.float64]) -> float:
 def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float) -> Difference:
     """The first step at which any leaf is beyond the gate, and there the worst element."""
     beyond = [
-        (int(np.argmax(_per_step(ratio) >= gate)), leaf)
+        (int(np.argmax(np.asarray(_per_step(ratio)) >= gate)), leaf)
         for leaf, ratio in ratios.items()
         if ratio.max(initial=0.0) >= gate
     ]
     step = min(step for step, _ in beyond)
     leaf = max((leaf for at, leaf in beyond if at == step), key=lambda leaf: float(ratios[leaf][step].max()))
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:]))
-    return Difference(step, leaf, index, float(before[leaf][step][index]), float(after[leaf][step][index]))
+    p, q = float(before[leaf][step][index]), float(after[leaf][step][index])
+    return Difference(step, leaf, index, p, q, _ulp_distance(p, q))
 
 
-def _per_step(values: NDArray[Any]) -> NDArray[Any]:
-    per_step: NDArray[Any] = values.reshape(len(values), -1).max(axis=1, initial=0.0)
+def _ulp_distance(p: float, q: float) -> int | None:
+    """How many float64 numbers lie between two."""
+    if not (np.isfinite(p) and np.isfinite(q)):
+        return None
+    ordered = [bits if (bits := int(np.float64(x).view(np.int64))) >= 0 else -(bits & (2**63 - 1)) for x in (p, q)]
+    return abs(ordered[0] - ordered[1])
+
+
+def _per_step(values: NDArray[Any]) -> list[float]:
+    per_step: list[float] = values.reshape(len(values), -1).max(axis=1, initial=0.0).tolist()
     return per_step
 
 

@@ -1,0 +1,81 @@
+"""What a parity run found out: cases with their verdicts, and the environment in which they were earned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from optim2optax.parity.judge import Comparison
+
+Level = Literal["optimizer", "scenario", "command"]
+
+
+class Outcome(str, Enum):
+    """How a case ended: one of the three verdicts, or none."""
+
+    IDENTICAL = "identical"
+    EQUIVALENT = "equivalent"
+    DIFFERENT = "different"
+    COULD_NOT_RUN = "could_not_run"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One optimizer, scenario or command, run on both sides.
+
+    `name` tells cases apart, such as `src/train.py:41 Adam`. `before` and `after` are the source texts that were compared, if
+    they are at hand. `comparison` is None if the case could not run; `reason` then says why, in one sentence. Of a case that
+    ran, `reason` names a known fault of the old side, if one shows. `reproduction` is a script that repeats the case alone.
+    """
+
+    name: str
+    level: Level
+    comparison: Comparison | None
+    before: str = ""
+    after: str = ""
+    reason: str = ""
+    reproduction: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome.COULD_NOT_RUN if self.comparison is None else Outcome(self.comparison.verdict.value)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a run took place.
+
+    The platform of JAX (cpu, gpu, tpu), the kind and number of devices, the versions of Python and
+    of the packages by name, the seed, the precision of matrix products, and the flags given to XLA.
+    """
+
+    platform: str
+    device_kind: str
+    device_count: int
+    versions: Mapping[str, str]
+    seed: int
+    matmul_precision: str
+    xla_flags: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All cases of a run, in order."""
+
+    cases: tuple[Case, ...]
+    environment: Environment
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """The number of cases of each outcome."""
+        return {outcome.value: sum(case.outcome is outcome for case in self.cases) for outcome in Outcome}
+
+    @property
+    def exit_code(self) -> int:
+        """2 if a case could not run, else 1 if one is different, else 0."""
+        outcomes = {case.outcome for case in self.cases}
+        if Outcome.COULD_NOT_RUN in outcomes:
+            return 2
+        return 1 if Outcome.DIFFERENT in outcomes else 0
