@@ -18,6 +18,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from codemods.apply import Applied, Applier
 from codemods.edits import Edit, Keep
+from codemods.emitted import Emitter, Texts
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope, ScopeNode, open_scope
@@ -29,6 +30,7 @@ from codemods.names import bound_anywhere
 from codemods.plan import Decision, Plan, make_plan
 from codemods.text import Text, UndecodableError, decode, encode
 
+TRAIN_STATE = "{TrainState}"
 MARKER = "# TODO(optim2optax): "
 TOO_DEEP = "nested too deeply"
 SMALLEST_PARALLEL = 16
@@ -75,15 +77,22 @@ def migrate(
     for path in errors:
         tell(path)
     plan, edited = _edit_all(facts, options, jobs, tell)
+    emitter = Emitter(facts, plan.decisions, Texts({unit: applied.after for unit, (_, _, applied) in edited.items()}))
     results = []
     for source in sources:
         if source.path in errors:
             results.append(FileResult(source.path, source.content, source.content, error=errors[source.path]))
             continue
         unit = units[source.path]
-        code, sites = edited[unit]
+        code, sites, applied = edited[unit]
+        supports = tuple(
+            "\n".join((*support.imports, support.source))
+            for support in applied.supports.values()
+            if TRAIN_STATE not in support.source
+        )
         after = source.content if code == unit.code else encode(texts[source.path], code)
-        results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit)))
+        optimizers = emitter.emitted(unit, supports)
+        results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit), optimizers))
     return results
 
 
@@ -114,7 +123,7 @@ class Work:
 
 def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Callable[[str], None]
-) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...]]]]:
+) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
     """Edit every file; when one turns out invalid, once more without the optimizers that reach it."""
     failed: dict[Unit, str] = {}
     told: set[Unit] = set()
@@ -131,7 +140,7 @@ def _edit_all(
         invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
             return plan, {
-                unit: (code, tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)))
+                unit: (code, tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)), applied)
                 for unit, (code, applied, _) in outcomes.items()
             }
         failed |= invalid
@@ -192,7 +201,7 @@ def _edit_file(work: Work) -> Outcome:
 
 
 def _named(source: str, names: dict[str, str]) -> str:
-    return source.replace("{TrainState}", names.get("TrainState", ""))
+    return source.replace(TRAIN_STATE, names.get("TrainState", ""))
 
 
 def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:

@@ -70,6 +70,25 @@ class Site:
 
 
 @dataclass(frozen=True)
+class EmittedOptimizer:
+    """An optimizer of one file that was converted.
+
+    `before` and `after` are source text as it stands in the file. The two expressions stand on their own but for values such as
+    `config.lr`: in the old one the package is called `optim`, and definitions made elsewhere are in the place of their names.
+    `injected` says that the learning rate is set at each step; `supports` are the sources of helpers, imports included.
+    """
+
+    name: str
+    line: int
+    before: str
+    after: str
+    legacy_expression: str
+    optax_expression: str
+    injected: bool
+    supports: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class FileResult:
     """What became of one file. `error` is set, and nothing is changed, when the file could not be read as Python."""
 
@@ -79,6 +98,7 @@ class FileResult:
     sites: tuple[Site, ...] = ()
     error: str | None = None
     unused_suppressions: tuple[int, ...] = field(default=())
+    optimizers: tuple[EmittedOptimizer, ...] = field(default=())
 
     @property
     def changed(self) -> bool:

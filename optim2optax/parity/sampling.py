@@ -1,0 +1,150 @@
+"""Values in place of names: what lets an optimizer be evaluated outside of the program that it stands in."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codemods.optimizers import optimizers
+
+VALUES: Mapping[str, float] = {
+    "learning_rate": 0.013,
+    "beta": 0.83,
+    "beta1": 0.87,
+    "beta2": 0.983,
+    "rho": 0.93,
+    "eps": 3e-6,
+    "weight_decay": 0.017,
+    "decay_rate": 0.79,
+    "trust_coefficient": 0.0023,
+    "clipping_threshold": 0.9,
+    "wn_decay": 0.011,
+    "wn_eps": 3e-6,
+}
+"""A value for each parameter that a legacy optimizer takes, away from its default."""
+
+OTHER_VALUE = 0.71
+SPREAD = 1.013
+"""Each further name for the same parameter gets a value larger by this factor, so that exchanged names show."""
+
+KNOWN_MODULES = ("jax", "jnp", "np", "numpy", "onp", "math", "optax", "optim", "functools")
+WORDS = ("bias", "kernel", "scale", "embedding")
+"""What the paths of the probe's leaves end in."""
+
+TRAVERSALS = ("ModelParamTraversal",)
+
+
+@dataclass
+class Sample:
+    """Values for the names of two expressions, by the source text that they stand for, and the expressions with placeholders."""
+
+    legacy: str
+    optax: str
+    values: dict[str, Any] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+
+
+def sample(legacy_expression: str, optax_expression: str, helpers: Iterable[str] = ()) -> Sample:
+    """Put placeholders with values in place of everything that only the user's program knows.
+
+    Args:
+        legacy_expression: a definition, in which the package is called `optim`.
+        optax_expression: what it became. The same source text gets the same placeholder on both sides.
+        helpers: names that the new expression may call.
+    """
+    sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
+    old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)
+    new = sampler.known(ast.parse(optax_expression, mode="eval").body)
+    return Sample(ast.unparse(old), ast.unparse(new), sampler.values, sampler.named)
+
+
+@dataclass
+class _Sampler:
+    """Reads the old expression, in which each argument tells what its names stand for, then the new one."""
+
+    free: frozenset[str]
+    text: str
+    values: dict[str, Any] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+    def definition(self, node: ast.expr) -> ast.expr:
+        """A definition with placeholders among its arguments."""
+        name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        if not isinstance(node, ast.Call) or name not in (*optimizers(), *TRAVERSALS):
+            return node
+        if name in TRAVERSALS:
+            node.args = [self._predicate(argument) for argument in node.args]
+            return node
+        parameters = [parameter.name for parameter in optimizers()[name].parameters]
+        for index, argument in enumerate(node.args):
+            node.args[index] = self._argument(argument, parameters[index] if index < len(parameters) else "")
+        for word in node.keywords:
+            word.value = self._argument(word.value, word.arg or "")
+        return node
+
+    def _argument(self, node: ast.expr, parameter: str) -> ast.expr:
+        if isinstance(node, ast.Tuple | ast.List):
+            node.elts = [self._argument(element, parameter) for element in node.elts]
+            return node
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("optim."):
+            return self.definition(node)
+        return _Replacer(self, parameter).visit(node)  # type: ignore[no-any-return]
+
+    def _predicate(self, node: ast.expr) -> ast.expr:
+        """A predicate that needs nothing of the program stays; another is exchanged for one by a word of the path."""
+        if isinstance(node, ast.Lambda) and not self._unknown(node):
+            return node
+        taken = self.text + "".join(self.named.values())
+        word = next((word for word in WORDS if word not in taken), WORDS[-1])
+        text = f"lambda path, _: path.endswith({word!r})"
+        return self._placeholder(node, eval(text), text)
+
+    def _unknown(self, node: ast.Lambda) -> bool:
+        bound = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        names = {inner.id for inner in ast.walk(node.body) if isinstance(inner, ast.Name)}
+        return any(not hasattr(builtins, name) for name in names - bound - self.free)
+
+    def known(self, node: ast.expr) -> ast.expr:
+        """The new expression, with the placeholders of the old one."""
+        return _Replacer(self, None).visit(node)  # type: ignore[no-any-return]
+
+    def number(self, node: ast.expr, parameter: str) -> ast.expr:
+        """A placeholder for a number that stands for a parameter."""
+        value = VALUES.get(parameter, OTHER_VALUE) * SPREAD ** len(self.values)
+        return self._placeholder(node, value, repr(value))
+
+    def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:
+        source = ast.unparse(node)
+        name = f"_{len(self.values)}"
+        self.values[name] = value
+        self.named[source] = text
+        self.places[source] = name
+        return ast.Name(name, ast.Load())
+
+
+class _Replacer(ast.NodeTransformer):
+    """Exchanges what the user's program knows for placeholders; for known ones alone if there is no parameter to go by."""
+
+    def __init__(self, sampler: _Sampler, parameter: str | None) -> None:
+        self.sampler = sampler
+        self.parameter = parameter
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.expr):
+            found = self.sampler.places.get(ast.unparse(node))
+            if found is not None:
+                return ast.Name(found, ast.Load())
+            if self.parameter is not None and self._is_of_the_program(node):
+                return self.sampler.number(node, self.parameter)
+        return self.generic_visit(node)
+
+    def _is_of_the_program(self, node: ast.expr) -> bool:
+        """Whether this is a name, attribute, item or call that starts at a name of the program."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        return isinstance(root, ast.Name) and not (root.id in self.sampler.free or hasattr(builtins, root.id))
