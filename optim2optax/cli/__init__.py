@@ -10,12 +10,13 @@ import click
 
 from optim2optax import __version__
 
-COMMANDS = ("rewrite", "explain", "rules")
+COMMANDS = ("rewrite", "parity", "explain", "rules")
 INTERRUPTED = 130
 EXAMPLES = """\b
 Examples:
   optim2optax rewrite --diff src/     what would change
   optim2optax rewrite src/            change it
+  optim2optax parity src/             prove that the new optimizers are the old ones
   optim2optax explain FO202           what a rule does, and why
   optim2optax explain Adam            an optimizer, old and new
 """
@@ -69,6 +70,6 @@ def application() -> None:
     \b
     Exit codes:
       0  nothing is left to do
-      1  sites remain, a file could not be read, or --check or --diff would change something
-      2  wrong usage or configuration, or an internal error
+      1  sites remain, a file could not be read, --check or --diff would change something, or old and new differ
+      2  wrong usage or configuration, an internal error, or parity could not run
     """

@@ -24,7 +24,7 @@ from optim2optax.parity.judge import (
 from optim2optax.parity.precision import precise
 from optim2optax.parity.probe import probe_params, recorded_gradients
 
-__all__ = ["Comparison", "Difference", "Verdict", "compare_trajectories", "compare_transformations"]
+__all__ = ["Comparison", "Difference", "Verdict", "compare_trajectories", "compare_transformations", "replay"]
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
 """Initial parameters, gradients and learning rates, the latter two stacked over steps, to the parameters of each step."""
@@ -57,8 +57,7 @@ def compare_transformations(
     rates = _rates(overrides, steps)
 
     def compare(wide: bool) -> Comparison:
-        sides = (_legacy_side(legacy_definition), _optax_side(transformation))
-        start, (before, after) = _run(sides, params, gradients, rates, wide)
+        start, before, after = replay(legacy_definition, transformation, params, gradients, rates, wide)
         return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
 
     exact = compare(wide=True)
@@ -115,15 +114,35 @@ def _optax_side(transformation: optax.GradientTransformation) -> Side:
     return trajectory
 
 
-def _run(
-    sides: tuple[Side, Side], params: PyTree, gradients: PyTree, rates: Any, wide: bool
-) -> tuple[PyTree, tuple[PyTree, PyTree]]:
-    """Run both sides, and give their start and their trajectories. Compiling them together takes a fifth less time."""
+def replay(
+    legacy_definition: Any,
+    transformation: optax.GradientTransformation,
+    params: PyTree,
+    gradients: PyTree,
+    rates: Any = None,
+    wide: bool = True,
+) -> tuple[PyTree, PyTree, PyTree]:
+    """Let both sides take the same steps.
+
+    Args:
+        legacy_definition: an `OptimizerDef` of the old `flax.optim`.
+        transformation: the new side.
+        params: what both start from.
+        gradients: a tree like `params`, whose leaves have a leading axis of steps.
+        rates: the learning rate of each step, or None.
+        wide: compute in float64; else in float32.
+
+    Returns:
+        The start, and the parameters of either side, stacked over steps. Both are compiled as one function, which takes a fifth
+        less time than apart.
+    """
+    old, new = _legacy_side(legacy_definition), _optax_side(transformation)
 
     def run(*arguments: Any) -> tuple[PyTree, PyTree]:
-        return sides[0](*arguments), sides[1](*arguments)
+        return old(*arguments), new(*arguments)
 
     with precise(wide):
         start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)
         inputs = jax.tree_util.tree_map(lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients)
-        return start, jax.device_get(jax.jit(run)(start, inputs, rates))
+        before, after = jax.device_get(jax.jit(run)(start, inputs, rates))
+        return start, before, after

@@ -119,6 +119,8 @@ class _Sampler:
 
     def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:
         source = ast.unparse(node)
+        if source in self.places:
+            return ast.Name(self.places[source], ast.Load())
         name = f"_{len(self.values)}"
         self.values[name] = value
         self.named[source] = text

@@ -54,6 +54,19 @@ def run_scenario(scenario: Path, before: Path, after: Path, steps: int | None = 
     return compare_trajectories(old, new, closed_loop=not replay)
 
 
+def module_of(scenario: Path) -> str | None:
+    """The path, from the scenario's folder on, of the file that a scenario drives: `module = "train.py"` at its top level.
+
+    None if it says nothing: then it drives the `before.py` and `after.py` beside it.
+    """
+    for node in ast.parse(scenario.read_bytes()).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(name, ast.Name) and name.id == "module" for name in node.targets
+        ):
+            return str(ast.literal_eval(node.value))
+    return None
+
+
 def parameters(tree: PyTree) -> PyTree:
     """Put its parameters in the place of every optimizer in a tree: a legacy `Optimizer` or a `TrainState`.
 
@@ -84,9 +97,9 @@ def _drive(scenario: Path, path: Path, legacy: bool, steps: int | None) -> tuple
     """Run one side, and say whether it was a replay."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
-        _import_dependencies(path)
-        _import_dependencies(scenario)
-        with precise(), _parameters_in_float64():
+        import_packages(path)
+        import_packages(scenario)
+        with precise(), parameters_in_float64():
             module = load_module(path, path.stem, legacy)
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:
@@ -97,8 +110,13 @@ def _drive(scenario: Path, path: Path, legacy: bool, steps: int | None) -> tuple
     return trajectory, getattr(script, "replay", False)
 
 
-def _import_dependencies(path: Path) -> None:
-    """Import what a file imports ahead of `precise`, lest a library keep float64 as its float32 for ever after."""
+def import_packages(path: Path | None) -> None:
+    """Import the packages that a file imports ahead of `precise`, lest one keep float64 as its float32 for ever after.
+
+    Modules beside the file are not packages: what they compute is to be precise.
+    """
+    if path is None:
+        return
     for node in ast.walk(ast.parse(path.read_bytes())):
         names = []
         if isinstance(node, ast.Import):
@@ -106,12 +124,13 @@ def _import_dependencies(path: Path) -> None:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
-            with suppress(ImportError):
-                importlib.import_module(name)
+            if not (path.parent / name.partition(".")[0]).exists() and not (path.parent / f"{name}.py").exists():
+                with suppress(ImportError):
+                    importlib.import_module(name)
 
 
 @contextmanager
-def _parameters_in_float64() -> Iterator[None]:
+def parameters_in_float64() -> Iterator[None]:
     """Let the layers of Flax make float64 parameters where they would make float32 ones by default."""
 
     def widen(method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext) -> Any:

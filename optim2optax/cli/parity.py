@@ -1,0 +1,144 @@
+"""`optim2optax parity`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+NEEDED = ("jax", "flax", "optax", "pytest", "jinja2", "matplotlib")
+EXAMPLES = """\b
+Examples:
+  optim2optax parity src/                     every optimizer in src/, before anything is written
+  optim2optax parity --html parity.html src/
+  optim2optax parity --before main~3 src/     the code as it is now, against what it was
+  optim2optax parity --before main~3 -- python train.py --steps 20
+  optim2optax parity --platform cpu --devices 8 --jobs 2 fixtures/
+  pytest --parity src/                        the same, as a part of your tests
+"""
+UNWANTED = ("cacheprovider", "warnings")
+"""Plugins of pytest that would leave traces, or speak of the user's code."""
+
+ANYWHERE = click.Path(dir_okay=False, path_type=Path)
+
+
+class Parity(click.Command):
+    """A command that takes another command behind `--`."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Keep what stands behind `--` for itself."""
+        if "--" in args:
+            index = args.index("--")
+            context.meta["command"] = args[index + 1 :]
+            args = args[:index]
+        return super().parse_args(context, args)
+
+
+@click.command(cls=Parity, name="parity", short_help="Prove that the new optimizers are the old ones.", epilog=EXAMPLES)
+@click.argument("paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH...] [-- COMMAND]")
+@click.option("--before", metavar="REF", help="The old code: a git revision, or a folder.")
+@click.option("--steps", type=click.IntRange(min=1), default=120, show_default=True, help="Steps of each optimizer.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of parameters and gradients.")
+@click.option(
+    "--platform", type=click.Choice(("cpu", "gpu", "tpu")), help="Where to compute; by default where JAX does."
+)
+@click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
+@click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
+@click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
+@click.option("--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML.")
+@click.option("--markdown", type=ANYWHERE, metavar="PATH", help="Write a report for a pull request.")
+@click.option("--html", type=ANYWHERE, metavar="PATH", help="Write a report as one page for a browser.")
+@click.option(
+    "--legacy-wheel",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The wheel of Flax 0.5.3, where there is no network to fetch it.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    paths: Sequence[str],
+    before: str | None,
+    steps: int,
+    seed: int,
+    platform: str | None,
+    devices: int | None,
+    jobs: int,
+    expression: str | None,
+    legacy_wheel: Path | None,
+    **reports: Path | None,
+) -> None:
+    """Prove that the new optimizers are the old ones.
+
+    PATH is a file or directory of legacy code. Each optimizer that `rewrite` would emit is evaluated, old and new, with sampled
+    values in place of names such as config.lr; both get the same gradients, and float64 decides: identical (the same bits),
+    equivalent (the same function, up to rounding) or different. A scenario.py beside a before.py and an after.py drives the
+    functions of both.
+
+    With --before, the new side is the code as it is now, and the old side what it was. A command behind -- is run on both, each
+    in a working copy of its own, and every update that it applies is compared.
+
+    \b
+    Exit codes:
+      0  all are identical or equivalent
+      1  a difference was found
+      2  a case could not run, or wrong usage
+    """
+    training = context.meta.get("command", [])
+    if not paths and not training:
+        raise click.UsageError("give files or directories, or a command behind --")
+    if training and before is None:
+        raise click.UsageError("a command needs --before: the git revision or folder with the old code")
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise click.UsageError(f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'")
+    from optim2optax.parity.environment import prepare
+
+    prepare(platform, devices)
+    if legacy_wheel is not None:
+        from optim2optax.parity.wheel import WHEEL_VARIABLE
+
+        os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
+    options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
+    options += [f"--parity-before={before}"] if before is not None else []
+    options += [f"--parity-command={json.dumps(training)}"] if training else []
+    context.exit(_run(paths, options, jobs, expression, reports))
+
+
+def _run(
+    paths: Sequence[str], options: Sequence[str], jobs: int, expression: str | None, reports: dict[str, Path | None]
+) -> int:
+    """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
+    import pytest
+
+    from optim2optax.parity.outcome import Listener
+    from optim2optax.parity.wheel import LegacyWheelError, find_wheel
+
+    try:
+        find_wheel()
+    except LegacyWheelError as error:
+        raise click.UsageError(str(error)) from error
+    listener = Listener()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "pytest.ini")
+        settings.write_text("[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8")
+        arguments = ["--parity", "-q", "--no-header", "--no-summary", "--tb=no"]
+        arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
+        arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
+        arguments += ["-n", str(jobs)] if jobs > 1 else []
+        arguments += ["-k", expression] if expression else []
+        arguments += [
+            f"--parity-{name}={path}" for name, path in reports.items() if path is not None and name != "junit"
+        ]
+        arguments += [f"--junitxml={reports['junit']}"] if reports.get("junit") else []
+        os.environ.pop("PYTEST_ADDOPTS", None)
+        pytest.main([*arguments, *(paths or [folder])], plugins=[listener])
+    if listener.nothing_found:
+        click.echo("There is no legacy optimizer and no scenario here.")
+    return listener.exit_code

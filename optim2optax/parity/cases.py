@@ -1,0 +1,54 @@
+"""One case each: run, and turned into what a report says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.command import CommandError, compare_command
+from optim2optax.parity.emitted import UnevaluableError, compare_emitted
+from optim2optax.parity.judge import Verdict
+from optim2optax.parity.localization import with_link
+from optim2optax.parity.reproduction import reproduction
+from optim2optax.parity.result import Case
+from optim2optax.parity.scenario import run_scenario
+from optim2optax.parity.trees import TreeError
+
+
+def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) -> Case:
+    """Compare an optimizer that is emitted with the one that it replaces."""
+    try:
+        comparison = compare_emitted(emitted, steps, seed)
+    except UnevaluableError as error:
+        return Case(name, "optimizer", None, emitted.before, emitted.after, str(error))
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
+        return Case(name, "optimizer", None, emitted.before, emitted.after, f"{type(error).__name__}: {error}")
+    if comparison.verdict is Verdict.DIFFERENT:
+        comparison = with_link(comparison, emitted, seed)
+    return Case(
+        name,
+        "optimizer",
+        comparison,
+        emitted.before,
+        emitted.after,
+        reproduction=reproduction(emitted, steps, seed),
+    )
+
+
+def command_case(name: str, command: Sequence[str], before: str, folder: Path) -> Case:
+    """Run a training command on the old tree and on the new."""
+    try:
+        return Case(name, "command", compare_command(command, before, folder))
+    except (CommandError, TreeError) as error:
+        return Case(name, "command", None, reason=str(error))
+
+
+def scenario_case(name: str, scenario: Path, before: Path, after: Path) -> Case:
+    """Drive the old code and the new through a scenario."""
+    texts = before.read_text(encoding="utf-8"), after.read_text(encoding="utf-8") if after.exists() else ""
+    try:
+        comparison = run_scenario(scenario, before, after)
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
+        return Case(name, "scenario", None, *texts, f"{type(error).__name__}: {error}")
+    return Case(name, "scenario", comparison, *texts)

@@ -1,0 +1,93 @@
+"""Whether an optimizer that `rewrite` emits is the one that it replaces: both source texts, evaluated and compared."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.compare import compare_transformations
+from optim2optax.parity.judge import Comparison, PyTree
+from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.probe import probe_params
+from optim2optax.parity.sampling import Sample, sample
+
+INJECTED = "optax.inject_hyperparams"
+RATE, RATE_DECAY = 0.021, 0.97
+
+
+class UnevaluableError(ValueError):
+    """A definition that needs more of its program than values; the message says what."""
+
+
+def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) -> Comparison:
+    """Evaluate an optimizer's old and new source text, with sampled values for the program's names, and compare the two.
+
+    Where the learning rate is set at each step, both sides get one that changes in every step.
+
+    Raises:
+        UnevaluableError: if one of the texts cannot be evaluated outside of its program.
+    """
+    old, new = evaluate(emitted)
+    overrides = _rate if INJECTED in emitted.optax_expression else None
+    return compare_transformations(old, new, steps, seed, _params_for(emitted, seed), overrides)
+
+
+def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformation]:
+    """The old definition and the new transformation that the texts of an optimizer give.
+
+    Raises:
+        UnevaluableError: if one of them cannot be evaluated.
+    """
+    if not emitted.optax_expression:
+        raise UnevaluableError("the new tree has no transformation at this place")
+    sampled = sample(emitted.legacy_expression, emitted.optax_expression, helper_names(emitted))
+    names = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax, **sampled.values}
+    with legacy_optim() as optim:
+        old = _evaluate(sampled.legacy, {**names, "optim": optim})
+        for source in emitted.supports:
+            exec(source, names)
+        new = _evaluate(sampled.optax, names)
+    if not isinstance(new, tuple) or not hasattr(new, "update"):
+        raise UnevaluableError(f"`{emitted.after}` is not a gradient transformation")
+    return old, new
+
+
+def sampled(emitted: EmittedOptimizer) -> Sample:
+    """The two texts with placeholders, and what stands for them."""
+    return sample(emitted.legacy_expression, emitted.optax_expression, helper_names(emitted))
+
+
+def helper_names(emitted: EmittedOptimizer) -> list[str]:
+    """The functions and classes that the emitted helpers define."""
+    return [
+        word.partition("(")[0].partition(":")[0]
+        for source in emitted.supports
+        for line in source.split("\n")
+        if line.startswith(("def ", "class "))
+        for word in (line.split()[1],)
+    ]
+
+
+def _evaluate(text: str, names: dict[str, Any]) -> Any:
+    try:
+        return eval(text, names)
+    except Exception as error:
+        raise UnevaluableError(f"`{text}` cannot be evaluated by itself: {type(error).__name__}: {error}") from error
+
+
+def _rate(step: int) -> float:
+    return RATE * RATE_DECAY**step
+
+
+def _params_for(emitted: EmittedOptimizer, seed: int) -> PyTree:
+    """The probe's parameters, without what the old optimizer could not take: WeightNorm had no scalars."""
+    params = probe_params(seed)
+    if "optim.WeightNorm" in emitted.legacy_expression:
+        return {name: leaf for name, leaf in params.items() if np.ndim(leaf) or isinstance(leaf, dict)}
+    return params

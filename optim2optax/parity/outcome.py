@@ -1,0 +1,25 @@
+"""How a session ended, for who started it."""
+
+from __future__ import annotations
+
+import pytest
+
+from optim2optax.parity.plugin import ParitySession
+
+FAILED = 2
+
+
+class Listener:
+    """Keeps the exit code of a session's report: 2 if pytest itself failed, 0 if there was nothing to compare."""
+
+    exit_code = FAILED
+    nothing_found = False
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Take the exit code from the cases that ran."""
+        parity = session.config.pluginmanager.get_plugin("parity-session")
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            self.exit_code, self.nothing_found = 0, True
+        elif isinstance(parity, ParitySession) and parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
+            self.exit_code = parity.report().exit_code

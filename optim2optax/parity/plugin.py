@@ -1,0 +1,316 @@
+"""The runner of all parity cases: a pytest plugin. `optim2optax parity` is a front to it.
+
+With `--parity`, each Python file that is collected gives an item for every optimizer that `rewrite` would emit in it, and each
+`scenario.py` beside a `before.py` one for the scenario. The cases of a session become one report.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from codemods.model import EmittedOptimizer
+    from optim2optax.parity.result import Case, Report
+
+REPORTS = ("json", "markdown", "html")
+SCENARIO, BEFORE, AFTER = "scenario.py", "before.py", "after.py"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of this plugin."""
+    group = parser.getgroup("parity", "parity of flax.optim and optax")
+    group.addoption("--parity", action="store_true", help="collect optimizers and scenarios")
+    group.addoption("--parity-steps", type=int, default=120, metavar="N", help="steps of each optimizer (default 120)")
+    group.addoption("--parity-seed", type=int, default=0, metavar="N", help="seed of parameters and gradients")
+    group.addoption(
+        "--parity-before", metavar="REF", help="compare with this revision or folder, not with what rewrite emits"
+    )
+    group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
+    for name in REPORTS:
+        group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect parity cases if that was asked for."""
+    if config.getoption("--parity"):
+        config.pluginmanager.register(ParitySession(config), "parity-session")
+
+
+class ParityError(Exception):
+    """A case that is different or could not run; its text is the whole failure."""
+
+
+class ParitySession:
+    """The state of one session: the results of `rewrite` on what is collected, and the cases that ran."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.cases: list[Case] = []
+
+    @cached_property
+    def emitted(self) -> dict[Path, tuple[EmittedOptimizer, ...]]:
+        """The optimizers that `rewrite` would emit, by file; all files that are collected are one project.
+
+        With `--parity-before`, it is the old tree that is rewritten, and what it would become is replaced by what the new has.
+        """
+        from codemods.model import Options
+        from optim2optax.project import Patterns, find_files
+        from optim2optax.rewriting import rewrite_files
+
+        paths = [Path(argument.partition("::")[0]).resolve() for argument in self.config.args]
+        old = [self.before(path) for path in paths]
+        found = find_files([str(path) for path in old if path.exists()], Patterns(str(self.config.rootpath), ()))
+        results = rewrite_files(found, Options(), write=False)
+        by_file = {Path(file.location): result for file, result in zip(found, results, strict=True)}
+        if self.old_tree is None:
+            return {path: result.optimizers for path, result in by_file.items()}
+        from optim2optax.parity.counterpart import in_new_tree
+
+        now = {self.after(path): result for path, result in by_file.items()}
+        return {path: in_new_tree(result, path) for path, result in now.items() if path.exists()}
+
+    @cached_property
+    def root(self) -> Path:
+        """The root of the repository, or the folder where the session was started."""
+        from optim2optax.parity.trees import repository_root
+
+        folder = Path(self.config.invocation_params.dir)
+        return (repository_root(folder) or folder).resolve()
+
+    @cached_property
+    def old_tree(self) -> Path | None:
+        """A copy of the old tree, if there is one."""
+        from optim2optax.parity.trees import copy_before
+
+        before = self.config.getoption("--parity-before")
+        if before is None:
+            return None
+        folder = Path(tempfile.mkdtemp(prefix="optim2optax-"))
+        self.config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        copy_before(before, self.root, folder)
+        return folder.resolve()
+
+    def before(self, path: Path) -> Path:
+        """Where a path of the new tree was in the old one; the path itself if there is no old tree."""
+        return path if self.old_tree is None else self.old_tree / path.resolve().relative_to(self.root)
+
+    def after(self, path: Path) -> Path:
+        """Where a path of the old tree is in the new one."""
+        return path if self.old_tree is None else self.root / path.relative_to(self.old_tree)
+
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Add the training command, which is in no file."""
+        given = self.config.getoption("--parity-command")
+        if given:
+            words = json.loads(given)
+            items.append(CommandItem.from_parent(session, name=" ".join(words), command=words))
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect a Python file if there is anything to compare in it."""
+        if file_path.name == SCENARIO:
+            return ScenarioFile.from_parent(parent, path=file_path)
+        if self.emitted.get(file_path.resolve()):
+            return OptimizerFile.from_parent(parent, path=file_path)
+        return None
+
+    def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Keep pytest from importing, as a test, a legacy file or scenario that it was given by name."""
+        if module_path.name == SCENARIO or self.emitted.get(module_path.resolve()):
+            return NoTests.from_parent(parent, path=module_path)
+        return None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the case to the report, on which it travels from worker processes."""
+        report = yield
+        if isinstance(item, ParityItem) and call.when == "call" and item.case is not None:
+            vars(report)["parity_case"] = _packed(item.case)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the case of a report."""
+        packed = getattr(report, "parity_case", None)
+        if packed is not None:
+            self.cases.append(_unpacked(packed))
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the reports; workers leave that to the process that started them."""
+        if hasattr(self.config, "workerinput") or not self.cases:
+            return
+        report = self.report()
+        for name in REPORTS:
+            path = self.config.getoption(f"--parity-{name}")
+            if path:
+                Path(path).write_text(_rendered(report, name), encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the report as text."""
+        if self.cases:
+            from optim2optax.parity.reports import render_text
+
+            terminalreporter.ensure_newline()
+            terminalreporter.write(render_text(self.report(), color=terminalreporter.hasmarkup))
+
+    def report(self) -> Report:
+        """All cases that ran, by name."""
+        from optim2optax.parity.environment import environment
+        from optim2optax.parity.result import Report
+
+        cases = sorted(self.cases, key=lambda case: (case.level, case.name))
+        return Report(tuple(cases), environment(self.config.getoption("--parity-seed")))
+
+
+class NoTests(pytest.File):
+    """A file that is no test module."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Collect nothing."""
+        return []
+
+
+class OptimizerFile(pytest.File):
+    """A file of legacy code."""
+
+    def collect(self) -> Iterator[OptimizerItem]:
+        """An item for each optimizer."""
+        session: Any = self.config.pluginmanager.get_plugin("parity-session")
+        for emitted in session.emitted[self.path.resolve()]:
+            yield OptimizerItem.from_parent(self, name=f"{emitted.line}-{emitted.name}", emitted=emitted)
+
+
+class ScenarioFile(pytest.File):
+    """A scenario beside its old and new code."""
+
+    def collect(self) -> Iterator[ScenarioItem]:
+        """The one item."""
+        yield ScenarioItem.from_parent(self, name="scenario")
+
+
+class ParityItem(pytest.Item):
+    """A case to run."""
+
+    case: Case | None = None
+
+    def runtest(self) -> None:
+        """Run the case; only identical and equivalent ones pass."""
+        from optim2optax.parity.result import Outcome
+
+        self.case = self.run()
+        if self.case.outcome in (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN):
+            raise ParityError(str(self.case.comparison or self.case.reason))
+
+    def run(self) -> Case:
+        """What came of the case."""
+        raise NotImplementedError
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """A difference needs no traceback."""
+        if isinstance(excinfo.value, ParityError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the case stands."""
+        return self.path, None, self.name
+
+    @property
+    def shown(self) -> str:
+        """The path of the file, from the folder where the session was started."""
+        try:
+            return str(self.path.relative_to(self.config.invocation_params.dir))
+        except ValueError:
+            return str(self.path)
+
+
+class OptimizerItem(ParityItem):
+    """An optimizer that is emitted."""
+
+    def __init__(self, *, emitted: EmittedOptimizer, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.emitted = emitted
+
+    def run(self) -> Case:
+        """Replay the same gradients into both."""
+        from optim2optax.parity.cases import optimizer_case
+
+        steps, seed = self.config.getoption("--parity-steps"), self.config.getoption("--parity-seed")
+        return optimizer_case(f"{self.shown}:{self.emitted.line} {self.emitted.name}", self.emitted, steps, seed)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The line of the definition."""
+        return self.path, self.emitted.line - 1, self.name
+
+
+class ScenarioItem(ParityItem):
+    """A scenario."""
+
+    def run(self) -> Case:
+        """Drive both sides: `before.py` and `after.py` beside the scenario, or the module that it names, old and new."""
+        from optim2optax.parity.cases import scenario_case
+        from optim2optax.parity.scenario import module_of
+
+        session: Any = self.config.pluginmanager.get_plugin("parity-session")
+        folder, name = self.path.parent, str(Path(self.shown).parent)
+        module = module_of(self.path)
+        if module is None:
+            return scenario_case(name, self.path, folder / BEFORE, folder / AFTER)
+        return scenario_case(name, self.path, session.before(folder / module), folder / module)
+
+
+class CommandItem(ParityItem):
+    """A training command."""
+
+    def __init__(self, *, command: list[str], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.command = command
+
+    def run(self) -> Case:
+        """Run it on both trees."""
+        from optim2optax.parity.cases import command_case
+
+        before = self.config.getoption("--parity-before")
+        return command_case(self.name, self.command, before, Path(self.config.invocation_params.dir))
+
+
+def _rendered(report: Report, name: str) -> str:
+    from optim2optax.parity import reports
+
+    render: Any = getattr(reports, f"render_{name}")
+    text: str = render(report)
+    return text
+
+
+def _packed(case: Case) -> str:
+    return json.dumps(asdict(case))
+
+
+def _unpacked(text: str) -> Case:
+    from optim2optax.parity.judge import Comparison, Difference, LeafError, Verdict
+    from optim2optax.parity.result import Case
+
+    values = json.loads(text)
+    comparison = values.pop("comparison")
+    if comparison is not None:
+        first = comparison.pop("first_difference")
+        comparison["verdict"] = Verdict(comparison["verdict"])
+        comparison["leaves"] = tuple(
+            LeafError(leaf["leaf"], tuple(leaf["shape"]), leaf["error"]) for leaf in comparison["leaves"]
+        )
+        for name in ("error_by_step", "drift_by_step"):
+            comparison[name] = tuple(comparison[name])
+        if first is not None:
+            first["index"] = tuple(first["index"])
+            first = Difference(**first)
+        comparison = Comparison(**comparison, first_difference=first)
+    return Case(**values, comparison=comparison)

@@ -1,0 +1,88 @@
+"""The report for a pull request or the summary of a CI run."""
+
+from __future__ import annotations
+
+import html
+
+from optim2optax.parity.reports.text import place, words
+from optim2optax.parity.result import Case, Outcome, Report
+
+LIMIT = 500_000
+"""UTF-8 bytes. GitHub takes a mebibyte."""
+
+FIRST = (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN)
+SIGNS = {Outcome.IDENTICAL: "✅", Outcome.EQUIVALENT: "✅", Outcome.DIFFERENT: "❌", Outcome.COULD_NOT_RUN: "⚠️"}
+
+
+def render_markdown(report: Report, limit: int = LIMIT) -> str:
+    """A table of all cases, those that do not pass first, and a section for each of these.
+
+    Args:
+        report: what was found.
+        limit: how many UTF-8 bytes there may be. What does not fit is left out, and counted in a last sentence.
+    """
+    cases = sorted(report.cases, key=lambda case: case.outcome not in FIRST)
+    parts = [_head(report), *(_row(case) for case in cases), "\n", *(_details(case) for case in cases if _failed(case))]
+    text, left_out = "", 0
+    room = limit - len(_left_out(len(parts)).encode())
+    for part in parts:
+        room -= len(part.encode())
+        if room >= 0 and not left_out:
+            text += part
+        else:
+            left_out += 1
+    return text + (_left_out(left_out) if left_out else "")
+
+
+def _head(report: Report) -> str:
+    totals = ", ".join(f"{number} {words(Outcome(name))}" for name, number in report.summary.items())
+    found = report.environment
+    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    return (
+        f"## Parity of flax.optim and optax\n\n{totals}\n\n"
+        f"{found.device_count} × {_cell(found.device_kind)} ({found.platform}); {versions}; seed {found.seed}\n\n"
+        "| | Case | Verdict | Error over movement | float32 drift | Steps |\n|---|---|---|---|---|---|\n"
+    )
+
+
+def _failed(case: Case) -> bool:
+    return case.outcome in FIRST
+
+
+def _row(case: Case) -> str:
+    found = case.comparison
+    drift = "" if found is None or found.drift is None else f"{found.drift:.1e}"
+    figures = ("", "", "") if found is None else (f"{found.error:.1e}", drift, str(found.steps))
+    cells = (SIGNS[case.outcome], _cell(case.name), words(case.outcome), *figures)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _details(case: Case) -> str:
+    difference = case.comparison and case.comparison.first_difference
+    parts = [
+        f"First at {_cell(place(difference))}.\n" if difference else "",
+        f"{_block(case.reason)}\n" if case.reason else "",
+        f"Before:\n\n{_block(case.before, 'python')}\n" if case.before else "",
+        f"After:\n\n{_block(case.after, 'python')}\n" if case.after else "",
+        f"To repeat it:\n\n{_block(case.reproduction, 'python')}\n" if case.reproduction else "",
+    ]
+    body = "\n".join(part for part in parts if part)
+    return f"<details><summary>{_cell(case.name)}: {words(case.outcome)}</summary>\n\n{body}\n</details>\n\n"
+
+
+def _cell(text: str) -> str:
+    """Text that means nothing to Markdown, in one line."""
+    plain = html.escape(" ".join(text.split()), quote=False)
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]|#" else letter for letter in plain)
+
+
+def _block(text: str, language: str = "text") -> str:
+    """A block of code, in a fence longer than any in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
+
+
+def _left_out(number: int) -> str:
+    return f"\n{number} rows or sections more are left out here, for length.\n"

@@ -1,0 +1,65 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+import click
+
+from optim2optax.parity.judge import Comparison, Difference
+from optim2optax.parity.result import Case, Environment, Outcome, Report
+
+COLORS = {
+    Outcome.IDENTICAL: "green",
+    Outcome.EQUIVALENT: "green",
+    Outcome.DIFFERENT: "red",
+    Outcome.COULD_NOT_RUN: "yellow",
+}
+WIDTH = max(len(outcome.value) for outcome in Outcome)
+
+
+def render_text(report: Report, color: bool = False) -> str:
+    """A line for each case, below it what is to be known of one that does not pass; then totals and environment."""
+    lines = [line for case in report.cases for line in _case(case)]
+    text = "\n".join([*lines, "", _totals(report), _environment(report.environment), ""])
+    return text if color else click.unstyle(text)
+
+
+def words(outcome: Outcome) -> str:
+    """An outcome as people read it."""
+    return outcome.value.replace("_", " ")
+
+
+def _case(case: Case) -> list[str]:
+    verdict = click.style(f"{words(case.outcome):<{WIDTH}}", fg=COLORS[case.outcome], bold=True)
+    head = f"{verdict}  {case.name}"
+    if case.comparison is None:
+        return [head, *(f"    {line}" for line in case.reason.splitlines())]
+    found = [f"{head}  {click.style(figures(case.comparison), dim=True)}"]
+    if case.comparison.first_difference is not None:
+        found.append(f"    first at {place(case.comparison.first_difference)}")
+    return [*found, *(f"    note: {line}" for line in case.reason.splitlines())]
+
+
+def figures(comparison: Comparison) -> str:
+    """Steps, error and drift in one line."""
+    drift = "" if comparison.drift is None else f", float32 drift {comparison.drift:.1e}"
+    return f"{comparison.steps} steps, error over movement {comparison.error:.1e}{drift}"
+
+
+def place(difference: Difference) -> str:
+    """Where a difference is, and how large, in one line."""
+    apart = "" if difference.ulp is None else f", {difference.ulp:,} ulp apart"
+    link = "" if difference.link is None else f"; what departs: {difference.link}"
+    return f"{difference}{apart}{link}"
+
+
+def _totals(report: Report) -> str:
+    parts = [f"{number} {words(Outcome(name))}" for name, number in report.summary.items()]
+    return f"{len(report.cases)} cases: {', '.join(parts)}"
+
+
+def _environment(found: Environment) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    return (
+        f"on {found.device_count} × {found.device_kind} ({found.platform}); {versions}; seed {found.seed}; "
+        f"matrix products at {found.matmul_precision} precision; XLA_FLAGS={found.xla_flags or 'none'}"
+    )

@@ -1,0 +1,37 @@
+"""Reports to render: every outcome, and names that mean something to each format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from optim2optax.parity.judge import Comparison, Difference, LeafError, Verdict
+from optim2optax.parity.result import Case, Environment, Report
+
+HOSTILE = "a|b <script>alert(1)</script> `c` *d*"
+ENVIRONMENT = Environment("cpu", "cpu", 2, {"python": "3.11.0", "jax": "0.4.36"}, 7, "highest", "--xla_flag=1")
+SAME = Comparison(
+    Verdict.EQUIVALENT,
+    2e-15,
+    3,
+    drift=3e-7,
+    leaves=(LeafError("Dense_0/kernel", (4, 3), 2e-15), LeafError("scale", (), 0.0)),
+    error_by_step=(1e-16, 2e-15, 1e-15),
+    drift_by_step=(1e-8, 3e-7, 2e-7),
+)
+APART = replace(
+    SAME,
+    verdict=Verdict.DIFFERENT,
+    error=float("inf"),
+    first_difference=Difference(1, "Dense_0/kernel", (0, 2), 0.5, float("nan"), None, "decay"),
+)
+IDENTICAL = replace(SAME, verdict=Verdict.IDENTICAL, error=0.0, error_by_step=(0.0,) * 3, drift_by_step=(0.0,) * 3)
+
+
+def report() -> Report:
+    cases = (
+        Case("train.py:3 Adam", "optimizer", SAME, "optim.Adam(lr)", "optax.adam(lr)", reproduction="print(1)"),
+        Case("train.py:9 Momentum", "optimizer", IDENTICAL, "optim.Momentum(lr)", "optax.sgd(lr)"),
+        Case(HOSTILE, "scenario", APART, f"x = '{HOSTILE}'", "```\ny = 1\n```", "a known fault"),
+        Case("python train.py", "command", None, reason="the old side ended with exit code 1:\nNo data <here>"),
+    )
+    return Report(cases, ENVIRONMENT)

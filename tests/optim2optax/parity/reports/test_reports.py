@@ -1,0 +1,122 @@
+"""The formats of a parity report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from optim2optax.parity.reports import render_html, render_json, render_markdown, render_text
+from optim2optax.parity.result import Report
+from tests.optim2optax.parity.reports.cases import HOSTILE, report
+
+VOID = ("meta", "br", "img", "link", "use", "path")
+
+
+def test_text_tells_all_that_matters() -> None:
+    lines = render_text(report()).splitlines()
+
+    assert lines[0].startswith(
+        "equivalent     train.py:3 Adam  3 steps, error over movement 2.0e-15, float32 drift 3.0e-07"
+    )
+    assert "    first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after; what departs: decay" in lines
+    assert "    note: a known fault" in lines
+    assert "    No data <here>" in lines
+    assert "4 cases: 1 identical, 1 equivalent, 1 different, 1 could not run" in lines
+    assert "on 2 × cpu (cpu); python 3.11.0, jax 0.4.36; seed 7" in lines[-1]
+    assert "\x1b" not in "".join(lines)
+    assert "\x1b" in render_text(report(), color=True)
+
+
+def test_json_is_strict_and_complete() -> None:
+    def refuse(constant: str) -> Any:
+        raise AssertionError(constant)
+
+    content = json.loads(render_json(report()), parse_constant=refuse)
+
+    assert content["version"] == 1
+    assert content["summary"] == {"identical": 1, "equivalent": 1, "different": 1, "could_not_run": 1}
+    assert [case["verdict"] for case in content["cases"]] == ["equivalent", "identical", "different", "could_not_run"]
+    assert content["cases"][2]["error"] == "inf"
+    assert content["cases"][2]["first_difference"] == {
+        "step": 1,
+        "leaf": "Dense_0/kernel",
+        "index": [0, 2],
+        "before": 0.5,
+        "after": "nan",
+        "ulp": None,
+        "link": "decay",
+    }
+    assert content["cases"][3]["first_difference"] is None
+    assert content["environment"]["versions"]["jax"] == "0.4.36"
+
+
+def test_exit_codes() -> None:
+    everything = report()
+    assert everything.exit_code == 2
+    assert replace(everything, cases=everything.cases[:3]).exit_code == 1
+    assert replace(everything, cases=everything.cases[:2]).exit_code == 0
+
+
+def test_markdown_escapes_what_users_wrote() -> None:
+    text = render_markdown(report())
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+
+    assert [row.count(" | ") for row in rows] == [5] * 5
+    assert "<script>" not in text.replace(f"x = '{HOSTILE}'", "")
+    assert "different" in rows[1]
+    assert "````python\n```\ny = 1\n```\n````" in text
+
+
+@pytest.mark.parametrize("limit", [1_000, 3_000, 20_000])
+def test_markdown_keeps_its_limit_and_says_what_is_missing(limit: int) -> None:
+    found = report()
+    many = replace(found, cases=found.cases * 200)
+    text = render_markdown(many, limit)
+
+    assert len(text.encode()) <= limit
+    assert "more are left out here" in text
+
+
+def test_html_is_one_balanced_page_with_nothing_outside() -> None:
+    page = render_html(report())
+    Balanced().feed(page)
+
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("<svg") == 2
+    assert "Not one bit differs in any step." in page
+    assert render_html(report()) == page
+
+
+def test_a_report_without_cases() -> None:
+    empty = Report((), report().environment)
+    assert "0 cases" in render_text(empty)
+    assert json.loads(render_json(empty))["cases"] == []
+    Balanced().feed(render_html(empty))
+
+
+class Balanced(HTMLParser):
+    """Fails at a tag that is closed in the wrong order, and at a reference to anything outside of the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href"):
+                assert value is not None
+                assert value.startswith("#")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag("br", attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag

@@ -1,0 +1,93 @@
+"""A training command, run on the old tree and on the new: the shipped example, with four devices."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from optim2optax.parity.command import CommandError, compare_command
+from optim2optax.parity.judge import Verdict
+from optim2optax.parity.trees import TreeError
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "train_script"
+COMMAND = ("python", "train.py", "--steps", "10")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose last commit is legacy code, and whose working tree is migrated."""
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+    folder = tmp_path / "lab" / "project"
+    folder.mkdir(parents=True)
+    shutil.copy(EXAMPLE / "before.py", folder / "train.py")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "old"]):
+        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, *words], cwd=folder.parent, check=True)
+    shutil.copy(EXAMPLE / "after.py", folder / "train.py")
+    return folder
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_the_same_updates(repository: Path) -> None:
+    comparison = compare_command(COMMAND, "HEAD", repository)
+
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+    assert comparison.steps == 10
+
+
+def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None:
+    edit(
+        repository / "train.py",
+        "        optimizer, loss = parallel_step(optimizer, x, y)\n",
+        "        optimizer, loss = parallel_step(optimizer, x, y)\n"
+        "        if step == 6:\n"
+        "            bias = optimizer.params['Dense_1']['bias'] + 1e-6\n"
+        "            kernel = optimizer.params['Dense_1']['kernel']\n"
+        "            params = {**optimizer.params, 'Dense_1': {'bias': bias, 'kernel': kernel}}\n"
+        "            optimizer = optimizer.replace(params=params)\n",
+    )
+    comparison = compare_command(COMMAND, "HEAD", repository)
+
+    assert comparison.verdict is Verdict.DIFFERENT
+    assert comparison.first_difference is not None
+    assert (comparison.first_difference.step, comparison.first_difference.leaf) == (7, "Dense_1/bias")
+
+
+def test_nothing_is_written_to_the_tree(repository: Path) -> None:
+    edit(repository / "train.py", "def main():\n", "def main():\n    open('trace.txt', 'w').close()\n")
+    before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
+    compare_command(COMMAND, "HEAD", repository)
+
+    assert sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
+
+
+def test_a_side_that_fails(repository: Path) -> None:
+    edit(repository / "train.py", "def main():\n", "def main():\n    raise SystemExit('no data here')\n")
+    with pytest.raises(CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"):
+        compare_command(COMMAND, "HEAD", repository)
+
+
+def test_a_side_that_takes_fewer_steps(repository: Path) -> None:
+    edit(repository / "train.py", "batches(1, steps)", "batches(1, steps - 1)")
+    with pytest.raises(CommandError, match="old side took 10 steps of an optimizer, the new side 9"):
+        compare_command(COMMAND, "HEAD", repository)
+
+
+def test_a_side_that_takes_no_step(repository: Path) -> None:
+    with pytest.raises(CommandError, match="the old side took no step"):
+        compare_command(("python", "train.py", "--steps", "0"), "HEAD", repository)
+
+
+def test_a_revision_that_is_not_there(repository: Path) -> None:
+    with pytest.raises(TreeError, match="neither a folder nor a revision"):
+        compare_command(COMMAND, "no-such-branch", repository)

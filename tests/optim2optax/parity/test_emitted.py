@@ -1,0 +1,107 @@
+"""What `rewrite` emits, evaluated and compared; and what each wrong link of a chain is called."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from codemods import Source, migrate
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.result import Outcome
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+PROGRAM = """
+    from flax import optim
+
+    def is_frozen(path, value):
+        return "bias" in path
+
+    def create(params, config, is_trained):
+        frozen = optim.ModelParamTraversal(is_frozen)
+        trained = optim.ModelParamTraversal(lambda path, _: is_trained(path))
+        slow = optim.Momentum(config.lr / 10, weight_decay=config.wd, nesterov=True)
+        optimizer_def = optim.MultiOptimizer((frozen, slow), (trained, optim.Adam(config.lr)))
+        return optimizer_def.create(params)
+
+    def create_other(params):
+        return optim.WeightNorm(optim.LAMB(beta1=0.8), wn_decay=0.1).create(params)
+
+    def step(optimizer, grads, rate):
+        return optimizer.apply_gradient(grads, learning_rate=rate)
+
+    def train(params, grads, rate):
+        return step(create_other(params), grads, rate)
+    """
+
+
+def emitted(program: str) -> tuple[EmittedOptimizer, ...]:
+    [result] = migrate([Source("train.py", dedent(program).encode())])
+    assert {site.status for site in result.sites} == {"rewritten"}
+    return result.optimizers
+
+
+def changed(old: str, new: str) -> EmittedOptimizer:
+    return EmittedOptimizer("Any", 1, old, new, old, new, False, ())
+
+
+def test_parts_from_elsewhere_are_put_in_their_place() -> None:
+    by_line = {(found.line, found.name): found for found in emitted(PROGRAM)}
+
+    whole = by_line[11, "MultiOptimizer"]
+    assert whole.legacy_expression == (
+        "optim.MultiOptimizer((optim.ModelParamTraversal(is_frozen), "
+        "optim.Momentum(config.lr / 10, weight_decay=config.wd, nesterov=True)), "
+        "(optim.ModelParamTraversal(lambda path, _: is_trained(path)), optim.Adam(config.lr)))"
+    )
+    assert "optax.add_decayed_weights(config.wd)" in whole.optax_expression
+    assert by_line[15, "LAMB"].injected
+    assert not by_line[10, "Momentum"].injected
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_whole_program_is_proven(number: int) -> None:
+    case = optimizer_case("case", emitted(PROGRAM)[number], steps=100, seed=1)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+WRONG = {
+    "optax.adam(0.01 * (1 + 1e-7))": ("optim.Adam(0.01)", "rate"),
+    "optax.adam(0.01, b2=0.9990001)": ("optim.Adam(0.01)", "moments"),
+    "optax.adam(0.01, eps=1.1e-8)": ("optim.Adam(0.01)", "epsilon"),
+    "optax.rmsprop(0.01)": ("optim.RMSProp(0.01)", "epsilon"),
+    "optax.adamw(0.01, weight_decay=0.011)": ("optim.Adam(0.01, weight_decay=0.01)", "decay"),
+    "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": ("optim.GradientDescent(0.01)", "clip"),
+}
+
+
+@pytest.mark.parametrize(("new", "old", "link"), [(new, *rest) for new, rest in WRONG.items()], ids=WRONG)
+def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
+    case = optimizer_case("case", changed(old, new), steps=100, seed=0)
+
+    assert case.outcome is Outcome.DIFFERENT
+    assert case.comparison is not None
+    assert case.comparison.first_difference is not None
+    assert case.comparison.first_difference.link == link
+
+
+def test_what_cannot_be_evaluated_says_so() -> None:
+    case = optimizer_case("case", changed("optim.Adam(0.1)", "optax.no_such_thing(0.1)"), steps=100, seed=0)
+
+    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert "no_such_thing" in case.reason
+
+
+def test_a_reproduction_repeats_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = emitted("""
+        from flax import optim
+
+        def create(params, config):
+            return optim.Adagrad(config.lr).create(params)
+        """)
+    case = optimizer_case("case", found, steps=100, seed=3)
+    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+
+    assert capsys.readouterr().out.strip() == str(case.comparison)
