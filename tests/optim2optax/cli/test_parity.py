@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     content = json.loads((tmp_path / "parity.json").read_text())
     assert [case["name"] for case in content["cases"]] == ["train.py:5 Adam", "train.py:8 Momentum"]
     assert content["environment"]["platform"] == "cpu"
-    suite = ElementTree.parse(tmp_path / "parity.junit").getroot().find("testsuite")
+    suite = ET.parse(tmp_path / "parity.junit").getroot().find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
     assert "optax.adam(config.lr, b2=0.99)" in (tmp_path / "parity.html").read_text()
