@@ -23,7 +23,8 @@ class Source:
 class Options:
     """What the user asked of a run.
 
-    `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule.
+    `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule. `unproven` names
+    optimizers that are not to be converted, by path, line and source text, because their parity was not proven.
     """
 
     form: Form = "alias"
@@ -31,6 +32,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     partial: bool = False
     unsafe: bool = False
+    unproven: frozenset[tuple[str, int, str]] = frozenset()
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""

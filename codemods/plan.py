@@ -96,6 +96,15 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif not decision.applies:
         return
+    elif decision.rule.code == "FO102" and (use.unit.path, use.node.lineno, use.unit.source(use.node)) in (
+        plan.options.unproven
+    ):
+        decision.refuse(
+            reasons.unproven(
+                "The optax form of this optimizer was not proven to be the same function.",
+                "Run `optim2optax parity` on this file to see why; please report it.",
+            )
+        )
     elif use.unit in failed:
         decision.refuse(
             reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")

@@ -6,18 +6,33 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from codemods.model import FileResult, Options, Source
+from codemods.model import EmittedOptimizer, FileResult, Options, Source
 from codemods.prefilter import mentions_legacy
 from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, write_files
 
 Progress = Callable[[str], None]
+Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 REFERENCE = re.compile(r"[^\s`'\"(]+\.py(?=:\d)")
 
 
 def rewrite_files(
-    found: Sequence[Found], options: Options, *, write: bool, jobs: int = 1, progress: Progress | None = None
+    found: Sequence[Found],
+    options: Options,
+    *,
+    write: bool,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    prove: Prove | None = None,
 ) -> list[FileResult]:
     """Migrate files as one project, and write those that change.
+
+    Args:
+      found: the files.
+      options: what the user asked for.
+      write: whether to write at all.
+      jobs: the number of processes.
+      progress: is told the path of each file when it has been dealt with.
+      prove: tells of some optimizers which are proven; the others are left as they are, with a reason.
 
     Returns:
       A result for each file, in the same order. One that could not be read or written is unchanged and has an `error`.
@@ -30,7 +45,11 @@ def rewrite_files(
         except UnreadableError as error:
             results[file] = FileResult(file.path, b"", b"", error=str(error))
     paths = dict(zip(contents, module_paths(list(contents)), strict=True))
-    migrated = migrate_sources([Source(paths[file], contents[file]) for file in contents], options, jobs, progress)
+    sources = [Source(paths[file], contents[file]) for file in contents]
+    migrated = migrate_sources(sources, options, jobs, progress)
+    while prove is not None and (unproven := _unproven(migrated, prove)):
+        options = replace(options, unproven=options.unproven | unproven)
+        migrated = migrate_sources(sources, options, jobs)
     shown = {paths[file]: file.path for file in contents}
     results |= {file: _with_paths(result, shown) for file, result in zip(contents, migrated, strict=True)}
     if write:
@@ -50,6 +69,16 @@ def migrate_sources(
     from codemods import migrate
 
     return migrate(sources, options, progress, jobs)
+
+
+def _unproven(results: Sequence[FileResult], prove: Prove) -> frozenset[tuple[str, int, str]]:
+    places = [(result.path, optimizer) for result in results for optimizer in result.optimizers]
+    proven = prove([optimizer for _, optimizer in places])
+    return frozenset(
+        (path, optimizer.line, optimizer.before)
+        for (path, optimizer), well in zip(places, proven, strict=True)
+        if not well
+    )
 
 
 def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:

@@ -113,3 +113,9 @@ failed = reason(
     "the rewritten file was not valid",
     """A safety check: the rewritten text did not parse, or used an undefined name. Nothing was changed. Please report it.""",
 )
+unproven = reason(
+    "FO920",
+    "parity is not proven",
+    """`--verify` evaluates each optimizer, old and new, before anything is written. This one differed, or could not be
+    evaluated outside of its program.""",
+)

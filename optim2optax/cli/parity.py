@@ -95,9 +95,7 @@ def command(
         raise click.UsageError("give files or directories, or a command behind --")
     if training and before is None:
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise click.UsageError(f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'")
+    require_extra()
     from optim2optax.parity.environment import prepare
 
     prepare(platform, devices)
@@ -109,6 +107,13 @@ def command(
     options += [f"--parity-before={before}"] if before is not None else []
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     context.exit(_run(paths, options, jobs, expression, reports))
+
+
+def require_extra() -> None:
+    """Raise click.UsageError if something is missing that parity needs."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise click.UsageError(f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'")
 
 
 def _run(

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import click
 
-from codemods.model import FileResult, Source
+from codemods.model import EmittedOptimizer, FileResult, Source
 from optim2optax.cli.output import print_report, progress_bar, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS
 from optim2optax.project import find_files
 from optim2optax.reporting import FORMATS, Report
-from optim2optax.rewriting import migrate_sources, rewrite_files
+from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
 
 STDIN = "-"
 EXAMPLES = """\b
@@ -39,6 +39,7 @@ Examples:
     "--partial/--no-partial", help="Rewrite what can be, with a TODO at what cannot, also within one optimizer."
 )
 @click.option("--unsafe/--no-unsafe", help="Also rewrite what is only likely to be a legacy optimizer.")
+@click.option("--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
 @click.option(
     "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the report."
@@ -46,7 +47,9 @@ Examples:
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes; by default one per core.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of what is read from standard input.")
 @click.pass_context
-def command(context: click.Context, /, paths: Sequence[str], stdin_filename: str | None, **_: object) -> None:
+def command(
+    context: click.Context, /, paths: Sequence[str], stdin_filename: str | None, verify: bool, **_: object
+) -> None:
     """Rewrite flax.optim code to optax, in place.
 
     PATH is a file, a directory (searched for .py files, respecting .gitignore), or - for standard input to standard
@@ -59,6 +62,8 @@ def command(context: click.Context, /, paths: Sequence[str], stdin_filename: str
     from_stdin = STDIN in paths
     if from_stdin and len(paths) > 1:
         raise click.UsageError("standard input (-) cannot be combined with other paths")
+    if from_stdin and verify:
+        raise click.UsageError("--verify needs files, not standard input")
     settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
@@ -66,11 +71,31 @@ def command(context: click.Context, /, paths: Sequence[str], stdin_filename: str
         found = find_files(paths, settings.exclude)
         with progress_bar(len(found)) as progress:
             results = rewrite_files(
-                found, settings.options, write=not settings.preview, jobs=settings.jobs, progress=progress
+                found,
+                settings.options,
+                write=not settings.preview,
+                jobs=settings.jobs,
+                progress=progress,
+                prove=_prover(settings.jobs) if verify else None,
             )
     report = Report(results, preview=settings.preview, diff=settings.diff)
     print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
     context.exit(report.exit_code)
+
+
+def _prover(jobs: int) -> Prove:
+    """What proves optimizers, by the extra `parity`, and says that it does."""
+    from optim2optax.cli.parity import require_extra
+
+    require_extra()
+
+    def prove(optimizers: Sequence[EmittedOptimizer]) -> Sequence[bool]:
+        from optim2optax.parity import proving
+
+        click.echo(f"Proving {len(optimizers)} optimizers …", err=True)
+        return proving.prove(optimizers, jobs)
+
+    return prove
 
 
 def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:

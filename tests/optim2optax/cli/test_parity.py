@@ -97,6 +97,21 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
     assert "3 cases" in done.stdout
 
 
+def test_verify_writes_what_is_proven(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(dedent(LEGACY))
+    (tmp_path / "odd.py").write_text(
+        "from flax import optim\n\n\ndef create(params, groups):\n"
+        "    return optim.Adam(*[0.1]).create(params), optim.Momentum(f'{0.1}').create(params)\n"
+    )
+    done = run("rewrite", "--verify", "--jobs", "1", ".", cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "Proving 3 optimizers" in done.stderr
+    assert "optax.adam(config.lr, b2=0.99)" in (tmp_path / "train.py").read_text()
+    assert "optim.Momentum(f'{0.1}')" in (tmp_path / "odd.py").read_text()
+    assert "FO920" in done.stdout
+
+
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),

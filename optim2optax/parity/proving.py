@@ -1,0 +1,50 @@
+"""Which optimizers are proven to become the same function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.result import Outcome
+
+STEPS, SEED = 120, 0
+
+
+def prove(
+    optimizers: Sequence[EmittedOptimizer], jobs: int = 1, progress: Callable[[], None] | None = None
+) -> list[bool]:
+    """Tell of each optimizer whether its old and new form are identical or equivalent.
+
+    Args:
+        optimizers: what `rewrite` emits. The same two expressions are compared once.
+        jobs: the number of processes.
+        progress: is called when a comparison has ended.
+    """
+    distinct = list({_key(optimizer): optimizer for optimizer in optimizers}.values())
+    found: dict[tuple[str, str], bool] = {}
+    for optimizer, proven in zip(distinct, _each(distinct, jobs), strict=True):
+        found[_key(optimizer)] = proven
+        if progress is not None:
+            progress()
+    return [found[_key(optimizer)] for optimizer in optimizers]
+
+
+def _each(optimizers: Sequence[EmittedOptimizer], jobs: int) -> Iterator[bool]:
+    if jobs == 1 or len(optimizers) < 2:
+        yield from map(is_proven, optimizers)
+        return
+    with ProcessPoolExecutor(min(jobs, len(optimizers)), get_context("spawn")) as pool:
+        yield from pool.map(is_proven, optimizers)
+
+
+def is_proven(optimizer: EmittedOptimizer) -> bool:
+    """Whether the old and the new form of an optimizer are identical or equivalent."""
+    case = optimizer_case(optimizer.before, optimizer, STEPS, SEED)
+    return case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+
+
+def _key(optimizer: EmittedOptimizer) -> tuple[str, str]:
+    return optimizer.legacy_expression, optimizer.optax_expression
