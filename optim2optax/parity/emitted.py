@@ -34,7 +34,7 @@ def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) 
         UnevaluableError: if one of the texts cannot be evaluated outside of its program.
     """
     old, new = evaluate(emitted)
-    overrides = _rate if INJECTED in emitted.optax_expression else None
+    overrides = rate if sets_rate(emitted) else None
     return compare_transformations(old, new, steps, seed, _params_for(emitted, seed), overrides)
 
 
@@ -81,7 +81,13 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
         raise UnevaluableError(f"`{text}` cannot be evaluated by itself: {type(error).__name__}: {error}") from error
 
 
-def _rate(step: int) -> float:
+def sets_rate(emitted: EmittedOptimizer) -> bool:
+    """Whether the learning rate is set at each step, of the optimizer itself or of those that it is made of."""
+    return emitted.injected or INJECTED in emitted.optax_expression
+
+
+def rate(step: int) -> float:
+    """The learning rate that both sides are given at a step, from 0."""
     return RATE * RATE_DECAY**step
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.compare import replay
-from optim2optax.parity.emitted import INJECTED, evaluate
+from optim2optax.parity.emitted import evaluate, sets_rate
 from optim2optax.parity.judge import Comparison
 from optim2optax.parity.judge import leaves_by_path as by_path
 
@@ -34,7 +34,7 @@ def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) 
     old, new = evaluate(emitted)
     random = np.random.default_rng(seed)
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
-    rates = np.full(STEPS, 0.02) if INJECTED in emitted.optax_expression else None
+    rates = np.full(STEPS, 0.02) if sets_rate(emitted) else None
 
     def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
         gradients = jax.tree_util.tree_map(

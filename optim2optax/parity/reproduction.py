@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import INJECTED, RATE, RATE_DECAY, sampled
+from optim2optax.parity.emitted import RATE, RATE_DECAY, sampled, sets_rate
 
 TEMPLATE = """\
 # {before}
@@ -42,7 +42,5 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         optax=sample.optax,
         steps=steps,
         seed=seed,
-        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY}**step"
-        if INJECTED in emitted.optax_expression
-        else "",
+        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY}**step" if sets_rate(emitted) else "",
     )

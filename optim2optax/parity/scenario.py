@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -99,8 +100,8 @@ def _drive(scenario: Path, path: Path, legacy: bool, steps: int | None) -> tuple
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        with precise(), parameters_in_float64():
-            module = load_module(path, path.stem, legacy)
+        with precise(), parameters_in_float64(), modules_around(path) as package:
+            module = importlib.import_module(package) if package else load_module(path, path.stem, legacy)
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:
                 # A later step may be given the same buffers to write into.
@@ -108,6 +109,29 @@ def _drive(scenario: Path, path: Path, legacy: bool, steps: int | None) -> tuple
                     jax.tree_util.tree_map(np.array, parameters(value)) for value in itertools.islice(values, steps)
                 ]
     return trajectory, getattr(script, "replay", False)
+
+
+@contextmanager
+def modules_around(path: Path) -> Iterator[str]:
+    """Let a file find the modules beside it, and forget these again: the other side has modules of the same names.
+
+    Yields:
+        The full name of the file's own module if it is part of a package, else nothing.
+    """
+    root = path.resolve().parent
+    while (root / "__init__.py").exists():
+        root = root.parent
+    before, known = list(sys.path), set(sys.modules)
+    sys.path[:0] = [str(root)]
+    try:
+        inside = path.resolve().relative_to(root).with_suffix("")
+        yield ".".join(inside.parts) if len(inside.parts) > 1 else ""
+    finally:
+        sys.path[:] = before
+        for name in set(sys.modules) - known:
+            file = Path(getattr(sys.modules[name], "__file__", None) or "/")
+            if file.is_relative_to(root) and "site-packages" not in file.parts:
+                del sys.modules[name]
 
 
 def import_packages(path: Path | None) -> None:

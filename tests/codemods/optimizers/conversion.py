@@ -17,11 +17,16 @@ def converted(source: str, form: Form = "alias", inject: bool = False) -> str:
     return _convert(source, form, inject)[0]
 
 
+def supports(source: str) -> list[Support]:
+    """The helpers that a conversion needs."""
+    return list(_convert(source, "alias", False)[1].values())
+
+
 def transformation(source: str, form: Form = "alias", inject: bool = False, **names: Any) -> Any:
     """The gradient transformation that a definition becomes, with the helpers that it needs."""
-    text, supports = _convert(source, form, inject)
+    text, needed = _convert(source, form, inject)
     namespace: dict[str, Any] = {"optax": optax, **names}
-    for support in supports.values():
+    for support in needed.values():
         exec("\n".join(support.imports) + "\n" + support.source, namespace)
     return eval(f"({text})", namespace)
 

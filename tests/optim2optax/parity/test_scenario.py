@@ -236,11 +236,32 @@ def test_nothing_is_left_behind(case: Case) -> None:
 def test_a_library_first_imported_by_the_user_keeps_its_float32(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    library = tmp_path / "elsewhere"
+    library.mkdir()
+    (library / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
+    monkeypatch.syspath_prepend(library)
     case = write(tmp_path, before=BEFORE + "\n    import some_library\n")
     run_scenario(case.scenario, case.before, case.after, steps=1)
     assert sys.modules.pop("some_library").DTYPE is jnp.float32
+
+
+def test_each_side_has_the_modules_beside_it(tmp_path: Path) -> None:
+    """Old and new trees have modules of the same names, and packages whose modules import each other."""
+    for side, number in (("old", 1), ("new", 2)):
+        package = tmp_path / side / "lab"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "numbers.py").write_text(f"import jax.numpy as jnp\n\nNUMBER = jnp.float32({number} / 3)\n")
+        (package / "train.py").write_text("from . import numbers\nfrom lab.numbers import NUMBER\n")
+    scenario = tmp_path / "scenario.py"
+    scenario.write_text(
+        "def run(module):\n    yield 0.0\n    yield module.numbers.NUMBER / module.NUMBER * module.NUMBER\n"
+    )
+    comparison = run_scenario(scenario, tmp_path / "old" / "lab" / "train.py", tmp_path / "new" / "lab" / "train.py")
+
+    assert comparison.first_difference is not None
+    assert (comparison.first_difference.before, comparison.first_difference.after) == (1 / 3, 2 / 3)
+    assert "lab" not in sys.modules
 
 
 def test_an_error_of_the_users_code_is_the_users_to_see(tmp_path: Path) -> None:
