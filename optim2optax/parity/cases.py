@@ -8,7 +8,7 @@ from pathlib import Path
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.command import CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_emitted
-from optim2optax.parity.judge import Verdict
+from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.localization import with_link
 from optim2optax.parity.reproduction import reproduction
 from optim2optax.parity.result import Case
@@ -32,8 +32,22 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
         comparison,
         emitted.before,
         emitted.after,
+        _known_fault(emitted, comparison),
         reproduction=reproduction(emitted, steps, seed),
     )
+
+
+def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
+    """What is wrong with the old side itself, if that shows; the new side does the same."""
+    lost = [leaf.leaf for leaf in comparison.leaves if not leaf.finite]
+    if not lost:
+        return ""
+    where = ", ".join(lost)
+    if "optim.LAMB" in emitted.legacy_expression:
+        return (
+            f"The old LAMB divides by zero on a leaf that never gets a gradient: {where} is not finite on the old side."
+        )
+    return f"The old side itself is not finite at {where}."
 
 
 def command_case(name: str, command: Sequence[str], before: str, folder: Path) -> Case:

@@ -61,11 +61,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class LeafError:
-    """What was measured of one leaf: its shape in one step, and its largest error over movement."""
+    """What was measured of one leaf: its shape, its largest error over movement, and if the old side stayed finite."""
 
     leaf: str
     shape: tuple[int, ...]
     error: float
+    finite: bool = True
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ def judge(
         steps,
         first_difference=_first(ratios, before, after, gate) if error >= gate else None,
         leaves=tuple(
-            LeafError(leaf, values.shape[1:], float(ratios[leaf].max(initial=0.0))) for leaf, values in before.items()
+            LeafError(leaf, values.shape[1:], float(ratios[leaf].max(initial=0.0)), bool(np.isfinite(values).all()))
+            for leaf, values in before.items()
         ),
         error_by_step=tuple(max(found) for found in zip(*map(_per_step, ratios.values()), strict=True)),
     )

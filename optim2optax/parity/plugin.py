@@ -305,7 +305,7 @@ def _unpacked(text: str) -> Case:
         first = comparison.pop("first_difference")
         comparison["verdict"] = Verdict(comparison["verdict"])
         comparison["leaves"] = tuple(
-            LeafError(leaf["leaf"], tuple(leaf["shape"]), leaf["error"]) for leaf in comparison["leaves"]
+            LeafError(**{**leaf, "shape": tuple(leaf["shape"])}) for leaf in comparison["leaves"]
         )
         for name in ("error_by_step", "drift_by_step"):
             comparison[name] = tuple(comparison[name])

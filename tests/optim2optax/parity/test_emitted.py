@@ -87,6 +87,19 @@ def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
     assert case.comparison.first_difference.link == link
 
 
+def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
+    [found] = emitted("""
+        from flax import optim
+
+        def create(params):
+            return optim.LAMB(0.1).create(params)
+        """)
+    case = optimizer_case("case", found, steps=100, seed=0)
+
+    assert case.outcome is Outcome.EQUIVALENT
+    assert case.reason.startswith("The old LAMB divides by zero on a leaf that never gets a gradient: unused/")
+
+
 def test_what_cannot_be_evaluated_says_so() -> None:
     case = optimizer_case("case", changed("optim.Adam(0.1)", "optax.no_such_thing(0.1)"), steps=100, seed=0)
 

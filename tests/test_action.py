@@ -1,0 +1,78 @@
+"""The steps of the GitHub Action, run as far as that goes without GitHub."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ACTION = Path(__file__).resolve().parent.parent / "action.yml"
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+
+def step(name: str) -> str:
+    """The shell script of a step."""
+    text = ACTION.read_text()
+    found = re.search(rf"- name: {name}\n(?:.*\n)*?      run: (\|\n(?:        .*\n|\n)+|.*\n)", text)
+    assert found is not None
+    script = found[1]
+    return dedent(script.removeprefix("|\n"))
+
+
+def run(name: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    for file in ("output", "summary"):
+        (folder / file).touch()
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "RUNNER_TEMP": str(folder / "temp"),
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+        "PATHS": "src",
+        "BEFORE": "",
+        "COMMAND": "",
+        **variables,
+    }
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", step(name)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    source = tmp_path / "src" / "train.py"
+    source.parent.mkdir()
+    source.write_text("from flax import optim\n\n\ndef create(params):\n    return optim.Adam(0.1).create(params)\n")
+    return tmp_path
+
+
+def test_legacy_code_fails_the_check_with_annotations(project: Path) -> None:
+    done = run("Rewrite check", project)
+    assert done.returncode == 1
+    assert "file=src/train.py,line=1,col=1" in done.stdout
+
+
+def test_parity_leaves_reports_and_a_summary(project: Path) -> None:
+    done = run("Parity", project)
+    reports = project / "temp" / "parity"
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name for path in reports.iterdir()} == {"parity.json", "parity.xml", "parity.html", "parity.md"}
+    assert "src/train.py:5 Adam" in (project / "summary").read_text()
+    assert (project / "output").read_text() == f"report={reports}/parity.json\n"
+
+
+def test_what_could_not_run_fails_the_step(project: Path) -> None:
+    done = run("Parity", project, BEFORE=str(project / "src"), COMMAND="python src/none.py")
+    assert done.returncode == 2
+    assert "could not run" in (project / "summary").read_text()
