@@ -59,6 +59,18 @@ class Parity(click.Command):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The wheel of Flax 0.5.3, where there is no network to fetch it.",
 )
+@click.option(
+    "--legacy-python",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="An interpreter with Flax 0.5.3 and an old JAX, which runs the old side of scenarios.",
+)
+@click.option(
+    "--create-legacy-env",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Make an environment for --legacy-python, and do nothing else.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -72,6 +84,8 @@ def command(
     jobs: int,
     expression: str | None,
     legacy_wheel: Path | None,
+    legacy_python: Path | None,
+    create_legacy_env: Path | None,
     **reports: Path | None,
 ) -> None:
     """Prove that the new optimizers are the old ones.
@@ -90,6 +104,10 @@ def command(
       1  a difference was found
       2  a case could not run, or wrong usage
     """
+    if create_legacy_env is not None:
+        require_extra()
+        _create_environment(create_legacy_env, legacy_python)
+        return
     training = context.meta.get("command", [])
     if not paths and not training:
         raise click.UsageError("give files or directories, or a command behind --")
@@ -105,8 +123,32 @@ def command(
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
     options += [f"--parity-before={before}"] if before is not None else []
+    if legacy_python is not None:
+        options += [f"--parity-legacy-python={_checked(legacy_python)}"]
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     context.exit(_run(paths, options, jobs, expression, reports))
+
+
+def _create_environment(directory: Path, python: Path | None) -> None:
+    from optim2optax.parity.interpreter import LegacyEnvironmentError, check_legacy_python, create_legacy_environment
+
+    try:
+        interpreter = create_legacy_environment(directory, str(python) if python else None)
+    except LegacyEnvironmentError as error:
+        raise click.UsageError(str(error)) from error
+    versions = ", ".join(f"{name} {version}" for name, version in check_legacy_python(interpreter).items())
+    click.echo(f"{versions}\nUse it with --legacy-python {interpreter}")
+
+
+def _checked(python: Path) -> Path:
+    """An interpreter that can run the old side. Raises click.UsageError."""
+    from optim2optax.parity.interpreter import LegacyEnvironmentError, check_legacy_python
+
+    try:
+        check_legacy_python(python)
+    except LegacyEnvironmentError as error:
+        raise click.UsageError(str(error)) from error
+    return python.absolute()
 
 
 def require_extra() -> None:

@@ -58,11 +58,11 @@ def command_case(name: str, command: Sequence[str], before: str, folder: Path) -
         return Case(name, "command", None, reason=str(error))
 
 
-def scenario_case(name: str, scenario: Path, before: Path, after: Path) -> Case:
-    """Drive the old code and the new through a scenario."""
+def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None) -> Case:
+    """Drive the old code and the new through a scenario, the old one under another interpreter if there is one."""
     texts = before.read_text(encoding="utf-8"), after.read_text(encoding="utf-8") if after.exists() else ""
     try:
-        comparison = run_scenario(scenario, before, after)
+        comparison = run_scenario(scenario, before, after, legacy_python=legacy_python)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, *texts, f"{type(error).__name__}: {error}")
     return Case(name, "scenario", comparison, *texts)

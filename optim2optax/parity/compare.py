@@ -144,5 +144,11 @@ def replay(
     with precise(wide):
         start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)
         inputs = jax.tree_util.tree_map(lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients)
-        before, after = jax.device_get(jax.jit(run)(start, inputs, rates))
+        compiled = jax.jit(run).lower(start, inputs, rates).compile(_compiler_options())
+        before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after
+
+
+def _compiler_options() -> dict[str, str | bool] | None:
+    """On CPU, compiling takes far longer than running, so that optimizing what is compiled is wasted."""
+    return {"xla_backend_optimization_level": "0"} if jax.default_backend() == "cpu" else None

@@ -34,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--parity-before", metavar="REF", help="compare with this revision or folder, not with what rewrite emits"
     )
+    group.addoption("--parity-legacy-python", metavar="PATH", help="an interpreter that runs the old side of scenarios")
     group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
     for name in REPORTS:
         group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
@@ -263,9 +264,11 @@ class ScenarioItem(ParityItem):
         session: Any = self.config.pluginmanager.get_plugin("parity-session")
         folder, name = self.path.parent, str(Path(self.shown).parent)
         module = module_of(self.path)
+        given = self.config.getoption("--parity-legacy-python")
+        python = Path(given) if given else None
         if module is None:
-            return scenario_case(name, self.path, folder / BEFORE, folder / AFTER)
-        return scenario_case(name, self.path, session.before(folder / module), folder / module)
+            return scenario_case(name, self.path, folder / BEFORE, folder / AFTER, python)
+        return scenario_case(name, self.path, session.before(folder / module), folder / module, python)
 
 
 class CommandItem(ParityItem):

@@ -20,9 +20,9 @@ def probe_params(seed: int = 0) -> PyTree:
         "BatchNorm_0": {"scale": np.ones(6)},
         "Embed_0": {"embedding": 0.1 * random.normal(size=(128, 130))},
         "temperature": np.asarray(0.7),
-        "tiny": {"kernel": 0.01 * random.normal(size=(4, 3)), "bias": np.zeros(3)},
+        "tiny": {"kernel": 0.01 * random.normal(size=(4, 3))},
         "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
-        "unused": {"kernel": random.normal(size=(3, 2)), "bias": np.zeros(2)},
+        "unused": {"kernel": random.normal(size=(3, 2))},
     }
 
 

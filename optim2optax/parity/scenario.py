@@ -30,12 +30,15 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen
 
+from optim2optax.parity.interpreter import drive_elsewhere
 from optim2optax.parity.judge import Comparison, PyTree, compare_trajectories
 from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.precision import precise
 
 
-def run_scenario(scenario: Path, before: Path, after: Path, steps: int | None = None) -> Comparison:
+def run_scenario(
+    scenario: Path, before: Path, after: Path, steps: int | None = None, legacy_python: Path | None = None
+) -> Comparison:
     """Run a scenario on the old code and on the new, both in float64, and judge whether they train alike.
 
     Args:
@@ -43,6 +46,7 @@ def run_scenario(scenario: Path, before: Path, after: Path, steps: int | None = 
         before: the old code, which is run with the real `flax.optim`.
         after: the new code.
         steps: how many of the yielded values to compare; None means all.
+        legacy_python: an interpreter with a Flax of its own, under which the old code is run; None runs it in this process.
 
     Returns:
         The comparison; its step 0 is the first value yielded.
@@ -50,7 +54,10 @@ def run_scenario(scenario: Path, before: Path, after: Path, steps: int | None = 
     Raises:
         ValueError: if the two sides yield different numbers of values, or values that do not correspond.
     """
-    old, replay = _drive(scenario, before, True, steps)
+    if legacy_python is None:
+        old, replay = _drive(scenario, before, True, steps)
+    else:
+        old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
     new, _ = _drive(scenario, after, False, steps)
     return compare_trajectories(old, new, closed_loop=not replay)
 

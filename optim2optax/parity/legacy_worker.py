@@ -1,0 +1,108 @@
+"""The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8, imported by nobody.
+
+python legacy_worker.py SCENARIO MODULE OUT STEPS    (0 steps: all that the scenario yields)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+jax: Any = importlib.import_module("jax")
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_default_matmul_precision", "highest")
+# What is the default today: the same keys give the same numbers on both sides.
+jax.config.update("jax_threefry_partitionable", True)
+
+flax: Any = importlib.import_module("flax")
+linen: Any = importlib.import_module("flax.linen")
+jnp: Any = importlib.import_module("jax.numpy")
+save: Any = np.savez
+
+
+def main(scenario: str, path: str, out: str, steps: int) -> None:
+    """Run the scenario on the module, and write what it yields to an .npz file."""
+    _widen_parameters(jnp.float32)
+    jnp.float32, jnp.int32 = jnp.float64, jnp.int64
+    sys.path.insert(0, str(_root(path)))
+    module, script = _load(path), _load(scenario)
+    arrays = {"replay": np.asarray(getattr(script, "replay", False))}
+    with contextlib.closing(script.run(module)) as values:
+        for number, value in enumerate(itertools.islice(values, steps or None)):
+            for leaf, array in _leaves(_parameters(value)):
+                arrays[f"{number}/{leaf}"] = np.asarray(array)
+    with open(out, "wb") as file:
+        save(file, **arrays)
+
+
+def _widen_parameters(float32: Any) -> None:
+    """Let layers make float64 parameters where float32 is their default, which is said once, when they are defined."""
+    layers: list[Any] = [*vars(linen).values()]
+    for layer in layers:
+        fields = getattr(layer, "__dataclass_fields__", {})
+        if "param_dtype" in fields and fields["param_dtype"].default is float32:
+            fields["param_dtype"].default = jnp.float64
+            layer.param_dtype = jnp.float64
+            defaults = layer.__init__.__defaults__ or ()
+            layer.__init__.__defaults__ = tuple(jnp.float64 if value is float32 else value for value in defaults)
+
+
+def _root(path: str) -> Path:
+    root = Path(path).resolve().parent
+    while (root / "__init__.py").exists():
+        root = root.parent
+    return root
+
+
+def _load(path: str) -> Any:
+    inside = Path(path).resolve().relative_to(_root(path)).with_suffix("")
+    if len(inside.parts) > 1:
+        return importlib.import_module(".".join(inside.parts))
+    spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_optimizer(node: Any) -> bool:
+    return isinstance(node, flax.optim.Optimizer)
+
+
+def _parameters(tree: Any) -> Any:
+    """The parameters in the place of every optimizer of a tree."""
+    return jax.tree_util.tree_map(
+        lambda node: node.target if _is_optimizer(node) else node, tree, is_leaf=_is_optimizer
+    )
+
+
+def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Leaves by paths such as `Dense_0/kernel`. The old JAX does not tell paths, so containers are taken apart here."""
+    if isinstance(tree, (dict, flax.core.FrozenDict)):
+        items = [(str(key), tree[key]) for key in sorted(tree)]
+    elif hasattr(tree, "_fields"):
+        items = [(name, getattr(tree, name)) for name in tree._fields]
+    elif isinstance(tree, (list, tuple)):
+        items = [(str(index), item) for index, item in enumerate(tree)]
+    elif hasattr(tree, "__dataclass_fields__"):
+        fields = tree.__dataclass_fields__.values()
+        items = [(field.name, getattr(tree, field.name)) for field in fields if field.metadata.get("pytree_node", True)]
+    elif tree is None:
+        items = []
+    else:
+        yield "/".join(path), tree
+        return
+    for name, item in items:
+        yield from _leaves(item, (*path, name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

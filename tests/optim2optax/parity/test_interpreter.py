@@ -1,0 +1,115 @@
+"""The old side under an interpreter of its own, with the Flax and JAX of then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from optim2optax.parity.interpreter import (
+    LegacyEnvironmentError,
+    LegacyRunError,
+    check_legacy_python,
+    create_legacy_environment,
+    drive_elsewhere,
+    find_python,
+)
+from optim2optax.parity.judge import Verdict
+from optim2optax.parity.scenario import run_scenario
+
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
+CASES = (
+    *("batch_stats", "decorated_steps", "gan", "large_batch", "learning_rate_schedule", "maml", "pmap_replicate"),
+    *("scan_over_steps", "target_network", "traversal_two_rates", "weight_decay", "weight_norm"),
+)
+VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"
+"""Names a folder in which to keep the environment from one run of the tests to the next."""
+
+
+@pytest.fixture(scope="session")
+def legacy_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that is made once, even if several processes ask for it."""
+    try:
+        find_python()
+    except LegacyEnvironmentError as error:
+        pytest.skip(str(error))
+    shared = (
+        tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.getbasetemp()
+    )
+    directory = Path(os.environ.get(VARIABLE) or shared / "legacy-env")
+    lock, done = shared / "legacy-env.lock", shared / "legacy-env.done"
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        while not done.exists():
+            time.sleep(0.5)
+    else:
+        try:
+            create_legacy_environment(directory)
+        finally:
+            done.touch()
+    return create_legacy_environment(directory)
+
+
+@pytest.mark.network
+def test_the_environment_has_what_it_should(legacy_python: Path) -> None:
+    versions = check_legacy_python(legacy_python)
+    assert (versions["flax"], versions["jax"]) == ("0.5.3", "0.4.13")
+    assert create_legacy_environment(legacy_python.parent.parent) == legacy_python
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> None:
+    case = FIXTURES / name
+    comparison = run_scenario(case / "scenario.py", case / "before.py", case / "after.py", legacy_python=legacy_python)
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+
+
+@pytest.mark.network
+def test_a_planted_error_is_found(legacy_python: Path, tmp_path: Path) -> None:
+    case = FIXTURES / "maml"
+    after = tmp_path / "after.py"
+    text = (case / "after.py").read_text()
+    assert "optax.adam(0.01)" in text
+    after.write_text(text.replace("optax.adam(0.01)", "optax.adam(0.01, b2=0.99901)"))
+    comparison = run_scenario(case / "scenario.py", case / "before.py", after, legacy_python=legacy_python)
+
+    assert comparison.verdict is Verdict.DIFFERENT
+
+
+@pytest.mark.network
+def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.py"
+    scenario.write_text("def run(module):\n    yield 0.0\n    raise RuntimeError('no data here')\n")
+    before = tmp_path / "before.py"
+    before.write_text("from flax import optim\n")
+    with pytest.raises(LegacyRunError, match="RuntimeError: no data here"):
+        drive_elsewhere(legacy_python, scenario, before, None)
+
+
+def test_an_interpreter_without_the_old_flax() -> None:
+    with pytest.raises(LegacyEnvironmentError, match=r"has no flax\.optim .*--create-legacy-env"):
+        check_legacy_python(Path(sys.executable))
+
+
+def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(LegacyEnvironmentError, match="cannot be run"):
+        check_legacy_python(tmp_path / "python")
+
+
+def test_a_folder_that_is_something_else(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(LegacyEnvironmentError, match="is not empty"):
+        create_legacy_environment(tmp_path)
+
+
+def test_a_python_that_cannot_make_one(tmp_path: Path) -> None:
+    false = shutil.which("false")
+    assert false is not None
+    with pytest.raises(LegacyEnvironmentError, match="could not make a virtual environment"):
+        create_legacy_environment(tmp_path / "env", false)
