@@ -75,8 +75,8 @@ def test_a_planted_error_is_found(legacy_python: Path, tmp_path: Path) -> None:
     case = FIXTURES / "maml"
     after = tmp_path / "after.py"
     text = (case / "after.py").read_text()
-    assert "optax.adam(0.01)" in text
-    after.write_text(text.replace("optax.adam(0.01)", "optax.adam(0.01, b2=0.99901)"))
+    assert "optax.adam(1e-2)" in text
+    after.write_text(text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)"))
     comparison = run_scenario(case / "scenario.py", case / "before.py", after, legacy_python=legacy_python)
 
     assert comparison.verdict is Verdict.DIFFERENT
