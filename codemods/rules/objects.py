@@ -15,6 +15,9 @@ from codemods.rules.model_apply import apply_function
 from codemods.rules.params import needs_any_params
 from codemods.uses import Use
 
+CALLING = ("jax.jit", "jax.pmap", "jax.vmap", "jax.eval_shape")
+"""What calls its first argument with the others."""
+
 ACTING = ("pop", "popleft", "send", "next", "get_next", "next_rng_key")
 """Methods that change what they are called on."""
 
@@ -54,14 +57,12 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     `init` in the same function, else None.
 
     Parameters that are a bare array or a dataclass need a small subclass, because today's `TrainState` looks for a key in
-    them. `focus=` becomes a partition that leaves all other parameters as they are.
+    them. `focus=` becomes a partition that leaves all other parameters as they are. In `jax.jit(definition.create)(params)`
+    the method becomes a function of the parameters.
     """
     call = context.call_of(use)
     if call is None:
-        return reasons.create_as_value(
-            "`create` is passed on instead of being called.",
-            "Call it where the parameters are known, outside of other functions.",
-        )
+        return _create_within(use, context)
     refusal = _refuse_arguments(call, ("target", "focus"))
     if refusal is not None:
         return refusal
@@ -86,9 +87,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         supports = (PARTITION_BY_PATH,)
         transformation = f"{{support:{PARTITION_BY_PATH.name}}}(({{focus}}, {{definition}}))"
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
-    plain = not _needs_any_params(made, context)
-    state = "{TrainState}" if plain else f"{{support:{ANY_PARAMS_TRAIN_STATE.name}}}"
-    supports = supports if plain else (*supports, ANY_PARAMS_TRAIN_STATE)
+    state, needed = _state_class(made, context)
+    supports = (*supports, *needed)
     apply_fn = apply_function(call, _value(call, positions["target"]), use.unit, context.facts)
     arguments = (
         Argument("apply_fn", template=apply_fn),
@@ -96,6 +96,35 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         Argument("tx", template=transformation),
     )
     return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports)
+
+
+def _create_within(use: Use, context: Context) -> Edit | Refusal:
+    """`jax.jit(definition.create)(params)`: the method becomes a function of the parameters."""
+    assert isinstance(use.node, ast.Attribute)
+    outer = use.unit.parents.get(use.node)
+    if not (
+        isinstance(outer, ast.Call)
+        and outer.args[:1] == [use.node]
+        and set(context.facts.externals(outer.func)) & set(CALLING)
+    ):
+        return reasons.create_as_value(
+            "`create` is passed on instead of being called.",
+            "Call it where the parameters are known, outside of other functions.",
+        )
+    definitions = set(use.things)
+    made = [optimizer for optimizer, other in context.facts.legacy.links if other in definitions]
+    state, supports = _state_class([thing for thing in made if thing.kind == "optimizer"], context)
+    names = {node.id for node in ast.walk(use.node.value) if isinstance(node, ast.Name)}
+    name = next(name for name in ("params", "target", "initial_params") if name not in names)
+    template = f"lambda {name}: {state}.create(apply_fn=None, params={name}, tx={{definition}})"
+    return Replace(use.unit.span(use.node), template, (("definition", use.unit.span(use.node.value)),), supports)
+
+
+def _state_class(made: list[Thing], context: Context) -> tuple[str, tuple[Support, ...]]:
+    """How to say the class of train state that these optimizers become, and the helper that this needs."""
+    if not _needs_any_params(made, context):
+        return "{TrainState}", ()
+    return f"{{support:{ANY_PARAMS_TRAIN_STATE.name}}}", (ANY_PARAMS_TRAIN_STATE,)
 
 
 def _needs_any_params(made: list[Thing], context: Context) -> bool:

@@ -146,8 +146,8 @@ class ParitySession:
             self.cases.append(_unpacked(packed))
 
     def pytest_sessionfinish(self) -> None:
-        """Write the reports; workers leave that to the process that started them."""
-        if hasattr(self.config, "workerinput") or not self.cases:
+        """Write the reports: not in workers, and of several processes in the first alone."""
+        if hasattr(self.config, "workerinput") or not self.cases or not is_first_process():
             return
         report = self.report()
         for name in REPORTS:
@@ -157,7 +157,7 @@ class ParitySession:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the report as text."""
-        if self.cases:
+        if self.cases and is_first_process():
             from optim2optax.parity.reports import render_text
 
             terminalreporter.ensure_newline()
@@ -284,6 +284,13 @@ class CommandItem(ParityItem):
 
         before = self.config.getoption("--parity-before")
         return command_case(self.name, self.command, before, Path(self.config.invocation_params.dir))
+
+
+def is_first_process() -> bool:
+    """Whether this is process 0 of those that `jax.distributed` has brought together, or the only one."""
+    import jax
+
+    return jax.process_index() == 0
 
 
 def _rendered(report: Report, name: str) -> str:

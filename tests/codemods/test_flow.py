@@ -917,6 +917,41 @@ def test_ways(before: str, after: str) -> None:
 
 
 WHOLE = {
+    "created within jit": (
+        """
+        import jax
+        from flax import optim
+
+        def make(params, get):
+            params = jax.jit(get)(params)
+            definition = optim.Adam(1e-3)
+            optimizer = jax.jit(definition.create, backend="cpu")(params)
+            shapes = jax.eval_shape(optim.Momentum(params["rate"]).create, params)
+            return optimizer.target, shapes.target
+        """,
+        """
+        import jax
+        import optax
+        from flax.training import train_state
+
+        def make(params, get):
+            params = jax.jit(get)(params)
+            definition = optax.adam(1e-3)
+            optimizer = jax.jit(
+                lambda params: train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=definition
+                ),
+                backend="cpu",
+            )(params)
+            shapes = jax.eval_shape(
+                lambda target: train_state.TrainState.create(
+                    apply_fn=None, params=target, tx=optax.sgd(params["rate"], momentum=0.9)
+                ),
+                params,
+            )
+            return optimizer.params, shapes.params
+        """,
+    ),
     "one name for the definition and its optimizer": (
         """
         from flax import optim

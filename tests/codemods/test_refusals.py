@@ -221,11 +221,10 @@ REFUSED = {
     "create passed on": (
         "FO916",
         """
-        import jax
         from flax import optim
 
         def create(params):
-            return jax.jit(optim.Adam(0.1).create)(params)
+            return list(map(optim.Adam(0.1).create, params))
         """,
     ),
     "dataclasses.replace on an optimizer": (

@@ -165,7 +165,7 @@ def test_traversals_against_labels(transformation: Any, verdict: Verdict) -> Non
 @pytest.mark.parametrize("params", [np.ones(3), (np.ones(3), np.asarray(0.5))], ids=["an array", "a tuple"])
 def test_parameters_of_ones_own(params: Any) -> None:
     comparison = compare(lambda optim: optim.Adam(1e-2), optax.adam(1e-2), params=params)
-    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
 def test_the_precision_of_the_process_stays() -> None:
