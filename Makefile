@@ -7,7 +7,7 @@ BIN := .venv/bin
 DEMO := build/demo
 CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
 
-.PHONY: demo test lint format clean
+.PHONY: demo test parity lint format clean
 
 # Rewrite a copy of shipped legacy code: as a diff, then for real, then again, which changes nothing.
 demo: .venv/core
@@ -20,6 +20,11 @@ demo: .venv/core
 # Lint, check types, run all tests.
 test: lint
 	$(BIN)/python -m pytest -q -n 2
+
+# Prove every optimizer and scenario of the fixtures, and write the table anew.
+parity: .venv/full
+	@mkdir -p docs
+	$(BIN)/optim2optax parity --platform cpu --devices 8 --jobs 2 --markdown docs/parity.md fixtures
 
 lint: .venv/full
 	$(BIN)/ruff check

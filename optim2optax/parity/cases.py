@@ -10,9 +10,10 @@ from optim2optax.parity.command import CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_emitted
 from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.localization import with_link
+from optim2optax.parity.reports.text import figures
 from optim2optax.parity.reproduction import reproduction
 from optim2optax.parity.result import Case
-from optim2optax.parity.scenario import run_scenario
+from optim2optax.parity.scenario import run_both_loops, run_scenario
 from optim2optax.parity.trees import TreeError
 
 
@@ -62,7 +63,12 @@ def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_p
     """Drive the old code and the new through a scenario, the old one under another interpreter if there is one."""
     texts = before.read_text(encoding="utf-8"), after.read_text(encoding="utf-8") if after.exists() else ""
     try:
-        comparison = run_scenario(scenario, before, after, legacy_python=legacy_python)
+        if legacy_python is not None:
+            return Case(name, "scenario", run_scenario(scenario, before, after, legacy_python=legacy_python), *texts)
+        comparison, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, *texts, f"{type(error).__name__}: {error}")
-    return Case(name, "scenario", comparison, *texts)
+    if opened is not None and opened.verdict is Verdict.DIFFERENT and comparison.verdict is not Verdict.DIFFERENT:
+        return Case(name, "scenario", opened, *texts, "This is the open loop: the old side's gradients, replayed.")
+    note = "" if opened is None else f"In open loop: {figures(opened)}."
+    return Case(name, "scenario", comparison, *texts, note)

@@ -31,3 +31,15 @@ def _enable_x64(wide: bool) -> AbstractContextManager[Any]:
     home: Any = jax if "enable_x64" in vars(jax) else importlib.import_module("jax.experimental")
     context: AbstractContextManager[Any] = home.enable_x64(wide)
     return context
+
+
+@contextmanager
+def double_everywhere() -> Iterator[None]:
+    """Let float64 be in every thread, for a while: callbacks come in threads of their own, to which `precise` does not reach."""
+    config: Any = jax.config
+    before = config.read("jax_enable_x64")
+    config.update("jax_enable_x64", True)
+    try:
+        yield
+    finally:
+        config.update("jax_enable_x64", before)

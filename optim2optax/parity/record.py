@@ -10,20 +10,17 @@ import runpy
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from flax.training import train_state
 from numpy.typing import NDArray
 
 from optim2optax.parity.judge import leaves_by_path
-from optim2optax.parity.legacy import legacy_flax
 from optim2optax.parity.precision import precise
+from optim2optax.parity.recorder import recording
 from optim2optax.parity.scenario import import_packages, parameters_in_float64
 
 LARGEST = 4096
@@ -36,33 +33,19 @@ class Recorder:
     def __init__(self) -> None:
         self.updates: list[tuple[int, dict[str, NDArray[Any]], dict[str, NDArray[Any]]]] = []
         self._lock = threading.Lock()
-        self._inside = threading.local()
 
-    def wrap(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
-
-        @wraps(step)
-        def recorded(state: Any, *args: Any, **kwargs: Any) -> Any:
-            if getattr(self._inside, "value", False):
-                return step(state, *args, **kwargs)
-            self._inside.value = True
-            try:
-                new = step(state, *args, **kwargs)
-            finally:
-                self._inside.value = False
-            jax.debug.callback(self._keep, _count(state), _params(state), _params(new))
-            return new
-
-        return recorded
-
-    def _keep(self, step: Any, before: Any, after: Any) -> None:
+    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
+        """Keep an update; what it was computed from is not asked for."""
+        del gradients, rate
         update = (int(step), _sketch(before), _sketch(after))
         with self._lock:
             self.updates.append(update)
 
+    def meet(self, state: Any) -> None:
+        """Nothing is kept of what steps."""
+
     def save(self, path: Path) -> None:
         """Write all updates to an .npz file: `N/step`, `N/before/LEAF` and `N/after/LEAF` for the N-th."""
-        jax.effects_barrier()  # type: ignore[no-untyped-call]
         arrays: dict[str, NDArray[Any]] = {}
         for number, (step, before, after) in enumerate(self.updates):
             arrays[f"{number}/step"] = np.asarray(step)
@@ -82,55 +65,6 @@ def _thinned(leaf: str, values: NDArray[Any]) -> NDArray[Any]:
     flat = values.astype(np.float64).ravel()
     chosen = np.random.default_rng(zlib.crc32(leaf.encode())).integers(flat.size, size=LARGEST)
     return np.concatenate([flat[chosen], [flat.sum(), np.square(flat).sum()]])
-
-
-@contextmanager
-def recording(recorder: Recorder, legacy: bool) -> Iterator[None]:
-    """Let every step of a legacy optimizer, or of a train state, be recorded."""
-    with ExitStack() as stack:
-        if legacy:
-            flax = stack.enter_context(legacy_flax())
-            cls: Any = flax.optim.Optimizer
-            name = "apply_gradient"
-        else:
-            cls, name = train_state.TrainState, "apply_gradients"
-            stack.callback(_restore, cls, "__init_subclass__", vars(cls).get("__init_subclass__"))
-            cls.__init_subclass__ = classmethod(_subclass_hook(recorder, cls, name))
-        stack.callback(setattr, cls, name, vars(cls)[name])
-        setattr(cls, name, recorder.wrap(vars(cls)[name]))
-        yield
-
-
-def _subclass_hook(recorder: Recorder, base: Any, name: str) -> Callable[..., None]:
-    def hook(cls: Any, **arguments: Any) -> None:
-        super(base, cls).__init_subclass__(**arguments)
-        if name in vars(cls):
-            setattr(cls, name, recorder.wrap(vars(cls)[name]))
-
-    return hook
-
-
-def _restore(cls: Any, name: str, value: Any) -> None:
-    if value is None:
-        delattr(cls, name)
-    else:
-        setattr(cls, name, value)
-
-
-def _params(state: Any) -> Any:
-    """The parameters of a legacy optimizer or of a train state."""
-    return state.target if hasattr(state, "target") else state.params
-
-
-def _count(state: Any) -> Any:
-    """The steps taken. A MultiOptimizer has a count in the state of each of its optimizers, all alike."""
-    if not hasattr(state, "target"):
-        return state.step
-    return (
-        state.state[0].step
-        if isinstance(state.state, list | tuple) and not hasattr(state.state, "step")
-        else state.state.step
-    )
 
 
 def run_command(command: Sequence[str]) -> None:

@@ -31,9 +31,11 @@ import numpy as np
 from flax import linen
 
 from optim2optax.parity.interpreter import drive_elsewhere
-from optim2optax.parity.judge import Comparison, PyTree, compare_trajectories
+from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories
 from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.precision import precise
+from optim2optax.parity.open_loop import Tape, compare_open_loop
+from optim2optax.parity.precision import double_everywhere, precise
+from optim2optax.parity.recorder import recording
 
 
 def run_scenario(
@@ -54,12 +56,30 @@ def run_scenario(
     Raises:
         ValueError: if the two sides yield different numbers of values, or values that do not correspond.
     """
-    if legacy_python is None:
-        old, replay = _drive(scenario, before, True, steps)
-    else:
+    if legacy_python is not None:
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
-    new, _ = _drive(scenario, after, False, steps)
-    return compare_trajectories(old, new, closed_loop=not replay)
+        new, _ = _drive(scenario, after, False, steps)
+        return compare_trajectories(old, new, closed_loop=not replay)
+    closed, opened = run_both_loops(scenario, before, after, steps)
+    if opened is not None and opened.verdict is Verdict.DIFFERENT and closed.verdict is not Verdict.DIFFERENT:
+        return opened
+    return closed
+
+
+def run_both_loops(
+    scenario: Path, before: Path, after: Path, steps: int | None = None
+) -> tuple[Comparison, Comparison | None]:
+    """Run a scenario as `run_scenario` does, and its optimizers once more on the gradients that the old side computed.
+
+    Returns:
+        The comparison of what the scenario yields, and that of the optimizers alone where the code allows it.
+    """
+    tapes = Tape(), Tape()
+    old, replay = _drive(scenario, before, True, steps, tapes[0])
+    new, _ = _drive(scenario, after, False, steps, tapes[1])
+    comparison = compare_trajectories(old, new, closed_loop=not replay)
+    with precise():
+        return comparison, compare_open_loop(*tapes)
 
 
 def module_of(scenario: Path) -> str | None:
@@ -101,13 +121,16 @@ def _is_train_state(node: Any) -> bool:
     return hasattr(node, "tx") and hasattr(node, "opt_state") and hasattr(node, "params")
 
 
-def _drive(scenario: Path, path: Path, legacy: bool, steps: int | None) -> tuple[list[PyTree], bool]:
+def _drive(
+    scenario: Path, path: Path, legacy: bool, steps: int | None, tape: Tape | None = None
+) -> tuple[list[PyTree], bool]:
     """Run one side, and say whether it was a replay."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        with precise(), parameters_in_float64(), modules_around(path) as package:
+        keeper = nullcontext() if tape is None else recording(tape, legacy)
+        with double_everywhere(), keeper, precise(), parameters_in_float64(), modules_around(path) as package:
             module = importlib.import_module(package) if package else load_module(path, path.stem, legacy)
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:

@@ -15,6 +15,9 @@ from optim2optax.parity.result import Report
 SMALLEST = 1e-18
 """Stands for zero on a logarithmic axis."""
 
+LARGEST = 1e18
+"""Stands for all that is larger: a leaf that should not move makes errors of 1e307, too much for an axis to scale."""
+
 
 def render_html(report: Report) -> str:
     """The page: totals, environment, contents, and for each case verdict, sources, error over steps, leaves, and its script."""
@@ -43,7 +46,8 @@ def plot(comparison: Comparison) -> str:
         figure = Figure(figsize=(6, 2.4), layout="constrained")
         axes = figure.add_subplot()
         for name, values in shown.items():
-            axes.plot([max(value, SMALLEST) for value in values], label=name, linewidth=1.2)
+            heights = [min(max(value, SMALLEST), LARGEST) for value in values]
+            axes.plot(heights, label=name, linewidth=1.2, marker="o" if len(heights) == 1 else None)
         axes.set(yscale="log", xlabel="step", ylabel="error over movement")
         axes.legend(frameon=False)
         text = io.StringIO()

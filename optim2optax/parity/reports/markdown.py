@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from itertools import accumulate
 
 from optim2optax.parity.reports.text import place, words
 from optim2optax.parity.result import Case, Outcome, Report
@@ -19,19 +20,22 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
 
     Args:
         report: what was found.
-        limit: how many UTF-8 bytes there may be. What does not fit is left out, and counted in a last sentence.
+        limit: how many UTF-8 bytes there may be. What does not fit is left out, and a last sentence says of how many cases.
     """
     cases = sorted(report.cases, key=lambda case: case.outcome not in FIRST)
-    parts = [_head(report), *(_row(case) for case in cases), "\n", *(_details(case) for case in cases if _failed(case))]
-    text, left_out = "", 0
-    room = limit - len(_left_out(len(parts)).encode())
-    for part in parts:
-        room -= len(part.encode())
-        if room >= 0 and not left_out:
-            text += part
-        else:
-            left_out += 1
-    return text + (_left_out(left_out) if left_out else "")
+    parts: list[tuple[int | None, str]] = [
+        (None, _head(report)),
+        *((number, _row(case)) for number, case in enumerate(cases)),
+        (None, "\n"),
+        *((number, _details(case)) for number, case in enumerate(cases) if _failed(case)),
+    ]
+    ends = list(accumulate(len(text.encode()) for _, text in parts))
+    if ends[-1] <= limit:
+        return "".join(text for _, text in parts)
+    room = limit - len(_left_out(len(cases), len(cases)).encode())
+    kept = sum(end <= room for end in ends)
+    cut = {number for number, _ in parts[kept:] if number is not None}
+    return "".join(text for _, text in parts[:kept]) + _left_out(len(cut), len(cases))
 
 
 def _head(report: Report) -> str:
@@ -67,13 +71,17 @@ def _details(case: Case) -> str:
         f"To repeat it:\n\n{_block(case.reproduction, 'python')}\n" if case.reproduction else "",
     ]
     body = "\n".join(part for part in parts if part)
-    return f"<details><summary>{_cell(case.name)}: {words(case.outcome)}</summary>\n\n{body}\n</details>\n\n"
+    return f"<details><summary>{_escaped(case.name)}: {words(case.outcome)}</summary>\n\n{body}\n</details>\n\n"
 
 
 def _cell(text: str) -> str:
     """Text that means nothing to Markdown, in one line."""
-    plain = html.escape(" ".join(text.split()), quote=False)
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]|#" else letter for letter in plain)
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]|#~" else letter for letter in _escaped(text))
+
+
+def _escaped(text: str) -> str:
+    """Text that means nothing to HTML, in one line; in a summary, Markdown means nothing either."""
+    return html.escape(" ".join(text.split()), quote=False)
 
 
 def _block(text: str, language: str = "text") -> str:
@@ -84,5 +92,5 @@ def _block(text: str, language: str = "text") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
-def _left_out(number: int) -> str:
-    return f"\n{number} rows or sections more are left out here, for length.\n"
+def _left_out(number: int, total: int) -> str:
+    return f"\nFor length, more are left out here: {number} of {total} cases, in whole or in part.\n"

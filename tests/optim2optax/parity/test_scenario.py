@@ -17,7 +17,7 @@ from flax.training.train_state import TrainState
 
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.legacy import legacy_optim
-from optim2optax.parity.scenario import parameters, run_scenario
+from optim2optax.parity.scenario import parameters, run_both_loops, run_scenario
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -279,3 +279,24 @@ def test_parameters_take_the_place_of_every_optimizer() -> None:
     assert parameters(legacy) is legacy.target
     assert parameters(state) is params
     assert parameters({"actor": state, "log_alpha": 0.5}) == {"actor": params, "log_alpha": 0.5}
+
+
+def test_the_optimizers_alone_in_open_loop(case: Case) -> None:
+    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+
+    assert opened is not None
+    assert closed.verdict is Verdict.EQUIVALENT
+    assert opened.verdict is not Verdict.DIFFERENT
+    assert opened.error < 1e-11
+
+
+def test_an_error_below_the_gate_of_the_closed_loop_shows_in_open_loop(tmp_path: Path) -> None:
+    after = AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.999 + 1e-10)")
+    assert after != AFTER
+    case = write(tmp_path, after=after)
+    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+
+    assert closed.verdict is Verdict.EQUIVALENT
+    assert opened is not None
+    assert opened.verdict is Verdict.DIFFERENT
+    assert run_scenario(case.scenario, case.before, case.after).verdict is Verdict.DIFFERENT

@@ -1,0 +1,110 @@
+"""A scenario in open loop: the gradients that the old side computed, replayed into the transformations of the new side.
+
+The closed loop compares the training loops, in which rounding feeds back. The open loop compares the optimizers alone, on the
+very parameters and gradients of the user's own run, and holds them to the much narrower gate of a replay.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from optim2optax.parity.judge import Comparison, PyTree, judge, leaves_by_path
+from optim2optax.parity.recorder import params
+
+Kind = tuple[tuple[str, tuple[int, ...]], ...]
+"""What tells optimizers apart: the paths and shapes of their parameters."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of an old optimizer: its count, its inputs, and what came of it. `rate` is NaN if none was given."""
+
+    count: int
+    before: PyTree
+    gradients: PyTree
+    rate: float
+    after: PyTree
+
+
+class Tape:
+    """The steps of one side, and the transformations that it uses, by the kind of their parameters."""
+
+    def __init__(self) -> None:
+        self.steps: dict[Kind, list[Step]] = defaultdict(list)
+        self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
+        self._lock = threading.Lock()
+
+    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
+        """Keep a step."""
+        before, gradients, after = (jax.tree_util.tree_map(np.array, tree) for tree in (before, gradients, after))
+        found = Step(int(step), before, gradients, float(rate), after)
+        with self._lock:
+            self.steps[kind_of(before)].append(found)
+
+    def meet(self, state: Any) -> None:
+        """Keep the transformation of a train state."""
+        if hasattr(state, "tx"):
+            self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
+
+
+def kind_of(tree: PyTree) -> Kind:
+    """The kind of some parameters, which may be traced."""
+    shapes = jax.tree_util.tree_map(lambda leaf: np.empty(jnp.shape(leaf), np.bool_), tree)
+    return tuple((path, leaf.shape) for path, leaf in sorted(leaves_by_path(shapes).items()))
+
+
+def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
+    """Replay what the old side recorded into the transformations of the new side.
+
+    Returns:
+        The comparison of the optimizer that departs most; None if the code does not allow it: if several optimizers have
+        parameters of one kind, or their counts do not go up by one from 0.
+    """
+    compared = []
+    for kind, recorded in old.steps.items():
+        transformations = list(new.transformations.get(kind, {}).values())
+        steps = sorted(_distinct(recorded), key=lambda step: step.count)
+        if len(transformations) != 1 or [step.count for step in steps] != list(range(len(steps))):
+            return None
+        compared.append(_replay(transformations[0], steps))
+    return max(compared, key=lambda comparison: comparison.error, default=None)
+
+
+def _distinct(steps: list[Step]) -> list[Step]:
+    """What several devices did alike counts once."""
+    found: dict[tuple[int, bytes], Step] = {}
+    for step in steps:
+        content = b"".join(leaf.tobytes() for leaf in leaves_by_path(step.after).values())
+        found.setdefault((step.count, content), step)
+    return list(found.values())
+
+
+def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
+    @jax.jit
+    def update(before: PyTree, gradients: PyTree, rate: Any, state: Any) -> tuple[PyTree, Any]:
+        if optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
+            given = jax.tree_util.tree_leaves(optax.tree_utils.tree_get_all_with_path(state, "learning_rate"))[-1]
+            state = optax.tree_utils.tree_set(state, learning_rate=jnp.where(jnp.isnan(rate), given, rate))
+        updates, state = transformation.update(gradients, state, before)
+        return optax.apply_updates(before, updates), state
+
+    state: Any = jax.jit(transformation.init)(steps[0].before)
+    after = []
+    for step in steps:
+        moved, state = update(step.before, step.gradients, step.rate, state)
+        after.append(leaves_by_path(moved))
+    leaves = after[0]
+    old = [leaves_by_path(step.after) for step in steps]
+    return judge(
+        {leaf: np.stack([values[leaf] for values in old]) for leaf in leaves},
+        {leaf: np.stack([values[leaf] for values in after]) for leaf in leaves},
+        leaves_by_path(steps[0].before),
+    )

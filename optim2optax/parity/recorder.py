@@ -1,0 +1,96 @@
+"""Every step that an optimizer takes, recorded from inside jitted and pmapped code too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any, Protocol
+
+import jax
+from flax.training import train_state
+
+from optim2optax.parity.legacy import legacy_flax
+
+
+class Keeper(Protocol):
+    """What is told of each step."""
+
+    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
+        """Take the count of a step, the parameters ahead of it, the gradients, the rate given (NaN: none), the new parameters."""
+
+    def meet(self, state: Any) -> None:
+        """Take a legacy optimizer or train state that is about to step, as it is traced: its arrays have shapes alone."""
+
+
+@contextmanager
+def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
+    """Let a keeper be told of every step of a legacy optimizer, or of a train state."""
+    with ExitStack() as stack:
+        if legacy:
+            flax = stack.enter_context(legacy_flax())
+            cls: Any = flax.optim.Optimizer
+            name = "apply_gradient"
+        else:
+            cls, name = train_state.TrainState, "apply_gradients"
+            stack.callback(_restore, cls, "__init_subclass__", vars(cls).get("__init_subclass__"))
+            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, cls, name))
+        stack.callback(setattr, cls, name, vars(cls)[name])
+        setattr(cls, name, _recorded(vars(cls)[name], keeper))
+        yield
+        jax.effects_barrier()  # type: ignore[no-untyped-call]
+
+
+_inside = threading.local()
+
+
+def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+    """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
+
+    @wraps(step)
+    def recorded(state: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(_inside, "value", False):
+            return step(state, *args, **kwargs)
+        _inside.value = True
+        try:
+            new = step(state, *args, **kwargs)
+        finally:
+            _inside.value = False
+        keeper.meet(state)
+        gradients = args[0] if args else kwargs.get("grads")
+        rate = kwargs.get("learning_rate")
+        rate = float("nan") if rate is None else rate
+        jax.debug.callback(keeper.keep, count(state), params(state), gradients, rate, params(new))
+        return new
+
+    return recorded
+
+
+def _subclass_hook(keeper: Keeper, base: Any, name: str) -> Callable[..., None]:
+    def hook(cls: Any, **arguments: Any) -> None:
+        super(base, cls).__init_subclass__(**arguments)
+        if name in vars(cls):
+            setattr(cls, name, _recorded(vars(cls)[name], keeper))
+
+    return hook
+
+
+def _restore(cls: Any, name: str, value: Any) -> None:
+    if value is None:
+        delattr(cls, name)
+    else:
+        setattr(cls, name, value)
+
+
+def params(state: Any) -> Any:
+    """The parameters of a legacy optimizer or of a train state."""
+    return state.target if hasattr(state, "target") else state.params
+
+
+def count(state: Any) -> Any:
+    """The steps taken. A MultiOptimizer has a count in the state of each of its optimizers, all alike."""
+    if not hasattr(state, "target"):
+        return state.step
+    inner = state.state
+    return inner.step if hasattr(inner, "step") else inner[0].step

@@ -1,0 +1,54 @@
+"""The page for a browser: cases in which there is little to plot, or too much."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from optim2optax.parity.compare import compare_trajectories
+from optim2optax.parity.judge import Comparison, Verdict
+from optim2optax.parity.reports import render_html
+from optim2optax.parity.result import Case, Report
+from tests.optim2optax.parity.reports.cases import ENVIRONMENT
+
+NOT_ONE_BIT = "Not one bit differs in any step."
+
+
+def page(comparison: Comparison) -> str:
+    return render_html(Report((Case("train.py:3 Adam", "optimizer", comparison),), ENVIRONMENT))
+
+
+@pytest.mark.parametrize(
+    "errors", [(1e-9,), (inf, inf), (0.0, inf, 1e-3), (1e-300, 1e308)], ids=["one step", "infinite", "mixed", "wide"]
+)
+def test_whatever_the_error_it_is_plotted(errors: tuple[float, ...]) -> None:
+    text = page(Comparison(Verdict.DIFFERENT, max(errors), len(errors), error_by_step=errors))
+
+    assert text.count("<svg") == 1
+    assert NOT_ONE_BIT not in text
+
+
+def test_a_leaf_that_should_not_move_is_plotted() -> None:
+    still = [{"bias": np.zeros(2)}] * 3
+    moving = [{"bias": np.full(2, value)} for value in (0.0, 1.0, 2.0)]
+
+    assert page(compare_trajectories(still, moving)).count("<svg") == 1
+
+
+def test_zeros_of_two_signs_differ_in_a_bit() -> None:
+    found = compare_trajectories([{"bias": np.array([0.0])}], [{"bias": np.array([-0.0])}])
+    text = page(found)
+
+    assert found.verdict is Verdict.EQUIVALENT
+    assert NOT_ONE_BIT not in text
+    assert "The error is zero in every step." in text
+
+
+def test_without_errors_by_step_nothing_is_claimed() -> None:
+    text = page(Comparison(Verdict.DIFFERENT, inf, 3))
+
+    assert "<svg" not in text
+    assert NOT_ONE_BIT not in text
+    assert "The error was not recorded by step." in text
