@@ -22,6 +22,7 @@ from codemods.emitted import Emitter, Texts
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope, ScopeNode, open_scope
+from codemods.flow.solver import EntangledError
 from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
@@ -33,6 +34,7 @@ from codemods.text import Text, UndecodableError, decode, encode
 TRAIN_STATE = "{TrainState}"
 MARKER = "# TODO(optim2optax): "
 TOO_DEEP = "nested too deeply"
+ENTANGLED = "this project is too entangled to be analysed as a whole: give fewer files at once"
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
 
@@ -71,7 +73,13 @@ def migrate(
             errors[source.path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
         except (RecursionError, MemoryError):
             errors[source.path] = TOO_DEEP
-    facts = Facts(units.values())
+    try:
+        facts = Facts(units.values())
+    except EntangledError:
+        errors = {path: errors.get(path, ENTANGLED) for path in (*errors, *units)}
+        return [
+            FileResult(source.path, source.content, source.content, error=errors[source.path]) for source in sources
+        ]
     errors |= dict.fromkeys((unit.path for unit in facts.flow.unread), TOO_DEEP)
     tell = progress or _say_nothing
     for path in errors:

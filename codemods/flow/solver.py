@@ -8,6 +8,12 @@ from collections.abc import Callable, Iterable
 from codemods.flow.objects import Object, Place
 
 Watcher = Callable[[Object], None]
+MOST_FACTS = 6_000_000
+"""About a gigabyte. The most entangled project met so far needs a twentieth."""
+
+
+class EntangledError(RuntimeError):
+    """A project in which so many objects reach so many places that the analysis would not come to an end."""
 
 
 class Solver:
@@ -21,6 +27,7 @@ class Solver:
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
         self._pending: deque[tuple[Place, Object]] = deque()
+        self._facts = 0
 
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
@@ -30,6 +37,9 @@ class Solver:
         """Let an object reach a place."""
         objects = self._objects.setdefault(place, {})
         if item not in objects:
+            self._facts += 1
+            if self._facts > MOST_FACTS:
+                raise EntangledError
             objects[item] = False
             self._pending.append((place, item))
 

@@ -416,3 +416,14 @@ def test_an_unreadable_file_is_reported_and_the_others_are_done(content: bytes) 
 def test_an_empty_project_and_an_empty_file() -> None:
     assert migrate([]) == []
     assert run(b"").after == b""
+
+
+def test_a_project_that_cannot_be_analysed_is_left_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemods.flow.solver.MOST_FACTS", 3)
+    content = b"from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
+    results = migrate([Source("train.py", content), Source("broken.py", b"def")])
+
+    assert [result.changed for result in results] == [False, False]
+    assert results[0].error is not None
+    assert "give fewer files at once" in results[0].error
+    assert "cannot be parsed" in (results[1].error or "")
