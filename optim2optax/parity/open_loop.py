@@ -49,6 +49,11 @@ class Tape:
         with self._lock:
             self.steps[kind_of(before)].append(found)
 
+    def recorded(self) -> dict[Kind, list[Step]]:
+        """The steps so far; callbacks may still be coming in."""
+        with self._lock:
+            return {kind: list(steps) for kind, steps in self.steps.items()}
+
     def meet(self, state: Any) -> None:
         """Keep the transformation of a train state."""
         if hasattr(state, "tx"):
@@ -69,7 +74,7 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
         parameters of one kind, or their counts do not go up by one from 0.
     """
     compared = []
-    for kind, recorded in old.steps.items():
+    for kind, recorded in old.recorded().items():
         transformations = list(new.transformations.get(kind, {}).values())
         steps = sorted(_distinct(recorded), key=lambda step: step.count)
         if len(transformations) != 1 or [step.count for step in steps] != list(range(len(steps))):
