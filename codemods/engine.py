@@ -8,7 +8,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -29,6 +29,8 @@ from codemods.insertion import has_support, insert_support
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
 from codemods.plan import Decision, Plan, make_plan
+from codemods.prefilter import mentions_legacy
+from codemods.relevance import relevant
 from codemods.text import Text, UndecodableError, decode, encode
 
 TRAIN_STATE = "{TrainState}"
@@ -60,29 +62,24 @@ def migrate(
       A result for each source, in the same order. A file that cannot be read as Python has its `error` set.
     """
     options = options or Options()
-    texts: dict[str, Text] = {}
+    tell = progress or _say_nothing
+    texts, errors = _decoded(sources)
+    codes = {path: text.code for path, text in texts.items()}
     units: dict[str, Unit] = {}
-    errors: dict[str, str] = {}
-    for source in sources:
+    for path in relevant(codes):
         try:
-            texts[source.path] = decode(source.content)
-            units[source.path] = Unit(source.path, texts[source.path].code, parse(texts[source.path].code))
-        except UndecodableError as error:
-            errors[source.path] = str(error)
+            units[path] = Unit(path, codes[path], parse(codes[path]))
         except SyntaxError as error:
-            errors[source.path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
+            errors[path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
         except (RecursionError, MemoryError):
-            errors[source.path] = TOO_DEEP
+            errors[path] = TOO_DEEP
     try:
         facts = Facts(units.values())
     except EntangledError:
-        errors = {path: errors.get(path, ENTANGLED) for path in (*errors, *units)}
-        return [
-            FileResult(source.path, source.content, source.content, error=errors[source.path]) for source in sources
-        ]
+        errors |= dict.fromkeys(units, ENTANGLED)
+        facts = Facts(())
     errors |= dict.fromkeys((unit.path for unit in facts.flow.unread), TOO_DEEP)
-    tell = progress or _say_nothing
-    for path in errors:
+    for path in codes.keys() - units.keys() | errors.keys():
         tell(path)
     plan, edited = _edit_all(facts, options, jobs, tell)
     emitter = Emitter(facts, plan.decisions, Texts({unit: applied.after for unit, (_, _, applied) in edited.items()}))
@@ -90,6 +87,9 @@ def migrate(
     for source in sources:
         if source.path in errors:
             results.append(FileResult(source.path, source.content, source.content, error=errors[source.path]))
+            continue
+        if source.path not in units:
+            results.append(FileResult(source.path, source.content, source.content))
             continue
         unit = units[source.path]
         code, sites, applied = edited[unit]
@@ -102,6 +102,19 @@ def migrate(
         optimizers = emitter.emitted(unit, supports)
         results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit), optimizers))
     return results
+
+
+def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text], dict[str, str]]:
+    """The texts of all files, and what is wrong with those that are none and yet speak of optimizers."""
+    texts: dict[str, Text] = {}
+    errors: dict[str, str] = {}
+    for source in sources:
+        try:
+            texts[source.path] = decode(source.content)
+        except UndecodableError as error:
+            if mentions_legacy(source.content):
+                errors[source.path] = str(error)
+    return texts, errors
 
 
 def _say_nothing(path: str) -> None:
@@ -279,11 +292,11 @@ def _problem(work: Work, after: str) -> str:
 
 def undefined_names(unit: Unit) -> set[str]:
     """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(unit.tree)):
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
         return set()
     scopes: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
     undefined = set()
-    for node in ast.walk(unit.tree):
+    for node in unit.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not hasattr(builtins, node.id):
             chain = [found for found in unit.ancestors(node) if isinstance(found, ScopeNode)]
             scope = scopes[unit.tree]

@@ -90,7 +90,7 @@ class Evidence:
             and node.name == "apply_gradient"
             and not self._is_definition_method(unit, node)
             for unit in self.facts.project.units
-            for node in ast.walk(unit.tree)
+            for node in unit.nodes
         )
 
     def _is_definition_method(self, unit: Unit, node: ast.FunctionDef) -> bool:

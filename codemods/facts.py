@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -47,7 +48,25 @@ class Facts:
         return self.flow.reading.scopes[node]
 
     def imported(self, unit: Unit) -> list[Import]:
-        return [item for item in self.flow.reading.imports if item.unit is unit]
+        return self._imports[unit]
+
+    @cached_property
+    def _imports(self) -> dict[Unit, list[Import]]:
+        found: dict[Unit, list[Import]] = {unit: [] for unit in self.project.units}
+        for item in self.flow.reading.imports:
+            found[item.unit].append(item)
+        return found
+
+    def is_imported(self, scope: Scope | None, name: str) -> bool:
+        """Whether a name that is bound in a scope comes there from an import, perhaps one of a star."""
+        return not self._imported_names[scope].isdisjoint((name, "*"))
+
+    @cached_property
+    def _imported_names(self) -> dict[Scope | None, set[str]]:
+        found: dict[Scope | None, set[str]] = defaultdict(set)
+        for item in self.flow.reading.imports:
+            found[item.scope].add(item.name)
+        return found
 
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
@@ -79,7 +98,7 @@ class Facts:
         return unify([*(use.things for use in self.uses), *self.legacy.links])
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
-        reflected = (reflection(self, unit, node) for node in ast.walk(unit.tree))
+        reflected = (reflection(self, unit, node) for node in unit.nodes)
         found = [*uses, *(use for use in reflected if use is not None)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
 

@@ -93,7 +93,7 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
 def _loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
     """Every place in the file that reads an imported name, quoted annotations included."""
     found: list[ast.AST] = []
-    for node in ast.walk(unit.tree):
+    for node in unit.nodes:
         if (
             isinstance(node, ast.Name)
             and isinstance(node.ctx, ast.Load | ast.Del)
@@ -172,12 +172,12 @@ def _idle_star(unit: Unit, name: str, plan: Plan) -> bool:
     """Whether a module has a name from a star import alone and does not use it."""
     named = any(
         (alias.asname or alias.name) == name
-        for node in ast.walk(unit.tree)
+        for node in unit.nodes
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     )
     gone = _gone(plan.of(unit), unit)
-    used = any(isinstance(node, ast.Name) and node.id == name and node not in gone for node in ast.walk(unit.tree))
+    used = any(isinstance(node, ast.Name) and node.id == name and node not in gone for node in unit.nodes)
     return not (named or used or unit.is_package)
 
 

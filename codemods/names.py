@@ -88,9 +88,7 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
         for item in imports
         if item.scope.parent is None and unit.parents.get(item.statement) is unit.tree
     }
-    bound = Counter(
-        name for node in ast.walk(unit.tree) if isinstance(node, ScopeNode) for name, _ in bound_names(node)
-    )
+    bound = Counter(name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node))
     bound.subtract(
         item.name for item in imports if item.target.startswith("flax.optim.") and item.target.endswith(MOVED)
     )
@@ -118,4 +116,4 @@ def _choose(
 
 def bound_anywhere(unit: Unit) -> set[str]:
     """Every name that any scope of a file binds."""
-    return {name for node in ast.walk(unit.tree) if isinstance(node, ScopeNode) for name, _ in bound_names(node)}
+    return {name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node)}

@@ -6,12 +6,27 @@ import re
 
 OPTIM = re.compile(rb"\boptim\b")
 STEP = re.compile(rb"\b(?:apply_gradient|ModelParamTraversal)\b")
+PARTS = re.compile(rb"(?i:opt\w*)(?:\[[^\]\n]*\]|\([^()\n]*\))*\s*\.\s*target\b|\b(?:param_states|optimizer_def)\b")
+MAYBE = re.compile(rb"""\.state\.step\b|["']target["']""")
 
 
 def mentions_legacy(content: bytes) -> bool:
-    """Whether a file could build or step a legacy optimizer.
+    """Whether a file could build, step or read a legacy optimizer.
 
-    False is certain: no spelling of an import of `flax.optim`, no `apply_gradient` and no traversal is in the file. What
-    modern code is full of, `apply_gradients` and `optimizer`, does not count.
+    False is certain for a file alone: no spelling of an import of `flax.optim`, no `apply_gradient`, no traversal and nothing
+    that only legacy optimizers have is in it. What modern code is full of, `apply_gradients` and `optimizer`, does not count.
     """
-    return (b"flax" in content and OPTIM.search(content) is not None) or STEP.search(content) is not None
+    return (
+        (b"flax" in content and OPTIM.search(content) is not None)
+        or STEP.search(content) is not None
+        or (_uses_jax(content) and PARTS.search(content) is not None)
+    )
+
+
+def may_read(content: bytes) -> bool:
+    """Whether a file, in a project that has legacy optimizers, could read one or its checkpoint."""
+    return _uses_jax(content) and MAYBE.search(content) is not None
+
+
+def _uses_jax(content: bytes) -> bool:
+    return b"jax" in content or b"flax" in content

@@ -93,7 +93,7 @@ class Uses:
             if legacy_name(imported.target) is not None and not known:
                 found.append(Use("import", imported.target, unit, imported.statement, ()))
         annotated = self._annotated_nodes(unit)
-        for node in ast.walk(unit.tree):
+        for node in unit.nodes:
             if isinstance(node, ast.Attribute | ast.Name):
                 use = self._reference(unit, node, annotated) or self._attribute_use(unit, node)
                 if use is not None:
@@ -126,11 +126,7 @@ class Uses:
             )
         if not isinstance(node, ast.Name) or node not in self.facts.flow.reading.scopes:
             return False
-        binding = self.facts.scope(node).binding(node.id)
-        return any(
-            imported.scope is binding and imported.name in (node.id, "*")
-            for imported in self.facts.flow.reading.imports
-        )
+        return self.facts.is_imported(self.facts.scope(node).binding(node.id), node.id)
 
     def _imports(self, unit: Unit | None, name: str) -> bool:
         """Whether a module of the project has a name from an import."""

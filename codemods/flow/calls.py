@@ -79,7 +79,7 @@ READING = (
 )
 CONTAINER_METHODS = frozenset((*STORING, *READING))
 
-Behaviour = Callable[["Calls", CallSite], None]
+Behaviour = Callable[["Calls", CallSite], object]
 
 
 class Library:

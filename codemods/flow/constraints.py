@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from codemods.flow.annotations import TypeWithin, types_within
 from codemods.flow.calls import Calls, CallSite, Key
-from codemods.flow.derived import derive
+from codemods.flow.derived import Derivation
 from codemods.flow.modules import Project, Unit
 from codemods.flow.objects import (
     Class,
@@ -61,7 +61,6 @@ class Reading:
     calls: list[tuple[Unit, ast.Call]] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     decorated: list[tuple[Place, Place]] = field(default_factory=list)
-    sites: list[tuple[Place, CallSite]] = field(default_factory=list)
 
 
 class Constraints(Calls):
@@ -71,6 +70,7 @@ class Constraints(Calls):
         """Read every unit; `solve` may follow."""
         self.project = project
         self.reading = Reading()
+        self.derivation = Derivation(self)
         self.modules: dict[Unit, Scope] = {unit: open_scope(unit, unit.tree, None) for unit in project.units}
         self.unread: list[Unit] = []
         for unit, scope in self.modules.items():
@@ -86,7 +86,7 @@ class Constraints(Calls):
             if all(isinstance(item, Result) for item in self.solver.at(result)):
                 self.solver.connect(function, result)
                 self.solver.solve()
-        while derive(self, self.reading.sites):
+        while self.derivation.round():
             self.solver.solve()
 
     # Names
@@ -468,7 +468,7 @@ class Constraints(Calls):
         keywords = {keyword.arg: self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg}
         unpacked = [self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg is None]
         call = CallSite(scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope)
-        self.reading.sites.append((self.expression(node.func, scope), call))
+        self.derivation.add(self.expression(node.func, scope), call)
         self.call(self.expression(node.func, scope), call)
 
     def _display(self, node: ast.expr, elements: list[ast.expr], scope: Scope) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,11 +24,14 @@ class Unit:
     code: str
     tree: ast.Module
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    nodes: list[ast.AST] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for node in ast.walk(self.tree):
+        self.nodes.append(self.tree)
+        for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+                self.nodes.append(child)
 
     @cached_property
     def columns(self) -> Columns:
@@ -56,52 +60,85 @@ class Unit:
         return PurePosixPath(self.path).name == "__init__.py"
 
 
-class Project:
-    """All units, and the way from a dotted name to one of them.
+class Layout:
+    """The files of a project by their paths, and the way from a dotted name to one of them.
 
     An absolute import is resolved without knowing the roots on `sys.path`: a file whose path ends as the dotted name says is a
-    candidate, and the one that shares most of its folders with the importing file wins.
+    candidate, and the one that shares most of its folders with the importing file wins. Where several are equally near and
+    none lies in a folder above the importing file, nothing tells which is meant. A module of the standard library is shadowed
+    by a script beside the importing one alone.
     """
 
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self.units = list(units)
-        self._files = {unit.path: unit for unit in self.units}
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._files = set(paths)
         self._endings: dict[str, list[str]] = defaultdict(list)
-        for directory in sorted({str(parent) for unit in self.units for parent in PurePosixPath(unit.path).parents}):
-            self._endings[PurePosixPath(directory).name].append(directory)
-        for path in self._files:
-            self._endings[PurePosixPath(path).stem].append(path)
-        self._directories = {path for paths in self._endings.values() for path in paths if path not in self._files}
+        self._directories = {str(parent) for path in self._files for parent in PurePosixPath(path).parents}
+        for path in sorted((*self._directories, *(path.removesuffix(".py") for path in self._files))):
+            self._endings[path.rpartition("/")[2]].append(path)
+        self._absolute: dict[tuple[str, str], str | None] = {}
 
-    def at(self, path: str) -> tuple[Unit | None, str] | None:
-        """The module at a path without its ending: its file (a package's `__init__`) and, for a package, its folder."""
+    def at(self, path: str) -> tuple[str | None, str] | None:
+        """The module at a path without its ending: its file (a package's `__init__.py`) and, for a package, its folder."""
         if path in self._directories:
-            return self._files.get(str(PurePosixPath(path, "__init__.py"))), path
-        unit = self._files.get(f"{path}.py")
-        return (unit, "") if unit else None
+            package = str(PurePosixPath(path, "__init__.py"))
+            return package if package in self._files else None, path
+        return (f"{path}.py", "") if f"{path}.py" in self._files else None
 
-    def relative(self, importer: Unit, level: int, name: str) -> str:
+    def relative(self, importer: str, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
-        folder = PurePosixPath(importer.path).parent
+        folder = PurePosixPath(importer).parent
         for _ in range(level - 1):
             folder = folder.parent
         return str(folder.joinpath(*name.split("."))) if name else str(folder)
 
+    def absolute(self, importer: str, name: str) -> str | None:
+        """The path, without ending, of an absolute import; None when it is not part of the project."""
+        folder = importer.rpartition("/")[0]
+        if (folder, name) not in self._absolute:
+            self._absolute[folder, name] = self._nearest(folder, name)
+        return self._absolute[folder, name]
+
+    def _nearest(self, folder: str, name: str) -> str | None:
+        here = folder.split("/") if folder else []
+        parts = name.split(".")
+        if parts[0] in sys.stdlib_module_names:
+            beside = "/".join((*here, *parts))
+            is_script = str(PurePosixPath(folder, "__init__.py")) not in self._files
+            return beside if is_script and self.at(beside) is not None else None
+        ranked = []
+        for path in self._endings.get(parts[-1], ()):
+            steps = path.split("/")
+            root = steps[: -len(parts)]
+            if steps[-len(parts) :] == parts and self.at(path) is not None:
+                shared = next(
+                    (index for index, (left, right) in enumerate(zip(here, root, strict=False)) if left != right),
+                    min(len(here), len(root)),
+                )
+                ranked.append((-shared, len(root), path))
+        if not ranked:
+            return None
+        best = min(ranked)
+        is_above = -best[0] == best[1]
+        return best[2] if is_above or [rank[0] for rank in ranked].count(best[0]) == 1 else None
+
+
+class Project:
+    """All units, found by the imports of others."""
+
+    def __init__(self, units: Iterable[Unit]) -> None:
+        self.units = list(units)
+        self._by_path = {unit.path: unit for unit in self.units}
+        self._layout = Layout(self._by_path)
+
+    def at(self, path: str) -> tuple[Unit | None, str] | None:
+        """The module at a path without its ending: its file (a package's `__init__`) and, for a package, its folder."""
+        found = self._layout.at(path)
+        return None if found is None else (self._by_path[found[0]] if found[0] else None, found[1])
+
+    def relative(self, importer: Unit, level: int, name: str) -> str:
+        """The path, without ending, that a relative import names."""
+        return self._layout.relative(importer.path, level, name)
+
     def absolute(self, importer: Unit, name: str) -> str | None:
         """The path, without ending, of an absolute import; None when it is not part of the project."""
-        parts = tuple(name.split("."))
-        here = PurePosixPath(importer.path).parent.parts
-        best: tuple[int, int, str] | None = None
-        for path in self._endings.get(parts[-1], ()):
-            bare = PurePosixPath(path).with_suffix("") if path in self._files else PurePosixPath(path)
-            if bare.parts[-len(parts) :] != parts or self.at(str(bare)) is None:
-                continue
-            shared = 0
-            for left, right in zip(here, bare.parts[: -len(parts)], strict=False):
-                if left != right:
-                    break
-                shared += 1
-            rank = (-shared, len(bare.parts), str(bare))
-            if best is None or rank < best:
-                best = rank
-        return best[2] if best else None
+        return self._layout.absolute(importer.path, name)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from codemods.flow.objects import Object, Place
 
-Watcher = Callable[[Object], None]
+Watcher = Callable[[Object], object]
 MOST_FACTS = 6_000_000
 """About a gigabyte. The most entangled project met so far needs a twentieth."""
 
@@ -27,21 +27,25 @@ class Solver:
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
         self._pending: deque[tuple[Place, Object]] = deque()
+        self._touched: dict[Place, None] = {}
         self._facts = 0
 
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
         return tuple(self._objects.get(place, ()))
 
-    def add(self, place: Place, item: Object) -> None:
-        """Let an object reach a place."""
+    def add(self, place: Place, item: Object) -> bool:
+        """Let an object reach a place. Whether it was not there before."""
         objects = self._objects.setdefault(place, {})
-        if item not in objects:
-            self._facts += 1
-            if self._facts > MOST_FACTS:
-                raise EntangledError
-            objects[item] = False
-            self._pending.append((place, item))
+        if item in objects:
+            return False
+        self._facts += 1
+        if self._facts > MOST_FACTS:
+            raise EntangledError
+        objects[item] = False
+        self._touched[place] = None
+        self._pending.append((place, item))
+        return True
 
     def connect(self, source: Place, target: Place) -> None:
         """Let everything at `source` reach `target`."""
@@ -59,9 +63,10 @@ class Solver:
             if told:
                 watcher(item)
 
-    def places(self) -> Iterable[Place]:
-        """The places that anything reaches."""
-        return tuple(self._objects)
+    def take_touched(self) -> dict[Place, None]:
+        """The places that something new has reached since this was asked last."""
+        touched, self._touched = self._touched, {}
+        return touched
 
     def targets(self, place: Place) -> Iterable[Place]:
         """The places that receive everything that is at `place`."""

@@ -67,7 +67,7 @@ def _evaluation(values: list[str], gradient: str) -> str:
 
 
 def _names(use: Use) -> set[str]:
-    return {node.id for node in ast.walk(use.unit.tree) if isinstance(node, ast.Name)}
+    return {node.id for node in use.unit.nodes if isinstance(node, ast.Name)}
 
 
 def _refuse() -> Refusal:

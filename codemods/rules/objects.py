@@ -273,11 +273,7 @@ def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:
     node: ast.AST = call
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
-            line = [
-                found
-                for found in ast.walk(use.unit.tree)
-                if isinstance(found, ast.stmt) and found.lineno == parent.lineno
-            ]
+            line = [found for found in use.unit.nodes if isinstance(found, ast.stmt) and found.lineno == parent.lineno]
             steps = [
                 found
                 for found in context.steps(use.things)

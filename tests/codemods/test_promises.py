@@ -392,12 +392,12 @@ def test_the_order_of_files_changes_nothing() -> None:
 
 
 UNREADABLE = {
-    "Python 2": b"print 'optim'\n",
+    "Python 2": b"from flax import optim\nprint 'optim'\n",
     "an open bracket": b"from flax import optim\nd = (optim.Adam(1e-3)\n",
     "no UTF-8": b"# caf\xe9\nfrom flax import optim\n",
     "an unknown coding": b"# coding: klingon\nfrom flax import optim\n",
     "a null byte": b"from flax import optim\n\x00\n",
-    "mixed tabs and blanks": b"if 1:\n\tx = 1\n        y = 2\n",
+    "mixed tabs and blanks": b"from flax import optim\nif 1:\n\tx = 1\n        y = 2\n",
     "nested too deeply": b"from flax import optim\nx = " + b"(" * 5000 + b")" * 5000 + b"\n",
 }
 
@@ -421,7 +421,7 @@ def test_an_empty_project_and_an_empty_file() -> None:
 def test_a_project_that_cannot_be_analysed_is_left_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codemods.flow.solver.MOST_FACTS", 3)
     content = b"from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
-    results = migrate([Source("train.py", content), Source("broken.py", b"def")])
+    results = migrate([Source("train.py", content), Source("broken.py", b"import train\ndef")])
 
     assert [result.changed for result in results] == [False, False]
     assert results[0].error is not None

@@ -1,0 +1,93 @@
+"""Which files of a project an optimizer can get to, told from their text: the others are neither parsed nor analysed."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from codemods.flow.modules import Layout
+from codemods.prefilter import may_read, mentions_legacy
+
+IMPORT = re.compile(
+    r"""^[ \t]*(?:.*[:;][ \t]*)?(?:
+        from[ \t]+(?P<level>\.*)[ \t]*(?P<source>[\w.]*)[ \t]+import[ \t]*(?P<members>\([^)]*\)|(?:\\\r?\n|[^\r\n;])*)
+        |import[ \t]+(?P<modules>(?:\\\r?\n|[^\r\n;])*)
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+NAMED = re.compile(r"""\b(?:import_module|__import__)\(\s*["']([\w.]+)["']""")
+COMMENT = re.compile(r"#[^\r\n]*")
+
+Graph = dict[str, set[str]]
+
+
+def relevant(texts: Mapping[str, str]) -> list[str]:
+    """The paths of the files that matter: those that build, step or read optimizers, and those in a program with one of them.
+
+    A program is a file and all that it imports, directly or not; an optimizer stays within the program that makes it. Where
+    no file mentions one, none matters.
+
+    Args:
+      texts: the source text of each file of the project, by path.
+    """
+    contents = {path: text.encode() for path, text in texts.items()}
+    legacy = {path for path, content in contents.items() if mentions_legacy(content)}
+    if not legacy:
+        return []
+    imports, importers = _graph(texts)
+    readers = {path for path, content in contents.items() if may_read(content)}
+    reached = _reachable(_reachable(legacy | readers, importers), imports)
+    return [path for path in texts if path in reached]
+
+
+def _reachable(start: Iterable[str], graph: Graph) -> set[str]:
+    found = set(start)
+    pending = list(found)
+    while pending:
+        new = graph[pending.pop()] - found
+        found |= new
+        pending.extend(new)
+    return found
+
+
+def _graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
+    """For each file the files that it imports, and those that import it."""
+    layout = Layout(texts)
+    imports: Graph = defaultdict(set)
+    importers: Graph = defaultdict(set)
+    for path, text in texts.items():
+        for module in _modules(path, text, layout):
+            found = layout.at(module)
+            if found is not None and found[0] is not None:
+                imports[path].add(found[0])
+                importers[found[0]].add(path)
+    return imports, importers
+
+
+def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
+    """The paths, without ending, of all that a file may import."""
+    for match in IMPORT.finditer(text):
+        if match["modules"] is not None:
+            for name in re.findall(r"[\w.]+", re.sub(r"\bas\s+\w+", "", COMMENT.sub("", match["modules"]))):
+                yield from _with_packages(layout.absolute(path, name), name)
+            continue
+        if match["level"]:
+            source: str | None = layout.relative(path, len(match["level"]), match["source"])
+        else:
+            source = layout.absolute(path, match["source"])
+        if source is not None:
+            yield from _with_packages(source, match["source"])
+            for member in re.findall(r"\w+", COMMENT.sub("", match["members"])):
+                yield member if source == "." else f"{source}/{member}"
+    for match in NAMED.finditer(text):
+        yield from _with_packages(layout.absolute(path, match[1]), match[1])
+
+
+def _with_packages(path: str | None, name: str) -> Iterator[str]:
+    """A module's path, and those of the packages around it that its dotted name names."""
+    for _ in name.split("."):
+        if not path:
+            return
+        yield path
+        path = path.rpartition("/")[0]

@@ -1,0 +1,111 @@
+"""Which files are parsed at all: first what must not be, then every way for an optimizer to get to a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Source, migrate
+from codemods.relevance import relevant
+
+TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"data.py": "import numpy\n", "plot.py": "import data\n"}, id="no optimizer at all"),
+        pytest.param({"a.py": "import jax\nlabels = batch['target']\n"}, id="a key of a batch, and no optimizer"),
+        pytest.param({"a.py": "import jax, train_state\nstep = self.state.step\n"}, id="a step, and no optimizer"),
+        pytest.param({"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"),
+    ],
+)
+def test_nothing_is_relevant(files: dict[str, str]) -> None:
+    assert relevant(files) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("notes.py", "print 'Python 2'\n", id="unrelated, and no Python"),
+        pytest.param("other/main.py", "import pandas\nimport trainer\n", id="imports a module of a similar name"),
+        pytest.param("other/main.py", "# import train\n", id="names it in a comment"),
+        pytest.param("other/main.py", "important = train\n", id="no import"),
+        pytest.param("types.py", "x = 1\n", id="shadows the standard library for nobody"),
+    ],
+)
+def test_unrelated_files_are_left_out(path: str, text: str) -> None:
+    assert relevant({"train.py": TRAIN, path: text}) == ["train.py"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import train\n",
+        "import os, train as t\n",
+        "import os; import train\n",
+        "import os, \\\n    train\n",
+        "if True: import train\n",
+        "try:\n    from train import make\nexcept ImportError:\n    make = None\n",
+        "from train import (\n    make,  # builds it\n)\n",
+        "from train import *\n",
+        "from . import train\n",
+        "from .train import make\n",
+        "import importlib\ntrain = importlib.import_module('train')\n",
+        "train = __import__('train')\n",
+        "from\ttrain  import\tmake\r\n",
+    ],
+)
+def test_importers_are_relevant(text: str) -> None:
+    assert set(relevant({"main.py": text, "train.py": TRAIN})) == {"main.py", "train.py"}
+
+
+def test_a_whole_program_is_relevant() -> None:
+    """From the importer of an importer down to what that imports besides, through packages and roots."""
+    files = {
+        "src/lab/__init__.py": "from lab.models import net\n",
+        "src/lab/models/__init__.py": "",
+        "src/lab/models/net.py": "import jax\n",
+        "src/lab/train.py": TRAIN,
+        "src/lab/loop.py": "from lab import train\n",
+        "scripts/run.py": "from lab.loop import train\nimport lab.evaluate\n",
+        "src/lab/evaluate.py": "def evaluate(o): return o.target\n",
+        "src/lab/unrelated.py": "import lab.models\n",
+        "elsewhere/loop.py": "import math\n",
+    }
+    assert set(files) - set(relevant(files)) == {"src/lab/unrelated.py", "elsewhere/loop.py"}
+
+
+def test_readers_without_an_import_are_relevant_beside_an_optimizer() -> None:
+    reader = "import jax\n\ndef restore(checkpoint):\n    return checkpoint['target']\n"
+    assert set(relevant({"train.py": TRAIN, "restore.py": reader})) == {"train.py", "restore.py"}
+
+
+@pytest.mark.parametrize("text", ["print 'Python 2'\n", "x = 'caf\xe9'\n"])
+def test_an_unrelated_file_that_cannot_be_read_is_no_error(text: str) -> None:
+    content = text.encode("latin-1")
+    done, left = migrate([Source("train.py", TRAIN.encode()), Source("left.py", content)])
+    assert done.changed
+    assert (left.error, left.after, left.sites) == (None, content, ())
+
+
+def test_an_importer_that_cannot_be_parsed_is_an_error() -> None:
+    _, broken = migrate([Source("train.py", TRAIN.encode()), Source("main.py", b"import train\nprint train.make\n")])
+    assert "line 2: cannot be parsed as Python 3" in (broken.error or "")
+
+
+def test_names_of_the_standard_library_mean_it() -> None:
+    """A package's own `types.py` is not what `import types` imports; a script's neighbour is."""
+    package = {"lab/__init__.py": "", "lab/train.py": f"import types\n{TRAIN}", "lab/types.py": ""}
+    script = {"train.py": f"import types\n{TRAIN}", "types.py": ""}
+    assert relevant(package) == ["lab/train.py"]
+    assert set(relevant(script)) == {"train.py", "types.py"}
+
+
+def test_of_modules_of_one_name_the_nearest_is_meant() -> None:
+    files = {
+        "one/train.py": TRAIN,
+        "one/main.py": "import train\n",
+        "two/train.py": "",
+        "two/main.py": "import train\n",
+    }
+    assert set(relevant(files)) == {"one/train.py", "one/main.py"}
