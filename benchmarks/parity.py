@@ -51,8 +51,8 @@ def main() -> None:
         words = ["parity", "--platform", "cpu", "--steps", "100", "--jobs", str(jobs), folder]
         result = CliRunner().invoke(application, words)
         seconds = time.perf_counter() - start
-    print(result.output.splitlines()[-2])  # noqa: T201
-    print(f"{COUNT} optimizers with {jobs} jobs: {seconds:.0f} s, {seconds / COUNT:.2f} s each")  # noqa: T201
+    print(result.output.splitlines()[-2])
+    print(f"{COUNT} optimizers with {jobs} jobs: {seconds:.0f} s, {seconds / COUNT:.2f} s each")
 
 
 if __name__ == "__main__":

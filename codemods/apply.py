@@ -9,13 +9,24 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import CodeRange
 
-from codemods.edits import Argument, ConvertDefinition, Edit, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
+from codemods.edits import (
+    Argument,
+    ConvertClass,
+    ConvertDefinition,
+    ConvertLookup,
+    Edit,
+    Replace,
+    ReplaceQuoted,
+    ReplaceStatement,
+    RewriteCall,
+)
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
 from codemods.layout import comments_of, enclose, fit, quoted_as, usual_quote
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
+from codemods.optimizers.functions import as_function, by_name
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
@@ -93,10 +104,23 @@ class Applier(cst.CSTTransformer):
                 for support in converted.supports:
                     self.applied.supports[support.name] = support
                 return quoted_as(converted.expression, self.quote)
+            case ConvertClass():
+                name = expression(self._helper(as_function(edit.optimizer, self.form, edit.inject)))
+                return node.with_changes(func=name) if isinstance(node, cst.Call) else _parenthesized_as(node, name)
+            case ConvertLookup() if isinstance(node, cst.Call):
+                table = expression(self._helper(by_name(edit.optimizers, self.form, edit.inject)))
+                is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"
+                template = "({name} in {table})" if is_check else "{table}[{name}]"
+                return expression(template, table=table, name=node.args[1].value)
             case ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
             case _:
                 return node
+
+    def _helper(self, supports: Sequence[Support]) -> str:
+        """The name of the last of some helpers, all of which the file now needs."""
+        self.applied.supports.update((support.name, support) for support in supports)
+        return supports[-1].name
 
     def _say(self, template: str, supports: Sequence[Support] = ()) -> str:
         """A template in which the placeholders for names are filled in."""

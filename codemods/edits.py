@@ -59,6 +59,27 @@ class ConvertDefinition:
 
 
 @dataclass(frozen=True)
+class ConvertClass:
+    """Put a function in the place of the legacy class at `span`; if a call of the class stands there, of its callee."""
+
+    span: Span
+    optimizer: str
+    inject: bool
+
+
+@dataclass(frozen=True)
+class ConvertLookup:
+    """Turn the lookup of a legacy class by its name at `span` into one among functions for `optimizers`.
+
+    It is a call of `getattr` with two arguments, or of `hasattr`.
+    """
+
+    span: Span
+    optimizers: tuple[str, ...]
+    inject: bool
+
+
+@dataclass(frozen=True)
 class ReplaceQuoted:
     """Replace words of the quoted annotation at `span`: pairs of a legacy word and a template."""
 
@@ -80,4 +101,4 @@ class Keep:
     """Nothing to edit: the construct is valid as it stands once the rest has changed."""
 
 
-Edit = Replace | RewriteCall | ConvertDefinition | ReplaceQuoted | ReplaceStatement
+Edit = Replace | RewriteCall | ConvertDefinition | ConvertClass | ConvertLookup | ReplaceQuoted | ReplaceStatement

@@ -7,11 +7,14 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codemods.edits import ConvertDefinition, Replace
+from codemods.edits import ConvertClass, ConvertDefinition, Replace
 from codemods.facts import Facts
 from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Thing
 from codemods.model import EmittedOptimizer
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import RATE, Parameter
+from codemods.optimizers.functions import function_name
 from codemods.plan import Decision
 
 DEEPEST = 8
@@ -34,7 +37,15 @@ class Emitter:
         self.converted: dict[ast.AST, Decision] = {
             decision.use.node: decision
             for decision in decisions
-            if decision.applies and decision.rule.code in ("FO102", "FO302") and isinstance(decision.use.node, ast.Call)
+            if isinstance(decision.edit, ConvertDefinition | Replace)
+            and decision.applies
+            and decision.rule.code in ("FO102", "FO302")
+            and isinstance(decision.use.node, ast.Call)
+        }
+        self.functions = {
+            decision.use.node: decision
+            for decision in decisions
+            if decision.applies and isinstance(decision.edit, ConvertClass)
         }
 
     def emitted(self, unit: Unit, supports: tuple[str, ...]) -> tuple[EmittedOptimizer, ...]:
@@ -51,8 +62,20 @@ class Emitter:
                 supports=supports,
             )
             for node, decision in self.converted.items()
-            if decision.use.unit is unit and isinstance(decision.edit, ConvertDefinition) and isinstance(node, ast.Call)
+            if decision.use.unit is unit
+            and isinstance(decision.edit, ConvertDefinition)
+            and isinstance(node, ast.Call)
+            and self._is_whole(decision)
+        ) + tuple(
+            _function(decision, self.texts.after[unit].get(decision.edit.span, ""), supports)
+            for decision in self.functions.values()
+            if decision.use.unit is unit and isinstance(decision.edit, ConvertClass)
         )
+
+    def _is_whole(self, decision: Decision) -> bool:
+        """Whether all that a definition is made of is made by calls that were converted."""
+        inner = (found for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
+        return all(found.node in self.converted for found in inner)
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
         return _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
@@ -89,6 +112,28 @@ class Emitter:
         return next(
             (thing.node for thing in things if thing.node in self.converted and isinstance(thing.node, ast.Call)), None
         )
+
+
+def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:
+    """A class that became a function, called with a value for each of its parameters that is a real number."""
+    assert isinstance(decision.edit, ConvertClass)
+    name = decision.edit.optimizer
+    given = [parameter.name for parameter in optimizers()[name].parameters if _is_real(parameter)]
+    arguments = ", ".join(f"{parameter}={parameter}" for parameter in given)
+    return EmittedOptimizer(
+        name=name,
+        line=decision.use.node.lineno,
+        before=decision.use.unit.source(decision.use.node),
+        after=after,
+        legacy_expression=f"optim.{name}({arguments})",
+        optax_expression=f"{function_name(name)}({arguments})",
+        injected=decision.edit.inject,
+        supports=supports,
+    )
+
+
+def _is_real(parameter: Parameter) -> bool:
+    return parameter.name == RATE or isinstance(ast.literal_eval(parameter.default or "None"), float)
 
 
 class _Substitution(ast.NodeTransformer):

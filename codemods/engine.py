@@ -26,6 +26,7 @@ from codemods.flow.solver import EntangledError
 from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
+from codemods.legacy import named_classes
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
 from codemods.plan import Decision, Plan, make_plan
@@ -74,7 +75,7 @@ def migrate(
         except (RecursionError, MemoryError):
             errors[path] = TOO_DEEP
     try:
-        facts = Facts(units.values())
+        facts = Facts(units.values(), {name for code in codes.values() for name in named_classes(code)})
     except EntangledError:
         errors |= dict.fromkeys(units, ENTANGLED)
         facts = Facts(())

@@ -7,10 +7,11 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from codemods.flow.annotations import direct_types, types_within
+from codemods.flow.annotations import TypeWithin, direct_types, types_within
+from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Derived, External, Instance, Object, Opaque, Place, Result, Thing
-from codemods.legacy import FOREIGN, legacy_name
+from codemods.legacy import FOREIGN, PACKAGE, RUN_TIME, legacy_name
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -68,6 +69,9 @@ class Evidence:
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
             for named in types_within(annotation.expression):
+                if isinstance(named.type, ast.Subscript):
+                    self._seed_class(named, annotation)
+                    continue
                 kind = self._declared_kind(named.type)
                 if kind is not None and not self.facts.within(annotation.target):
                     thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
@@ -77,6 +81,14 @@ class Evidence:
                 kind = self._declared_kind(call.args[1])
                 if kind is not None and not self._known(call.args[0]):
                     self._seed_expression(call.args[0], Thing(kind, unit, call, "", "declared"))
+
+    def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
+        """Where `Type[Optimizer]` is declared and no class is known, there is one that was chosen at run time."""
+        assert isinstance(named.type, ast.Subscript)
+        place = self.facts.flow.inside(annotation.target, named)
+        known = any(isinstance(item, External) for item in self.facts.flow.solver.at(place))
+        if self._declared_kind(named.type.slice) is not None and not known:
+            self.facts.flow.solver.add(place, External(f"{PACKAGE}.{RUN_TIME}"))
 
     def _declared_kind(self, node: ast.expr) -> str | None:
         """The kind of thing that an annotation, or the second argument of `isinstance`, names."""

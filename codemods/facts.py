@@ -18,9 +18,10 @@ from codemods.uses import Use, Uses
 
 
 class Facts:
-    """Everything that the analysis of a project found out. `include_likely` treats likely optimizers as optimizers."""
+    """Everything that the analysis of a project found out. `named_classes` are the legacy classes that it names in quotes."""
 
-    def __init__(self, units: Iterable[Unit]) -> None:
+    def __init__(self, units: Iterable[Unit], named_classes: Iterable[str] = ()) -> None:
+        self.named_classes = frozenset(named_classes)
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy)
         self.project = Project(units)

@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from codemods.edits import ConvertDefinition, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
+from codemods.edits import (
+    ConvertClass,
+    ConvertDefinition,
+    ConvertLookup,
+    Replace,
+    ReplaceQuoted,
+    ReplaceStatement,
+    RewriteCall,
+)
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
@@ -81,7 +89,7 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         match decision.edit:
             case ConvertDefinition() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
-            case Replace(holes=()) | ReplaceQuoted():
+            case Replace(holes=()) | ReplaceQuoted() | ConvertClass() | ConvertLookup():
                 gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
             case Replace() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
@@ -143,7 +144,10 @@ class ImportEditor:
         statement = cst.SimpleStatementLine([new])
         roots = dict(lines)
         if _is_standard(new):
-            sections = [found for found in sections if all(_is_standard(roots[i]) for i in found)]
+            first = [list(takewhile(lambda index: _is_standard(roots[index]), found)) for found in sections]
+            sections = [own for own, whole in zip(first, sections, strict=True) if own == whole] or list(
+                filter(None, first)
+            )
         if not sections:
             return _insert(module, _after_header(module), statement, head=False, blank=True)
         own = [found for found in sections if any(_root(roots[index]) == _root(new) for index in found)]

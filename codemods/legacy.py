@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from codemods.flow.calls import Behaviour, Calls, CallSite, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
@@ -63,6 +64,8 @@ SUBMODULES = frozenset(
 )
 """The words that may stand between a package and a name of interest."""
 
+QUOTED = re.compile(r"""["'](\w+)["']""")
+
 FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
 """Packages with optimizers of their own."""
 
@@ -73,6 +76,11 @@ def legacy_name(name: str) -> str | None:
         return None
     last = name.rpartition(".")[2]
     return last if last in DEFINITIONS or last in OTHER_NAMES or last == RUN_TIME else ""
+
+
+def named_classes(code: str) -> set[str]:
+    """The legacy classes whose names a file has in quotes."""
+    return {word for word in QUOTED.findall(code) if word in DEFINITIONS}
 
 
 def traversal_name(name: str) -> bool:

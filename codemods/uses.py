@@ -156,7 +156,7 @@ class Uses:
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
             return Use("definition", name, unit, parent, things, others, legacy_import)
         if node in annotated and self._in_type_of_class(unit, node):
-            return Use("class", name, unit, node, ())
+            return Use("class", name, unit, node, self._made_by(lambda thing: not self._direct(thing)))
         if node in annotated:
             return Use("annotation", name, unit, node, self._annotated_things(annotated[node]), others)
         return self._class_value(unit, node, name, parent)

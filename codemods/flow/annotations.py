@@ -30,10 +30,12 @@ class TypeWithin:
 def types_within(annotation: ast.expr, path: tuple[tuple[ast.expr, Step], ...] = ()) -> Iterator[TypeWithin]:
     """`X` in `X`, `Optional[X]`, `X | None`, `List[X]`, `Dict[str, X]`, `Tuple[int, X]`, `Callable[..., X]` and their like.
 
-    Of `Type[X]` a value is the class itself, so that `X` is not among them.
+    Of `Type[X]` a value is the class itself, so that it is found whole, and `X` is not.
     """
     match annotation:
         case ast.Name() | ast.Attribute():
+            yield TypeWithin(annotation, path)
+        case ast.Subscript(value=ast.Name(id="Type" | "type") | ast.Attribute(attr="Type")):
             yield TypeWithin(annotation, path)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from types_within(left, path)

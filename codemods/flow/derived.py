@@ -48,7 +48,7 @@ class Derivation:
         }
         new = False
         for callee, site in sites.values():
-            if self._is_unknown(callee):
+            if self.is_unknown(callee):
                 new = self._derive(site) or new
         return new
 
@@ -64,7 +64,8 @@ class Derivation:
                     seen[holder] = None
                     pending.append(holder)
 
-    def _is_unknown(self, callee: Place) -> bool:
+    def is_unknown(self, callee: Place) -> bool:
+        """Whether nothing is known of some function that is called."""
         found = self.flow.solver.at(callee)
         return not found or any(
             isinstance(item, External) and self.flow.library.function(item.name) is None for item in found

@@ -72,8 +72,7 @@ UNPACKED = Refusal(
 def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they cannot be told."""
     names = [parameter.name for parameter in signature]
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if starred or any(word.arg is None for word in call.keywords):
+    if is_unpacked(call):
         return UNPACKED
     found = dict(zip(names, call.args, strict=False))
     if len(call.args) > len(names):
@@ -122,6 +121,13 @@ def learning_rate(call: ast.Call) -> ast.expr | None:
     """The learning rate that a constructor is given, which is the first parameter of all but the composite ones."""
     value = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == RATE), None)
     return None if value is None or is_none(value) else value
+
+
+def is_unpacked(call: ast.Call) -> bool:
+    """Whether some arguments of a call are in a container: `*arguments` or `**arguments`."""
+    return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        word.arg is None for word in call.keywords
+    )
 
 
 def is_none(node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
+from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
 from codemods.flow.objects import Container, Thing
 from codemods.uses import Use
@@ -75,6 +76,11 @@ class Context:
     @cached_property
     def _meeting(self) -> dict[Thing, Thing]:
         return unify(use.things for use in self.facts.uses if use.kind.startswith("optimizer."))
+
+    @cached_property
+    def exposed(self) -> frozenset[str]:
+        """The legacy classes in the place of which no function can stand."""
+        return exposed_classes(self.facts)
 
     @cached_property
     def injected(self) -> frozenset[Thing]:

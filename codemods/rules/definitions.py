@@ -7,12 +7,12 @@ import ast
 from codemods.edits import ConvertDefinition, Edit, Replace
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import learning_rate
+from codemods.optimizers.base import is_unpacked, learning_rate
+from codemods.optimizers.functions import COMPOSITE
 from codemods.rules import reasons, rule
+from codemods.rules.classes import as_function
 from codemods.rules.context import Context
 from codemods.uses import Use
-
-COMPOSITE = ("MultiOptimizer", "WeightNorm")
 
 
 @rule(
@@ -28,7 +28,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     transformation is added to the file.
 
     If the learning rate is given at each step, or by none and no step is in view, it becomes an injected hyperparameter;
-    everything else stays static.
+    everything else stays static. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
+    callee becomes a function that takes the legacy arguments.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
@@ -37,6 +38,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
         return reasons.definition_internals(
             f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
         )
+    if use.name not in COMPOSITE and is_unpacked(use.node):
+        return as_function(use, context)
     refusal = optimizers()[use.name].refuse(use.node)
     if refusal is not None:
         return refusal
@@ -81,25 +84,6 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     """`flax.optim.DynamicScale` lives on, unchanged, as `flax.training.dynamic_scale.DynamicScale`."""
     node = use.node.func if isinstance(use.node, ast.Call) else use.node
     return Replace(use.unit.span(node), "{DynamicScale}")
-
-
-@rule("FO103", "a class of optimizers used as a value", "value", "class", "dynamic", "module")
-def class_value(use: Use, context: Context) -> Refusal:
-    """A legacy class that is kept in a variable, passed on or looked up by name is left, with a reason."""
-    if use.kind == "module":
-        return reasons.run_time_class(
-            "The module `flax.optim` itself is used as a value, or looked up by its name.",
-            "Name the optax function that is meant, for each choice.",
-        )
-    if use.kind == "dynamic":
-        return reasons.run_time_class(
-            "This calls an optimizer class that was chosen at run time.",
-            "Choose between optax functions instead, and name their arguments as optax does.",
-        )
-    return reasons.run_time_class(
-        f"The class `{use.name}` is used as a value.",
-        "Use the optax function instead, and rename the arguments where it is called.",
-    )
 
 
 @rule("FO104", "a custom OptimizerDef", "base")

@@ -18,7 +18,7 @@ REFUSED = """
     from flax import optim
 
     def create(params, arguments):
-        return optim.Adam(**arguments).create(params)
+        return optim.WeightNorm(**arguments).create(params)
     """
 
 

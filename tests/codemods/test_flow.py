@@ -1688,7 +1688,7 @@ def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> 
         class Gan:
             def __init__(self, params, hps):
                 self.generator = optim.Adam(1e-3).create(params)
-                self.critic = optim.Adam(**hps).create(params)
+                self.critic = optim.WeightNorm(**hps).create(params)
 
             def step(self, grads):
                 self.generator = self.generator.apply_gradient(grads)
@@ -1696,7 +1696,7 @@ def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> 
         """)
     assert b"self.generator = self.generator.apply_gradients(grads=grads)\n" in result.after
     assert b"self.critic = self.critic.apply_gradient(grads)\n" in result.after
-    assert b"self.critic = optim.Adam(**hps).create(params)\n" in result.after
+    assert b"self.critic = optim.WeightNorm(**hps).create(params)\n" in result.after
 
 
 def test_two_optimizers_that_share_a_step_are_one_group() -> None:
@@ -1708,7 +1708,7 @@ def test_two_optimizers_that_share_a_step_are_one_group() -> None:
 
         def train(params, hps, grads):
             generator = optim.Adam(1e-3).create(params)
-            critic = optim.Adam(**hps).create(params)
+            critic = optim.WeightNorm(**hps).create(params)
             return step(generator, grads), step(critic, grads)
         """)
     assert not result.changed

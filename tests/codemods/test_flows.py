@@ -421,7 +421,7 @@ def test_two_optimizers_stay_apart() -> None:
         class Gan:
             def __init__(self, params, arguments):
                 self.generator = optim.Adam(1e-3).create(params)
-                self.discriminator = optim.Adam(**arguments).create(params)
+                self.discriminator = optim.WeightNorm(**arguments).create(params)
 
             def read(self):
                 return self.generator.target, self.discriminator.target

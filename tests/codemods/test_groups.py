@@ -17,7 +17,7 @@ TWO_OPTIMIZERS = """
 
     def train(params, arguments, grads):
         good = optim.Adam(1e-3).create(params)
-        bad = optim.Adam(**arguments).create(params)
+        bad = optim.WeightNorm(**arguments).create(params)
         good = good.apply_gradient(grads)
         bad = bad.apply_gradient(grads)
         return good.target, bad.target
@@ -36,7 +36,7 @@ def test_one_site_that_cannot_change_keeps_its_optimizer_and_no_other() -> None:
             good = train_state.TrainState.create(
                 apply_fn=None, params=params, tx=optax.adam(1e-3)
             )
-            bad = optim.Adam(**arguments).create(params)
+            bad = optim.WeightNorm(**arguments).create(params)
             good = good.apply_gradients(grads=grads)
             bad = bad.apply_gradient(grads)
             return good.params, bad.target
@@ -51,7 +51,7 @@ def test_optimizers_that_meet_are_one_group() -> None:
         from flax import optim
 
         def train(params, arguments, good):
-            optimizer = optim.Adam(1e-3).create(params) if good else optim.Adam(**arguments).create(params)
+            optimizer = optim.Adam(1e-3).create(params) if good else optim.WeightNorm(**arguments).create(params)
             return optimizer.target
         """)
     assert not result.changed

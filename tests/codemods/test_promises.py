@@ -34,7 +34,7 @@ WHOLE_OR_NOTHING = {
 
         def train(params, hps, grads):
             one = optim.Momentum(0.1).create(params)
-            two = optim.Momentum(**hps).create(params)
+            two = optim.WeightNorm(**hps).create(params)
             one = one.apply_gradient(grads)
             two = two.apply_gradient(grads)
             return one.target, two.target
@@ -48,7 +48,7 @@ WHOLE_OR_NOTHING = {
             one = train_state.TrainState.create(
                 apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
             )
-            two = optim.Momentum(**hps).create(params)
+            two = optim.WeightNorm(**hps).create(params)
             one = one.apply_gradients(grads=grads)
             two = two.apply_gradient(grads)
             return one.params, two.target
@@ -107,7 +107,7 @@ def test_what_meets_in_one_variable_is_one_optimizer() -> None:
             if plain:
                 optimizer = optim.Momentum(0.1).create(params)
             else:
-                optimizer = optim.Momentum(**hps).create(params)
+                optimizer = optim.WeightNorm(**hps).create(params)
             return optimizer.target
         """)
     assert not result.changed
@@ -134,7 +134,7 @@ MARKED = {
 
         def train(params, hps):
             if hps:
-                optimizer = optim.Momentum(**hps).create(params)
+                optimizer = optim.WeightNorm(**hps).create(params)
             return optimizer.target
         """,
         """
@@ -145,7 +145,7 @@ MARKED = {
             if hps:
                 # TODO(optim2optax): FO904 The arguments of this optimizer are unpacked from a variable.
                 optimizer = train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optim.Momentum(**hps)
+                    apply_fn=None, params=params, tx=optim.WeightNorm(**hps)
                 )
             return optimizer.params
         """,

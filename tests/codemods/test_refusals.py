@@ -20,23 +20,69 @@ REFUSED = {
             return optimizer.apply_gradient(grads)
         """,
     ),
-    "a class chosen by name": (
+    "a class chosen by name, with another in reserve": (
         "FO903",
         """
         import flax
 
         def create(params, name, config):
-            return getattr(flax.optim, name)(**config).create(params)
+            return getattr(flax.optim, name, None)(**config).create(params)
         """,
     ),
-    "a class kept in a variable": (
+    "a class whose name is read": (
         "FO903",
         """
         from flax import optim
 
         def create(params, lamb):
             optimizer_class = optim.LAMB if lamb else optim.Adam
+            print(optimizer_class.__name__)
             return optimizer_class(learning_rate=0.1).create(params)
+        """,
+    ),
+    "a class that is compared": (
+        "FO903",
+        """
+        from flax import optim
+
+        def create(params, optimizer_class=optim.Adam):
+            rate = 0.1 if optimizer_class is optim.Adam else 0.2
+            return optimizer_class(rate).create(params)
+        """,
+    ),
+    "a class that an unknown function gets": (
+        "FO903",
+        """
+        import gin
+        from flax import optim
+
+        adam = gin.external_configurable(optim.Adam)
+
+        def create(params, optimizer_class=optim.Adam):
+            return optimizer_class(0.1).create(params)
+        """,
+    ),
+    "a class that is put into an unknown object": (
+        "FO903",
+        """
+        from flax import optim
+
+        def configure(config):
+            config.optimizer = optim.Adam
+
+        def create(params, optimizer_class=optim.Adam):
+            return optimizer_class(0.1).create(params)
+        """,
+    ),
+    "a class made of others": (
+        "FO903",
+        """
+        from flax import optim
+
+        def create(params, normalized):
+            definition = optim.Momentum(0.1)
+            wrapper = optim.WeightNorm if normalized else optim.MultiOptimizer
+            return wrapper(definition).create(params)
         """,
     ),
     "unpacked arguments": (
@@ -45,7 +91,7 @@ REFUSED = {
         from flax import optim
 
         def create(params, arguments):
-            return optim.Adam(**arguments).create(params)
+            return optim.WeightNorm(**arguments).create(params)
         """,
     ),
     "an argument that legacy did not take": (
@@ -336,7 +382,7 @@ REFUSED = {
         import operator
         from flax.optim import Adam
 
-        definition = Adam(**arguments)
+        definition = Adam(learning_rate=None, beta1=None)
         read = operator.attrgetter("optimizer.target")
         """,
     ),
@@ -350,16 +396,6 @@ REFUSED = {
 
         def evaluate(model, thing, batch):
             return model.apply({"params": thing.target}, batch)
-        """,
-    ),
-    "the class itself annotated": (
-        "FO903",
-        """
-        from typing import Type
-        from flax import optim
-
-        def create(optimizer_class: Type[optim.OptimizerDef]):
-            return optimizer_class()
         """,
     ),
     "an attribute by its name": (

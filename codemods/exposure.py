@@ -1,0 +1,63 @@
+"""Legacy classes that are asked for more than to be called, so that a function cannot take their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from codemods.flow.objects import Container, External, Instance, Object, Place
+from codemods.legacy import DEFINITIONS, RUN_TIME, legacy_name
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+
+CLASSES = frozenset((*DEFINITIONS, RUN_TIME))
+
+
+def exposed_classes(facts: Facts) -> frozenset[str]:
+    """The names of the legacy classes that are compared, asked for an attribute, or get to where nothing is known of them."""
+    return frozenset(name for unit in facts.project.units for node in unit.nodes for name in _exposed_at(facts, node))
+
+
+def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Attribute(value=owner, ctx=ast.Load()):
+            yield from _classes(facts, owner)
+        case ast.Compare(left=left, comparators=others):
+            for operand in (left, *others):
+                if not _is_none(left, *others):
+                    yield from _classes(facts, operand)
+        case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
+            facts.flow.places[callee]
+        ):
+            for argument in (*args, *(word.value for word in keywords)):
+                yield from _classes(facts, argument.value if isinstance(argument, ast.Starred) else argument)
+        case ast.Assign(targets=targets, value=value):
+            if any(_is_unknown_slot(facts, target) for target in targets):
+                yield from _classes(facts, value)
+
+
+def _is_none(*operands: ast.expr) -> bool:
+    return any(isinstance(operand, ast.Constant) and operand.value is None for operand in operands)
+
+
+def _is_unknown_slot(facts: Facts, target: ast.expr) -> bool:
+    """Whether this is an attribute or item of something that is neither the program's own nor a container."""
+    if not isinstance(target, ast.Attribute | ast.Subscript):
+        return False
+    return not any(isinstance(item, Instance | Container) for item in facts.objects(target.value))
+
+
+def _classes(facts: Facts, node: ast.expr) -> Iterator[str]:
+    place = facts.flow.places.get(node)
+    return iter(()) if place is None else _classes_at(facts, place, 2)
+
+
+def _classes_at(facts: Facts, place: Place, depth: int) -> Iterator[str]:
+    items: Iterable[Object] = facts.flow.solver.at(place)
+    for item in items:
+        if isinstance(item, External) and (name := legacy_name(item.name)) in CLASSES:
+            yield str(name)
+        elif isinstance(item, Container) and depth:
+            yield from _classes_at(facts, ("elements", item), depth - 1)

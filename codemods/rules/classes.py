@@ -1,0 +1,108 @@
+"""Optimizer classes that are values, looked up by name, or called with arguments that are not in view."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from codemods.edits import ConvertClass, ConvertLookup, Edit, Keep, Replace
+from codemods.flow.objects import Thing
+from codemods.legacy import RUN_TIME
+from codemods.model import Refusal
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import Support, is_unpacked, learning_rate
+from codemods.optimizers.functions import COMPOSITE
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.uses import Use
+
+COMMONEST = ("Adam", "GradientDescent", "Momentum")
+"""What nearly every program that names no class means."""
+
+CALLABLE = Support("Callable", "", ("from typing import Callable",))
+
+
+@rule(
+    "FO103",
+    "an optimizer class used as a value becomes a function",
+    "value",
+    "class",
+    "dynamic",
+    "module",
+    before="optimizer_class = optim.LAMB if config.lamb else optim.Adam\noptimizer_def = optimizer_class(config.lr)\n",
+    after="optimizer_class = flax_lamb if config.lamb else flax_adam\noptimizer_def = optimizer_class(config.lr)\n",
+)
+def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
+    """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam` takes its place, which is
+    added to the file and takes the same arguments; what calls it stays as it is. `getattr(optim, name)` becomes
+    `FLAX_OPTIMIZERS[name]`, a dictionary of those classes that the project names in quotes; if it names none, of the three
+    commonest.
+
+    A class that is compared or asked for an attribute, and one that an unknown function gets, is left, with a reason.
+    """
+    if use.kind == "module":
+        return _looked_up(use, context)
+    if use.kind == "class":
+        return _annotation(use)
+    names = {use.name, *(thing.name for thing in use.things)}
+    if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME} - {*COMPOSITE}:
+        return Keep()
+    if use.name not in optimizers() or not names.isdisjoint(COMPOSITE):
+        return reasons.run_time_class(
+            f"The class `{use.name}` is used as a value.",
+            "Use the optax function instead, and rename the arguments where it is called.",
+        )
+    if not use.things or use.name in context.exposed:
+        return reasons.run_time_class(
+            f"The class `{use.name}` is used as a value, and more than a call may become of it.",
+            "Use the optax function instead, and rename the arguments where it is called.",
+        )
+    return as_function(use, context)
+
+
+def as_function(use: Use, context: Context) -> Edit:
+    """A function in the place of a class or of the callee of a call."""
+    return ConvertClass(use.unit.span(use.node), use.name, _sets_rate_later(use.things, context))
+
+
+def _looked_up(use: Use, context: Context) -> Edit | Refusal:
+    lookup = use.unit.parents.get(use.node)
+    if (
+        isinstance(lookup, ast.Call)
+        and len(lookup.args) == 2
+        and lookup.args[0] is use.node
+        and not lookup.keywords
+        and not isinstance(lookup.args[1], ast.Constant)
+        and isinstance(lookup.func, ast.Name)
+        and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(lookup.func)}
+        and RUN_TIME not in context.exposed
+        and (use.things or lookup.func.id == "hasattr")
+    ):
+        named = tuple(sorted({*context.facts.named_classes} - {*COMPOSITE})) or COMMONEST
+        return ConvertLookup(use.unit.span(lookup), named, _sets_rate_later(use.things, context))
+    return reasons.run_time_class(
+        "The module `flax.optim` itself is used as a value, or looked up by its name.",
+        "Name the optax function that is meant, for each choice.",
+    )
+
+
+def _annotation(use: Use) -> Edit | Refusal:
+    """`Type[Optimizer]` is the type of what makes a transformation."""
+    outer = use.unit.parents.get(use.node)
+    if isinstance(outer, ast.Subscript) and outer.slice is use.node:
+        return Replace(use.unit.span(outer), "Callable[..., {optax}.GradientTransformation]", supports=(CALLABLE,))
+    return reasons.run_time_class(
+        f"The class `{use.name}` stands in the type of a class.", "Annotate with what makes the optax transformation."
+    )
+
+
+def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
+    """Whether a step sets the learning rate, or none is given and no step is in view."""
+    definitions = list(things)
+    if any(thing in context.injected for thing in definitions):
+        return True
+    unset = any(
+        isinstance(thing.node, ast.Call) and learning_rate(thing.node) is None and not is_unpacked(thing.node)
+        for thing in definitions
+    )
+    return unset and not context.steps(found for thing in definitions for found in context.optimizers_of(thing))

@@ -1,0 +1,189 @@
+"""Classes that are values: what stands in their place, in whole programs. What must be left is in test_refusals."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from codemods import Source, migrate
+
+ADAM = '''
+def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
+    """Adam by the names that its arguments had in Flax."""
+    return optax.adamw(
+        learning_rate,
+        b1=beta1,
+        b2=beta2,
+        eps=eps,
+        weight_decay=weight_decay,
+    )
+'''
+DESCENT = '''
+def flax_gradient_descent(learning_rate):
+    """GradientDescent by the names that its arguments had in Flax."""
+    return optax.sgd(learning_rate)
+'''
+
+PROGRAMS = {
+    "arguments in a dict": (
+        """
+        from flax import optim
+
+        definition = optim.Adam(**config)
+        """,
+        f"""
+        import optax
+
+        {ADAM}
+
+        definition = flax_adam(**config)
+        """,
+    ),
+    "one of two classes": (
+        """
+        from flax import optim
+
+        optimizer_class = optim.Adam if adaptive else optim.GradientDescent
+        definition = optimizer_class(learning_rate=0.1)
+        """,
+        f"""
+        import optax
+
+        {ADAM}
+        {DESCENT}
+
+        optimizer_class = flax_adam if adaptive else flax_gradient_descent
+        definition = optimizer_class(learning_rate=0.1)
+        """,
+    ),
+    "a registry, and one of its classes named besides": (
+        """
+        from flax import optim
+
+        CLASSES = {"sgd": optim.GradientDescent}
+        definition = CLASSES[name](0.1)
+        other = optim.GradientDescent(0.2)
+        """,
+        f"""
+        import optax
+
+        {DESCENT}
+
+        CLASSES = {{"sgd": flax_gradient_descent}}
+        definition = CLASSES[name](0.1)
+        other = optax.sgd(0.2)
+        """,
+    ),
+    "a partial class": (
+        """
+        import functools
+        from flax import optim
+
+        make = functools.partial(optim.Adam, beta1=0.5)
+        definition = make(1e-3)
+        """,
+        f"""
+        import functools
+        import optax
+
+        {ADAM}
+
+        make = functools.partial(flax_adam, beta1=0.5)
+        definition = make(1e-3)
+        """,
+    ),
+    "a class by its name, one of those that the project names": (
+        """
+        import flax
+
+        name = "Adam" if adaptive else "GradientDescent"
+        if not hasattr(flax.optim, name):
+            raise ValueError(name)
+        definition = getattr(flax.optim, name)(learning_rate=0.1)
+        """,
+        f"""
+        import optax
+
+        {ADAM}
+        {DESCENT}
+
+        FLAX_OPTIMIZERS = {{
+            "Adam": flax_adam,
+            "GradientDescent": flax_gradient_descent,
+        }}
+
+
+        name = "Adam" if adaptive else "GradientDescent"
+        if not (name in FLAX_OPTIMIZERS):
+            raise ValueError(name)
+        definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
+        """,
+    ),
+    "the type of a class": (
+        """
+        from typing import Type
+        from flax import optim
+
+        def make(optimizer_class: Type[optim.OptimizerDef], rate):
+            return optimizer_class(learning_rate=rate)
+        """,
+        """
+        from typing import Type
+        from typing import Callable
+        import optax
+
+        def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
+            return optimizer_class(learning_rate=rate)
+        """,
+    ),
+}
+
+
+def _plain(code: str) -> list[str]:
+    return [line.strip() for line in dedent(code).splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(("before", "after"), PROGRAMS.values(), ids=PROGRAMS)
+def test_a_function_takes_the_place_of_a_class(before: str, after: str) -> None:
+    [result] = migrate([Source("train.py", dedent(before).strip().encode())])
+    assert [site.status for site in result.sites if site.status != "rewritten"] == []
+    assert _plain(result.after.decode()) == _plain(after)
+    [again] = migrate([Source("train.py", result.after)])
+    assert (again.changed, again.sites) == (False, ())
+
+
+def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
+    """The function then has a rate for nothing but the first look, as legacy did with none."""
+    program = """
+    from flax import optim
+
+    def train(params, grads, config, optimizer_class=optim.GradientDescent):
+        optimizer = optimizer_class(**config).create(params)
+        return optimizer.apply_gradient(grads, learning_rate=0.1)
+    """
+    [result] = migrate([Source("train.py", dedent(program).encode())])
+    assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
+    assert "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in result.after.decode()
+
+
+def test_classes_and_calls_in_different_files() -> None:
+    classes = b"from flax import optim\n\nCLASSES = {'adam': optim.Adam}\n"
+    train = b"from classes import CLASSES\n\ndef make(name, params):\n    return CLASSES[name](0.1).create(params)\n"
+    first, second = migrate([Source("classes.py", classes), Source("train.py", train)])
+    assert "CLASSES = {'adam': flax_adam}" in first.after.decode()
+    assert "tx=CLASSES[name](0.1)" in second.after.decode()
+
+
+def test_one_class_that_cannot_go_keeps_those_that_meet_it() -> None:
+    program = """
+    from flax import optim
+
+    class Mine(optim.OptimizerDef):
+        pass
+
+    def make(name):
+        return {"adam": optim.Adam, "mine": Mine}[name](0.1)
+    """
+    [result] = migrate([Source("train.py", dedent(program).encode())])
+    assert not result.changed
