@@ -27,7 +27,7 @@ from pathlib import Path
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
-from benchmarks.scan import METHODS, own_members, remains
+from benchmarks.scan import METHODS, code_of, own_members, remains
 from codemods.model import FileResult, Options
 from optim2optax.project import Patterns, find_files
 from optim2optax.rewriting import rewrite_files
@@ -54,7 +54,7 @@ class Tree:
     def add(self, before: FileResult, again: FileResult, own: Collection[str]) -> None:
         """Count one file: what became of it, and what a second run makes of that. `own` members of the tree are not legacy."""
         unresolved = [site.code for site in before.sites if site.status == "unresolved"]
-        old, new = _remains(before.before, own), _remains(before.after, own)
+        old, new = _remains(before.path, before.before, own), _remains(before.path, before.after, own)
         self.sites += len(before.sites)
         self.rewritten += sum(site.status == "rewritten" for site in before.sites)
         self.codes = dict(Counter(self.codes) + Counter(unresolved))
@@ -98,9 +98,9 @@ def measure(name: str, trees: Path) -> Tree:
     return figures
 
 
-def _remains(content: bytes, own: Collection[str]) -> dict[int, str]:
+def _remains(path: str, content: bytes, own: Collection[str]) -> dict[int, str]:
     try:
-        return remains(content.decode(), own)
+        return remains(code_of(path, content), own)
     except (SyntaxError, ValueError, RecursionError):
         return {}
 
@@ -121,14 +121,18 @@ def _invalid(result: FileResult) -> str:
     if not result.changed:
         return ""
     try:
-        new = _undefined(result.after) - _undefined(result.before)
-    except SyntaxError as error:
+        old = _undefined(result.path, result.before)
+    except (SyntaxError, ValueError):  # a notebook with a cell that was none
+        return ""
+    try:
+        new = _undefined(result.path, result.after) - old
+    except (SyntaxError, ValueError) as error:
         return f"does not parse: {error}"
     return f"undefined: {', '.join(sorted(new))}" if new else ""
 
 
-def _undefined(content: bytes) -> set[str]:
-    messages = Checker(ast.parse(content)).messages
+def _undefined(path: str, content: bytes) -> set[str]:
+    messages = Checker(ast.parse(code_of(path, content))).messages
     return {str(message.message_args[0]) for message in messages if isinstance(message, UndefinedName)}
 
 

@@ -53,7 +53,7 @@ class Emitter:
         return tuple(
             EmittedOptimizer(
                 name=decision.use.name,
-                line=node.lineno,
+                line=unit.line(node.lineno),
                 before=unit.source(node),
                 after=self.texts.after[unit].get(decision.edit.span, ""),
                 legacy_expression=ast.unparse(self._legacy(node, DEEPEST)),
@@ -122,7 +122,7 @@ def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> Emit
     arguments = ", ".join(f"{parameter}={parameter}" for parameter in given)
     return EmittedOptimizer(
         name=name,
-        line=decision.use.node.lineno,
+        line=decision.use.unit.line(decision.use.node.lineno),
         before=decision.use.unit.source(decision.use.node),
         after=after,
         legacy_expression=f"optim.{name}({arguments})",

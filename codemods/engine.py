@@ -29,10 +29,11 @@ from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
+from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.plan import Decision, Plan, make_plan
-from codemods.prefilter import mentions_legacy
+from codemods.prefilter import mentions_legacy, uses_jax
 from codemods.relevance import relevant
-from codemods.text import Text, UndecodableError, decode, encode
+from codemods.text import Text, UndecodableError, decode
 
 TRAIN_STATE = "{TrainState}"
 MARKER = "# TODO(optim2optax): "
@@ -68,8 +69,10 @@ def migrate(
     codes = {path: text.code for path, text in texts.items()}
     units: dict[str, Unit] = {}
     for path in relevant(codes):
+        text = texts[path]
         try:
-            units[path] = Unit(path, codes[path], parse(codes[path]))
+            places = text.places if isinstance(text, Notebook) else ()
+            units[path] = Unit(path, text.code, parse(text.code), places)
         except SyntaxError as error:
             errors[path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
         except (RecursionError, MemoryError):
@@ -99,19 +102,22 @@ def migrate(
             for support in applied.supports.values()
             if TRAIN_STATE not in support.source
         )
-        after = source.content if code == unit.code else encode(texts[source.path], code)
+        after = source.content if code == unit.code else texts[source.path].encode(code)
         optimizers = emitter.emitted(unit, supports)
         results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit), optimizers))
     return results
 
 
-def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text], dict[str, str]]:
+def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
     """The texts of all files, and what is wrong with those that are none and yet speak of optimizers."""
-    texts: dict[str, Text] = {}
+    texts: dict[str, Text | Notebook] = {}
     errors: dict[str, str] = {}
     for source in sources:
         try:
-            texts[source.path] = decode(source.content)
+            if not source.path.endswith(SUFFIX):
+                texts[source.path] = decode(source.content)
+            elif uses_jax(source.content):
+                texts[source.path] = read_notebook(source.content)
         except UndecodableError as error:
             if mentions_legacy(source.content):
                 errors[source.path] = str(error)
@@ -251,21 +257,27 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         )
     return Site(
         code=refusal.code if refusal is not None and status == "unresolved" else decision.rule.code,
-        line=span[0],
+        line=use.unit.line(span[0]),
         column=span[1] + 1,
-        end_line=span[2],
+        end_line=use.unit.line(span[2]),
         end_column=span[3] + 1,
         status=status,
         evidence=use.evidence,
-        message=refusal.reason if refusal is not None else decision.rule.summary,
+        message=_in_cell(use.unit.cell(span[0]), refusal.reason if refusal is not None else decision.rule.summary),
         before=use.unit.source(use.node),
         after=after,
         remedy=refusal.remedy if refusal is not None and status == "unresolved" else None,
     )
 
 
+def _in_cell(cell: str, message: str) -> str:
+    return f"{cell}: {message}" if cell else message
+
+
 def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
-    return tuple(comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
+    return tuple(
+        unit.line(comment.line) for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments
+    )
 
 
 def _comments(code: str, without: set[int]) -> Counter[str]:

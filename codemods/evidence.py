@@ -42,7 +42,8 @@ class Evidence:
         self.facts.flow.solve()
 
     def _adopt(self) -> None:
-        """Link optimizers of unknown origin to those that they may be: created in the project and stepped nowhere in view.
+        """Link optimizers of unknown origin to those that they may be: created in the project, and where they take steps,
+        stepped nowhere else in view.
 
         A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
         goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of.
@@ -59,9 +60,16 @@ class Evidence:
             if node.attr in ("apply_gradient", "optimize")
             for thing in self.facts.things(node.value, "optimizer")
         }
-        candidates = [thing for thing in made if thing not in stepped] or made
-        for thing in stepped:
-            if thing.evidence in ("declared", "deduced") and not self.facts.legacy.definitions(thing):
+        unstepped = [thing for thing in made if thing not in stepped] or made
+        read = (
+            thing
+            for _, node in self.facts.flow.reading.attributes
+            for thing in self.facts.things(node.value, "optimizer")
+            if thing.evidence in ("declared", "deduced")
+        )
+        for thing in dict.fromkeys(read):
+            if not self.facts.legacy.definitions(thing):
+                candidates = unstepped if thing in stepped else made
                 own = [candidate for candidate in candidates if candidate.unit is thing.unit]
                 for candidate in own or candidates:
                     self.facts.legacy.links[thing, candidate] = None

@@ -145,7 +145,7 @@ def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
 
 def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> tuple[Status, Refusal]:
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
-    where = ", ".join(f"{unit.path}:{line}" for line in lines[:3])
+    where = ", ".join(unit.place(line) for line in lines[:3])
     inside = [decision for decision in decisions if any(node in set(ast.walk(decision.use.node)) for node in remaining)]
     status: Status = "suppressed" if inside and all(found.status == "suppressed" for found in inside) else "unresolved"
     return status, reasons.name_kept(f"{where} still needs this import.", "Migrate what needs it first.")

@@ -96,9 +96,11 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif not decision.applies:
         return
-    elif decision.rule.code == "FO102" and (use.unit.path, use.node.lineno, use.unit.source(use.node)) in (
-        plan.options.unproven
-    ):
+    elif decision.rule.code == "FO102" and (
+        use.unit.path,
+        use.unit.line(use.node.lineno),
+        use.unit.source(use.node),
+    ) in (plan.options.unproven):
         decision.refuse(
             reasons.unproven(
                 "The optax form of this optimizer was not proven to be the same function.",
@@ -151,8 +153,7 @@ def _complete_groups(plan: Plan) -> None:
 
 
 def _because_of(cause: Decision) -> Refusal:
-    line = cause.use.unit.span(cause.use.node)[0]
-    where = f"{cause.use.unit.path}:{line}"
+    where = cause.use.unit.place(cause.use.node.lineno)
     if cause.status == "suppressed":
         return reasons.left_by_choice(
             f"The same optimizer reaches {where}, which is suppressed or not selected.",

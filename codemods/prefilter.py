@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-OPTIM = re.compile(rb"\boptim\b")
+OPTIM = re.compile(rb"(?:\b|\\n)optim\b")
 STEP = re.compile(rb"\b(?:apply_gradient|ModelParamTraversal)\b")
 PARTS = re.compile(rb"(?i:opt\w*)(?:\[[^\]\n]*\]|\([^()\n]*\))*\s*\.\s*target\b|\b(?:param_states|optimizer_def)\b")
 MAYBE = re.compile(rb"""\.state\.step\b|["']target["']""")
@@ -19,14 +19,15 @@ def mentions_legacy(content: bytes) -> bool:
     return (
         (b"flax" in content and OPTIM.search(content) is not None)
         or STEP.search(content) is not None
-        or (_uses_jax(content) and PARTS.search(content) is not None)
+        or (uses_jax(content) and PARTS.search(content) is not None)
     )
 
 
 def may_read(content: bytes) -> bool:
     """Whether a file, in a project that has legacy optimizers, could read one or its checkpoint."""
-    return _uses_jax(content) and MAYBE.search(content) is not None
+    return uses_jax(content) and MAYBE.search(content) is not None
 
 
-def _uses_jax(content: bytes) -> bool:
+def uses_jax(content: bytes) -> bool:
+    """Whether a file says `jax` or `flax` at all."""
     return b"jax" in content or b"flax" in content

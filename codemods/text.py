@@ -23,6 +23,17 @@ class Text:
     encoding: str
     bom: bytes
 
+    def encode(self, code: str) -> bytes:
+        """The bytes of new code for the same file.
+
+        Raises:
+          UndecodableError: if the file's encoding lacks a character of the new code.
+        """
+        try:
+            return self.bom + code.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise UndecodableError(f"the new code has a character that {self.encoding} lacks") from error
+
 
 def decode(content: bytes) -> Text:
     """Decode a source file as Python does: by byte order mark, coding line (PEP 263), else UTF-8.
@@ -43,18 +54,6 @@ def decode(content: bytes) -> Text:
         return Text(body.decode(encoding), encoding, bom)
     except UnicodeDecodeError as error:
         raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
-
-
-def encode(text: Text, code: str) -> bytes:
-    """The bytes of new code for the same file.
-
-    Raises:
-      UndecodableError: if the file's encoding lacks a character of the new code.
-    """
-    try:
-        return text.bom + code.encode(text.encoding)
-    except UnicodeEncodeError as error:
-        raise UndecodableError(f"the new code has a character that {text.encoding} lacks") from error
 
 
 class Columns:

@@ -12,7 +12,7 @@ from optim2optax.project import Change, Found, UnreadableError, module_paths, re
 
 Progress = Callable[[str], None]
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
-REFERENCE = re.compile(r"[^\s`'\"(]+\.py(?=:\d)")
+REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)(?=:\d)")
 
 
 def rewrite_files(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -18,11 +18,12 @@ Span = tuple[int, int, int, int]
 
 @dataclass(eq=False)
 class Unit:
-    """One parsed file."""
+    """One parsed file. Of a notebook, `places` tells the cell and the line of the file for each line of the code."""
 
     path: str
     code: str
     tree: ast.Module
+    places: Sequence[tuple[int, int]] = ()
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     nodes: list[ast.AST] = field(default_factory=list)
 
@@ -46,6 +47,18 @@ class Unit:
             node.end_lineno,
             self.columns.character(node.end_lineno, node.end_col_offset),
         )
+
+    def line(self, number: int) -> int:
+        """The line of the file for a line of the code."""
+        return self.places[number - 1][1] if self.places else number
+
+    def place(self, number: int) -> str:
+        """Where a line of the code is, for people."""
+        return f"{self.path}:{self.line(number)}"
+
+    def cell(self, number: int) -> str:
+        """The cell in which a line of the code is, for people; empty if this is no notebook."""
+        return f"cell {self.places[number - 1][0]}" if self.places else ""
 
     def source(self, node: ast.expr | ast.stmt) -> str:
         return ast.get_source_segment(self.code, node) or ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
 
-SUFFIX = ".py"
+SUFFIXES = (".py", ".ipynb")
 ROOT_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 ALWAYS_SKIPPED = frozenset(
     (
@@ -40,7 +40,7 @@ class Found:
 def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
     """The files that the arguments name, each once, in an order that does not depend on theirs.
 
-    A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for `*.py`, less what
+    A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for `*.py` and `*.ipynb`, less what
     .gitignore, `exclude` and ALWAYS_SKIPPED leave out; links that lead out of it are not followed. A directory that
     cannot be listed is an element itself: reading it says why.
     """
@@ -90,7 +90,7 @@ def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patte
             continue
         if is_directory and entry.name not in ALWAYS_SKIPPED:
             yield from _walk(entry.path, root, ignores, exclude)
-        elif entry.name.endswith(SUFFIX) and os.path.isfile(entry.path):
+        elif entry.name.endswith(SUFFIXES) and os.path.isfile(entry.path):
             location = os.path.realpath(entry.path)
             if os.path.commonpath([root, location]) == root:
                 yield location

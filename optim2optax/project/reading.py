@@ -15,8 +15,6 @@ class UnreadableError(Exception):
 def read_file(found: Found) -> bytes:
     """The file's bytes. Raises UnreadableError; a pipe or a device is never opened."""
     try:
-        if found.path.endswith(".ipynb"):
-            raise UnreadableError("notebooks are not supported yet")
         status = os.stat(found.location)
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise UnreadableError("not a regular file")

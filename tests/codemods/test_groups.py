@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from textwrap import dedent
 
 import pytest
 
@@ -226,3 +227,19 @@ def test_a_result_with_undefined_names_is_refused() -> None:
 
     assert edit_file(work)[2] == "undefined: nowhere"
     assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
+
+
+def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
+    """What reads it cannot change, so what makes it must not: nobody in view says that the two are not the same."""
+    program = """
+    from flax import optim
+
+    def create(params):
+        return optim.Adam(0.1).create(params)
+
+    def moments(optimizer: optim.Optimizer):
+        return {name: state.grad_ema for name, state in optimizer.state.param_states.items()}
+    """
+    [result] = migrate([Source("train.py", dedent(program).encode())])
+    assert not result.changed
+    assert {site.code for site in result.sites} == {"FO901", "FO906", "FO911"}

@@ -22,7 +22,7 @@ from flax import optim
 
 
 def create_optimizer(name, params):
-    return getattr(optim, name)(learning_rate=0.1).create(params)
+    return getattr(optim, name, None)(learning_rate=0.1).create(params)
 """
 
 SUPPRESSED = """\

@@ -123,11 +123,11 @@ def test_only_unreadable_files(run: Run, unreadable: Path) -> None:
 
 def test_what_is_no_source_file_is_an_error_when_named(project: Path, run: Run) -> None:
     os.mkfifo(project / "pipe.py")
-    (project / "notebook.ipynb").write_text("{}")
+    (project / "notebook.ipynb").write_text('{"worksheets": ["flax.optim"]}')
     result = run("rewrite", "pipe.py", "notebook.ipynb")
     assert result.exit_code == 1
     assert "pipe.py: error: not a regular file" in result.stdout
-    assert "notebook.ipynb: error: notebooks are not supported yet" in result.stdout
+    assert "notebook.ipynb: error: is no notebook of format 4" in result.stdout
 
 
 def test_a_folder_that_cannot_be_listed(unprivileged: Path, run: Run) -> None:

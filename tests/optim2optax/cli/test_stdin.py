@@ -45,7 +45,7 @@ def test_rewrites(run: Run) -> None:
 def test_exit_codes_and_report(run: Run) -> None:
     result = run("rewrite", "-", stdin=UNRESOLVABLE.encode())
     assert result.exit_code == 1
-    assert "<stdin>:5:12: FO903" in result.stderr
+    assert "<stdin>:5:20: FO903" in result.stderr
     assert "<stdin>:5 (FO903)" in result.stderr
     result = run("rewrite", "-", stdin=UNPARSABLE.encode())
     assert result.exit_code == 1

@@ -1,0 +1,159 @@
+"""Notebooks: what must stay to the letter, what is read, and how the cells change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from codemods import FileResult, Source, migrate
+
+LEGACY = "from flax import optim\noptimizer = optim.Adam(1e-3).create(params)"
+MODERN = (
+    "import optax\nfrom flax.training import train_state\n"
+    "optimizer = train_state.TrainState.create(\n    apply_fn=None, params=params, tx=optax.adam(1e-3)\n)"
+)
+
+
+def lines(source: str) -> list[str]:
+    return source.splitlines(keepends=True)
+
+
+def code(source: str, **more: Any) -> dict[str, Any]:
+    return {"cell_type": "code", "execution_count": 3, "metadata": {}, "outputs": [], "source": lines(source), **more}
+
+
+def notebook(cells: Sequence[dict[str, Any]], indent: int | None = 1, **metadata: Any) -> str:
+    whole = {"cells": list(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=indent, ensure_ascii=False) + "\n"
+
+
+def run(text: str) -> FileResult:
+    [result] = migrate([Source("train.ipynb", text.encode())])
+    return result
+
+
+def sources(result: FileResult) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(result.after)["cells"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(notebook([code("import jax\nimport optax\ntx = optax.adam(1e-3)")]), id="no legacy optimizer"),
+        pytest.param(notebook([{"cell_type": "markdown", "metadata": {}, "source": [LEGACY]}]), id="text about it"),
+        pytest.param(notebook([code("jax = 1", outputs=[{"text": [LEGACY]}])]), id="in an output"),
+        pytest.param(notebook([code(LEGACY)], kernelspec={"language": "R"}), id="another language"),
+        pytest.param(notebook([code("%%bash\npip install flax")]), id="a shell cell"),
+        pytest.param(notebook([code("this is no Python, flax")]), id="no Python, and no optimizer"),
+        pytest.param(notebook([]), id="no cells"),
+        pytest.param(notebook([code("")]), id="an empty cell"),
+    ],
+)
+def test_untouched(text: str) -> None:
+    result = run(text)
+    assert (result.error, result.sites, result.after) == (None, (), text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param('{"cells": [ flax.optim', "cannot be read as a notebook", id="no JSON"),
+        pytest.param('{"worksheets": ["flax.optim"]}', "format 4", id="an old format"),
+        pytest.param(notebook([code(f"{LEGACY}\nprint optimizer")]), "cell 1 cannot be parsed", id="Python 2"),
+        pytest.param(notebook([code("x = 1"), code(f"%%writefile a.py\n{LEGACY}")]), "cell 2: `%%writefile", id="file"),
+        pytest.param(notebook([code(f"{LEGACY}\n%time optimizer = step(optimizer)")]), "`%time opt", id="timed"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
+    result = run(text)
+    assert message in (result.error or "")
+    assert result.after == text.encode()
+
+
+@pytest.mark.parametrize("indent", [1, 2, 4, None], ids=str)
+@pytest.mark.parametrize("form", ["lines", "one string", "escaped", "no line end", "tabs"])
+def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
+    """Outputs, ids, metadata, indentation, the order of keys and unchanged lines stay as they are, to the letter."""
+    output = {"output_type": "stream", "text": ["from flax import optim\n", "λ = 1e-3"], "name": "stdout"}
+    cells = [
+        code("# η and λ\nimport jax", id="b1", outputs=[output], metadata={"scrolled": True}),
+        {"source": lines(LEGACY), "outputs": [], "id": "a0", "metadata": {}, "cell_type": "code", "execution_count": 9},
+        {"cell_type": "markdown", "metadata": {}, "source": ["optim.Adam"]},
+    ]
+    new = [cells[0], {**cells[1], "source": lines(MODERN)}, cells[2]]
+    if form == "one string":
+        for cell in (*cells[1:], new[1]):
+            cell["source"] = "".join(cell["source"])
+
+    def text(of: list[dict[str, Any]]) -> str:
+        found = notebook(of, indent, kernelspec={"name": "python3", "language": "python"})
+        if form == "escaped":
+            found = json.dumps(json.loads(found), indent=indent) + "\n"
+        return {"no line end": found.rstrip("\n"), "tabs": found.replace("\n ", "\n\t")}.get(form, found)
+
+    assert run(text(cells)).after.decode() == text(new)
+
+
+def test_the_flow_goes_through_the_cells_in_order() -> None:
+    result = run(
+        notebook(
+            [
+                code("!pip install -q flax \\\n  jax\n%matplotlib inline\nimport jax"),
+                code("from flax import optim"),
+                code("def step(optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"),
+                code(
+                    "%%time\noptimizer = optim.Adam(1e-3).create(params)\nfor g in gs:\n  optimizer = step(optimizer, g)"
+                ),
+                code("optimizer?\nfiles = !ls\nif files:\n    !rm old\n    %cd new\noptimizer.target"),
+            ]
+        )
+    )
+    assert [site.status for site in result.sites] == ["rewritten"] * 5
+    assert sources(result) == [
+        "!pip install -q flax \\\n  jax\n%matplotlib inline\nimport jax",
+        "import optax\nfrom flax.training import train_state",
+        "def step(optimizer, grads):\n    return optimizer.apply_gradients(grads=grads)\n",
+        MODERN.replace("import optax\nfrom flax.training import train_state", "%%time")
+        + "\nfor g in gs:\n  optimizer = step(optimizer, g)",
+        "optimizer?\nfiles = !ls\nif files:\n    !rm old\n    %cd new\noptimizer.params",
+    ]
+    assert migrate([Source("train.ipynb", result.after)])[0].after == result.after
+
+
+def test_signs_of_magics_within_code_are_none() -> None:
+    source = 'text = """\n%matplotlib inline\n!pip\n"""\nrest = (7\n% 4)\n!ls\nx = optimizer.target'
+    result = run(notebook([code(LEGACY), code(source)]))
+    assert sources(result)[1] == source.replace("target", "params")
+
+
+def test_helpers_and_imports_come_before_what_needs_them() -> None:
+    result = run(notebook([code("import flax\nimport jax"), code("x = 1"), code("d = flax.optim.Adagrad(0.1)")]))
+    first, second, third = sources(result)
+    assert "import flax" not in first
+    assert "def scale_by_sum_of_squares" in first
+    assert not first.endswith("\n")
+    assert (second, third) == (
+        "x = 1",
+        "d = optax.chain(scale_by_sum_of_squares(), optax.scale_by_learning_rate(0.1))",
+    )
+
+
+def test_a_program_of_files_and_notebooks() -> None:
+    module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
+    cells = notebook([code("import jax\nfrom train import make"), code("weights = make(params).target")])
+    first, second = migrate([Source("train.py", module), Source("explore.ipynb", cells.encode())])
+    assert first.changed
+    assert sources(second)[1] == "weights = make(params).params"
+
+
+def test_places_name_the_cell_and_the_line_of_the_file() -> None:
+    text = notebook([code("import jax"), code(f"\n{LEGACY}\noptimizer.apply_gradient(g, beta1=0.5)")])
+    result = run(text)
+    found = next(site for site in result.sites if site.before == "optimizer.apply_gradient")
+    assert "optimizer.apply_gradient" in text.splitlines()[found.line - 1]
+    assert found.message.startswith("cell 2: ")
+    sibling = next(site for site in result.sites if site.code == "FO901")
+    assert f"train.ipynb:{found.line} " in sibling.message
