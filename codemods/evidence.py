@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from codemods.flow.annotations import TypeWithin, direct_types, types_within
 from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Derived, External, Instance, Object, Opaque, Place, Result, Thing
+from codemods.flow.objects import Container, Derived, External, Function, Instance, Object, Opaque, Place, Result, Thing
 from codemods.legacy import FOREIGN, PACKAGE, RUN_TIME, legacy_name
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class Evidence:
             if not self._seed_deduced():
                 break
             self.facts.flow.solve()
-        self._adopt()
         self._seed_likely()
         self.facts.flow.solve()
+        self._adopt()
 
     def _adopt(self) -> None:
         """Link optimizers of unknown origin to those that they may be: created in the project, and where they take steps,
@@ -197,11 +197,29 @@ class Evidence:
                     parent.attr == "param_states" or (parent.attr == "step" and (named_so or derived))
                 )
             if fits:
-                same = self._field_of_one_class(node.value)
-                thing = Thing("optimizer", unit, node, "", "deduced" if same else "likely")
+                sure = self._field_of_one_class(node.value) or (
+                    named_so and _last_word(node.value) in self._names_of_optimizers
+                )
+                thing = Thing("optimizer", unit, node, "", "deduced" if sure else "likely")
                 if named_so:
                     self._link_sources(thing, node.value)
                 self._seed_expression(node.value, thing)
+
+    @cached_property
+    def _names_of_optimizers(self) -> frozenset[str]:
+        """The names under which the project has legacy optimizers, and never anything else that may have their attributes."""
+        legacy: set[str] = set()
+        other: set[str] = set()
+        for node in self.facts.flow.places:
+            if (
+                isinstance(node, ast.Name | ast.Attribute)
+                and (word := _last_word(node))
+                and OPTIMIZER_LIKE.search(word)
+            ):
+                told = [item for item in self.facts.objects(node) if _tells(item)]
+                legacy |= {word for item in told if isinstance(item, Thing) and item.kind == "optimizer"}
+                other |= {word for item in told if not isinstance(item, Thing | Container | Function)}
+        return frozenset(legacy - other)
 
     def _link_sources(self, thing: Thing, node: ast.expr) -> None:
         """Let a thing migrate together with those that the fields of its name hold, or that it is derived from."""
