@@ -42,8 +42,9 @@ class Evidence:
         self._adopt()
 
     def _adopt(self) -> None:
-        """Link optimizers of unknown origin to those that they may be: created in the project, and where they take steps,
-        stepped nowhere else in view.
+        """Link optimizers of unknown origin to those that they may be.
+
+        These were created in the project and, if the others take steps, are stepped nowhere else in view.
 
         A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
         goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of.

@@ -23,12 +23,13 @@ from codemods.flow.objects import Module
 from codemods.imports import Addition, ImportedName
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
+from codemods.names import CHOICES
 from codemods.plan import Decision, Plan
 from codemods.rules import reasons
 from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
 
-PLACEHOLDER = re.compile(r"\{(optax|jax|TrainState|DynamicScale|ModelParamTraversal)\}")
+PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
 
 
 @dataclass
@@ -87,6 +88,10 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         if not decision.applies or decision.use.kind == "import":
             continue
         match decision.edit:
+            case Replace(span=span) if decision.use.kind == "state_dict":
+                gone.update(
+                    inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and unit.span(inner) == span
+                )
             case ConvertDefinition() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
             case Replace(holes=()) | ReplaceQuoted() | ConvertClass() | ConvertLookup():

@@ -59,7 +59,7 @@ SUBMODULES = frozenset(
     (
         *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
         *("numpy", "random", "nn", "linalg", "optimizers", "example_libraries"),
-        *("linen", "deprecated", "module", "struct", "optim", "train_state", "dynamic_scale"),
+        *("linen", "deprecated", "module", "struct", "optim", "train_state", "dynamic_scale", "traverse_util"),
     )
 )
 """The words that may stand between a package and a name of interest."""
@@ -136,7 +136,7 @@ class FlaxOptim(Library):
         if owner.kind == "definition" and name == "create":
             return lambda flow, site: self._create(flow, owner, site)
         if owner.kind == "optimizer":
-            if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
+            if name in ("apply_gradient", "restore_state", "state_dict", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
             if name == "replace":
                 return lambda flow, site: _replace(flow, owner, site)

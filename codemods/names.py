@@ -20,6 +20,19 @@ MOVED = ("DynamicScale", "ModelParamTraversal")
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "optax": (("optax", "optax", "optax", "import optax"),),
     "jax": (("jax", "jax", "jax", "import jax"),),
+    "jax_utils": (
+        ("flax.jax_utils", "jax_utils", "jax_utils", "from flax import jax_utils"),
+        ("flax.jax_utils", "flax_jax_utils", "flax_jax_utils", "from flax import jax_utils as flax_jax_utils"),
+    ),
+    "serialization": (
+        ("flax.serialization", "serialization", "serialization", "from flax import serialization"),
+        (
+            "flax.serialization",
+            "flax_serialization",
+            "flax_serialization",
+            "from flax import serialization as flax_serialization",
+        ),
+    ),
     "TrainState": (
         (
             "flax.training.train_state",

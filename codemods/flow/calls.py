@@ -252,6 +252,8 @@ class Calls(Classes):
                     self.solver.connect(self.field(cls, key), result)  # of its state dict
             case Derived() | Result():
                 self.solver.add(result, item)
+            case Thing(kind="state"):  # of a MultiOptimizer, which has one for each part
+                self.solver.add(result, item)
             case _:
                 pass
 

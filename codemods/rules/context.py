@@ -12,6 +12,9 @@ from codemods.facts import Facts, unify
 from codemods.flow.objects import Container, Thing
 from codemods.uses import Use
 
+BATCH = "batch"
+"""The axis over which `Optimizer.replicate()` averaged by default."""
+
 
 class Context:
     """The facts, and the uses of the project by the things that meet at them."""
@@ -76,6 +79,31 @@ class Context:
     @cached_property
     def _meeting(self) -> dict[Thing, Thing]:
         return unify(use.things for use in self.facts.uses if use.kind.startswith("optimizer."))
+
+    @cached_property
+    def _axes(self) -> dict[Thing, set[str | None]]:
+        """The axes over which optimizers average their gradients since `Optimizer.replicate()`; None: not plain to see."""
+        axes: dict[Thing, set[str | None]] = defaultdict(set)
+        for use in self.facts.uses:
+            call = self.call_of(use) if use.kind == "optimizer.replicate" else None
+            if call is not None:
+                given = [word.value for word in call.keywords if word.arg != "devices"] + call.args[1:]
+                name: object = BATCH
+                if given:
+                    name = given[0].value if isinstance(given[0], ast.Constant) and len(given) == 1 else None
+                for thing in use.things:
+                    axes[thing].add(name if isinstance(name, str) else None)
+        return axes
+
+    def axes(self, optimizers: Iterable[Thing]) -> set[str | None]:
+        """The axes over which the gradients of some optimizers are averaged since `Optimizer.replicate()`.
+
+        Empty if none does that. Among several, None stands for one that is not plain to see, or for no averaging.
+        """
+        found = list(optimizers)
+        if self._axes.keys().isdisjoint(found):
+            return set()
+        return {axis for thing in found for axis in self._axes.get(thing, {None})}
 
     @cached_property
     def exposed(self) -> frozenset[str]:

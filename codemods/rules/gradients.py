@@ -10,6 +10,7 @@ from codemods.flow.objects import Function
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.rules.objects import averaged_gradients, refuse_rate
 from codemods.uses import Use
 
 
@@ -48,16 +49,35 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
         return parts
     statement, targets, auxiliary = parts
     call = context.call_of(use)
-    if len(targets) != 2 + auxiliary or (call is not None and (len(call.args) + len(call.keywords)) != 1):
+    override = context.override(use)
+    given = len(call.args) + len(call.keywords) if call is not None else 0
+    if len(targets) != 2 + auxiliary or given != 1 + (override is not None):
         return _refuse()
-    if any(thing in context.injected for thing in context.definitions(use)):
-        return reasons.overrides(
-            "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
-            "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.",
-        )
     gradient = next(name for name in ("grad", "grads", "gradient", "optimizer_grad") if name not in _names(use))
-    step = f"{targets[0]} = {{owner}}.apply_gradients(grads={gradient})"
-    return ReplaceStatement(use.unit.span(statement), (_evaluation(targets[1:], gradient), step), _holes(use, context))
+    grads = averaged_gradients(use, context)
+    if isinstance(grads, Refusal):
+        return grads
+    evaluation = _evaluation(targets[1:], gradient)
+    step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
+    if override is None:
+        if any(thing in context.injected for thing in context.definitions(use)):
+            return reasons.overrides(
+                "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
+                "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.",
+            )
+        templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
+        return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))
+    refusal = refuse_rate(use, context)
+    if refusal is not None:
+        return refusal
+    state = next(name for name in ("opt_state", "optimizer_state") if name not in _names(use))
+    lines = (
+        f"{state} = {{optax}}.tree_utils.tree_set({{owner}}.opt_state, learning_rate={{rate}})",
+        evaluation,
+        f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
+    )
+    holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
+    return ReplaceStatement(use.unit.span(statement), lines, holes)
 
 
 def _evaluation(values: list[str], gradient: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+from typing import TypeGuard
 
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
+from codemods.flow.modules import Span
 from codemods.flow.objects import Thing
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
@@ -156,10 +159,13 @@ def target(use: Use, context: Context) -> Edit | Refusal:
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`, so an attribute of it, such
-    as `astype`, is asked of an array.
+    as `astype`, is asked of an array. A MultiOptimizer had a state for each of its parts, with the same step in all of them:
+    there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
     inner = use.node.value
+    if _is_first(inner):
+        inner = inner.value
     if not (
         isinstance(inner, ast.Attribute) and inner.attr == "state" and context.facts.things(inner.value, "optimizer")
     ):
@@ -175,12 +181,35 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
 def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Only `.state.step` has a counterpart; any other use of the state is left, with a reason."""
     parent = use.unit.parents.get(use.node)
+    if _is_first(parent):
+        parent = use.unit.parents.get(parent)
     if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr == "step":
         return Keep()
+    if use.name == "state" and _asks_for_parts(use, parent):
+        return _attribute(use, "{owner}.opt_state")
     return reasons.state(
         "The optimizer's state is used directly here.",
         "Read `.opt_state` instead; its layout is that of the optax transformation.",
     )
+
+
+def _is_first(node: ast.AST | None) -> TypeGuard[ast.Subscript]:
+    """Whether this is `x[0]`, or another number."""
+    return (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int)
+    )
+
+
+def _asks_for_parts(use: Use, parent: ast.AST | None) -> bool:
+    """Whether this is in `if isinstance(optimizer.state, (list, tuple))`, and both branches will do the same."""
+    branch = use.unit.parents.get(parent) if isinstance(parent, ast.Call) else None
+    if not isinstance(branch, ast.If) or branch.test is not parent or not branch.orelse:
+        return False
+    first, second = (
+        re.sub(r"\.state(?:\[\d+\])?\.step\b", ".step", "\n".join(map(ast.unparse, body)))
+        for body in (branch.body, branch.orelse)
+    )
+    return first == second
 
 
 @rule(
@@ -204,18 +233,62 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     positions = _positions(call, ("grads",))
     if "grads" not in positions:
         return reasons.arguments("`apply_gradient` is called without gradients.", "Pass the gradients.")
-    arguments = (Argument("grads", index=positions["grads"]),)
-    owner = (("owner", use.unit.span(use.node.value)),)
+    averaged = averaged_gradients(use, context)
+    if isinstance(averaged, Refusal):
+        return averaged
+    holes = [("owner", use.unit.span(use.node.value))]
+    argument = Argument("grads", index=positions["grads"])
+    if averaged != "{grads}":
+        argument = Argument("grads", template=averaged)
+        holes.append(("grads", use.unit.span(_value(call, positions["grads"]))))
     override = context.override(use)
     if override is not None:
-        return _set_rate(use, context, call, override, arguments)
+        return _set_rate(use, context, call, override, (argument,), tuple(holes))
     refusal = _refuse_missing_rate(use, context)
-    return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", arguments, owner)
+    return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
+
+
+def averaged_gradients(use: Use, context: Context) -> str | Refusal:
+    """A template for the gradients of a step: averaged over the devices, if the optimizer was replicated by its own method."""
+    axes = context.axes(use.things)
+    if not axes:
+        return "{grads}"
+    if len(axes) > 1 or None in axes:
+        return reasons.deprecated_method(
+            "Not all optimizers that take this step average the gradients over the same devices.",
+            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
+        )
+    return f"{{jax}}.lax.pmean({{grads}}, axis_name={axes.pop()!r})"
 
 
 def _set_rate(
-    use: Use, context: Context, call: ast.Call, override: ast.keyword, arguments: tuple[Argument, ...]
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    override: ast.keyword,
+    arguments: tuple[Argument, ...],
+    holes: tuple[tuple[str, Span], ...],
 ) -> Edit | Refusal:
+    refusal = refuse_rate(use, context)
+    if refusal is not None:
+        return refusal
+    if _order_matters(call, override):
+        return reasons.overrides(
+            "The gradients and the learning rate of this step are computed by expressions whose order matters.",
+            "Compute the gradients in a statement before.",
+        )
+    rate = len(call.args) + call.keywords.index(override)
+    opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
+    if _may_precede(call, use, context):
+        function = "{owner}.replace(opt_state=opt_state).apply_gradients"
+        return RewriteCall(use.unit.span(call), function, arguments, holes, prelude=f"opt_state = {opt_state}")
+    return RewriteCall(
+        use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes
+    )
+
+
+def refuse_rate(use: Use, context: Context) -> Refusal | None:
+    """Why the learning rate of an optimizer cannot be set at a step, if it cannot."""
     assert isinstance(use.node, ast.Attribute)
     if not context.definitions(use) or any(not context.facts.legacy.definitions(thing) for thing in use.things):
         return reasons.overrides(
@@ -227,25 +300,12 @@ def _set_rate(
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",
         )
-    if _order_matters(call, override):
-        return reasons.overrides(
-            "The gradients and the learning rate of this step are computed by expressions whose order matters.",
-            "Compute the gradients in a statement before.",
-        )
     if context.has_rate_among_params:
         return reasons.overrides(
             "A parameter of the model is called `learning_rate` too, so that setting the rate by its name would set its moments.",
             "Set the rate in `opt_state.hyperparams` by hand.",
         )
-    rate = len(call.args) + call.keywords.index(override)
-    holes = (("owner", use.unit.span(use.node.value)),)
-    opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
-    if _may_precede(call, use, context):
-        function = "{owner}.replace(opt_state=opt_state).apply_gradients"
-        return RewriteCall(use.unit.span(call), function, arguments, holes, prelude=f"opt_state = {opt_state}")
-    return RewriteCall(
-        use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes
-    )
+    return None
 
 
 def _order_matters(call: ast.Call, override: ast.keyword) -> bool:
@@ -341,27 +401,6 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Attribute)
     owner = (("owner", use.unit.span(use.node.value)),)
     return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("params", index=0),), owner)
-
-
-@rule(
-    "FO211",
-    "methods of an optimizer without counterpart",
-    "optimizer.replicate",
-    "optimizer.unreplicate",
-    "optimizer.state_dict",
-    "optimizer.restore_state",
-)
-def other_methods(use: Use, context: Context) -> Refusal:
-    """Left, with a reason."""
-    if use.name in ("replicate", "unreplicate"):
-        return reasons.deprecated_method(
-            f"`Optimizer.{use.name}()` also averages gradients over devices.",
-            f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
-        )
-    return reasons.state(
-        f"`.{use.name}` depends on the layout of the optimizer's state.",
-        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
-    )
 
 
 @rule("FO212", "attributes by name", "reflection")

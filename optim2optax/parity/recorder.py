@@ -58,13 +58,19 @@ def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
         finally:
             _inside.value = False
         keeper.meet(state)
-        gradients = args[0] if args else kwargs.get("grads")
+        gradients = _averaged(state, args[0] if args else kwargs.get("grads"))
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
         jax.debug.callback(keeper.keep, count(state), params(state), gradients, rate, params(new))
         return new
 
     return recorded
+
+
+def _averaged(state: Any, gradients: Any) -> Any:
+    """The gradients that are applied: a legacy optimizer that was replicated by its own method averages them itself."""
+    axis: str | None = getattr(getattr(state, "optimizer_def", None), "axis_name", None)
+    return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
 
 
 def _subclass_hook(keeper: Keeper, base: Any, name: str) -> Callable[..., None]:

@@ -427,3 +427,34 @@ def test_a_project_that_cannot_be_analysed_is_left_and_says_so(monkeypatch: pyte
     assert results[0].error is not None
     assert "give fewer files at once" in results[0].error
     assert "cannot be parsed" in (results[1].error or "")
+
+
+STATE_DICTS = {
+    "methods": (
+        "optimizer.restore_state(optimizer.state_dict())",
+        "serialization.from_state_dict(optimizer, serialization.to_state_dict(optimizer))",
+    ),
+    "the parameters by key": (
+        "serialization.to_state_dict({'optimizer': optimizer})['optimizer']['target']['w']",
+        "serialization.to_state_dict({'optimizer': optimizer})['optimizer']['params']['w']",
+    ),
+    "flattened": (
+        "traverse_util.flatten_dict(optimizer.state_dict()).items()",
+        "traverse_util.flatten_dict(serialization.to_state_dict(optimizer)).items()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), STATE_DICTS.values(), ids=STATE_DICTS)
+def test_state_dicts(before: str, after: str) -> None:
+    [result] = migrate(
+        [
+            Source(
+                "train.py",
+                f"from flax import optim, serialization, traverse_util\n\n\ndef save(params):\n"
+                f"    optimizer = optim.Adam(0.1).create(params)\n    return {before}\n".encode(),
+            )
+        ]
+    )
+    assert result.after.decode().splitlines()[-1] == f"    return {after}"
+    assert {site.status for site in result.sites} == {"rewritten"}

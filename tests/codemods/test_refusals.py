@@ -235,13 +235,67 @@ REFUSED = {
             return loss(optimizer.target, batch)
         """,
     ),
-    "the deprecated replicate": (
+    "replicate over an axis that is not plain to see": (
         "FO913",
         """
         from flax import optim
 
+        def create(params, axis):
+            return optim.Adam(0.1).create(params).replicate(axis_name=axis)
+        """,
+    ),
+    "a checkpoint of a replicated optimizer, which was one of a single copy": (
+        "FO913",
+        """
+        from flax import optim
+        from flax.training import checkpoints
+
+        def train(params, batches, directory):
+            optimizer = optim.Adam(0.1).create(params)
+            optimizer = checkpoints.restore_checkpoint(directory, optimizer)
+            optimizer = optimizer.replicate()
+            for step, batch in enumerate(batches):
+                checkpoints.save_checkpoint(directory, optimizer, step)
+        """,
+    ),
+    "a step of two optimizers of which one averages its gradients": (
+        "FO913",
+        """
+        from flax import optim
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        def create(params, grads):
+            first = optim.Adam(0.1).create(params).replicate()
+            second = optim.Adam(0.1).create(params)
+            return step(first, grads), step(second, grads)
+        """,
+    ),
+    "a state dict that a function of the project may ask for its keys": (
+        "FO906",
+        """
+        from flax import optim
+
+        def partition(optimizer, rules):
+            return {key: rules[key] for key in optimizer.state_dict()}
+
+        def create(params, rules):
+            return partition(optim.Adam(0.1).create(params), rules)
+        """,
+    ),
+    "a question for the kind of the state": (
+        "FO906",
+        """
+        from flax import optim
+
+        def count(optimizer):
+            if isinstance(optimizer.state, list):
+                return len(optimizer.state)
+            return 1
+
         def create(params):
-            return optim.Adam(0.1).create(params).replicate()
+            return count(optim.Adam(0.1).create(params))
         """,
     ),
     "a traversal that is also iterated": (
@@ -301,7 +355,7 @@ REFUSED = {
 
         def read(params):
             optimizer = optim.Adam(0.1).create(params)
-            return serialization.to_state_dict({"optimizer": optimizer})["optimizer"]["target"]
+            return serialization.to_state_dict({"optimizer": optimizer})["optimizer"]["state"]
         """,
     ),
     "a pattern that looks inside": (

@@ -1,0 +1,148 @@
+"""The optimizer's other methods: copies on all devices, and its state dict."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, Replace
+from codemods.model import Refusal
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.uses import Use
+
+STORING = frozenset(
+    (
+        "flax.serialization.from_bytes",
+        "flax.serialization.from_state_dict",
+        "flax.serialization.to_bytes",
+        "flax.serialization.to_state_dict",
+        "flax.training.checkpoints.restore_checkpoint",
+        "flax.training.checkpoints.save_checkpoint",
+    )
+)
+
+OBLIVIOUS = (
+    "flax.serialization.from_state_dict",
+    "flax.serialization.msgpack_serialize",
+    "flax.traverse_util.flatten_dict",
+    "jax.device_get",
+    "jax.tree_util.tree_leaves",
+    "jax.tree_util.tree_map",
+    "jax.tree_leaves",
+    "jax.tree_map",
+    "builtins.len",
+)
+"""What takes a state dict without asking for a key."""
+
+
+@rule(
+    "FO211",
+    "replicate is jax_utils.replicate",
+    "optimizer.replicate",
+    "optimizer.unreplicate",
+    before="optimizer = optimizer.replicate()\n",
+    after="optimizer = jax_utils.replicate(optimizer)\n",
+)
+def replicate(use: Use, context: Context) -> Edit | Refusal:
+    """`Optimizer.replicate()` also made every later step average the gradients over the devices, along the axis `batch` unless
+    it was told another; so `jax.lax.pmean` is written out at the steps.
+    """
+    call = context.call_of(use)
+    assert isinstance(use.node, ast.Attribute)
+    if call is None:
+        return reasons.create_as_value(f"`{use.name}` is passed on instead of being called.", "Call it.")
+    axes = context.axes(use.things)
+    devices = next(iter(call.args), None) or next((word.value for word in call.keywords if word.arg == "devices"), None)
+    if (
+        len(axes) != 1
+        or None in axes
+        or len(call.args) > 1
+        or any(isinstance(found, ast.Starred) for found in call.args)
+    ):
+        return reasons.deprecated_method(
+            "This also averages the gradients of later steps over an axis that is not plain to see.",
+            f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
+        )
+    stored = _stored_copies(use, context) if use.name == "replicate" else None
+    if stored is not None:
+        return reasons.deprecated_method(
+            f"At {stored} this optimizer may be stored or restored with a copy for each device, of which legacy kept one.",
+            "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
+        )
+    holes = [("owner", use.unit.span(use.node.value))]
+    if devices is None or use.name == "unreplicate":
+        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", tuple(holes))
+    holes.append(("devices", use.unit.span(devices)))
+    return Replace(use.unit.span(call), "{jax_utils}.replicate({owner}, {devices})", tuple(holes))
+
+
+def _stored_copies(use: Use, context: Context) -> str | None:
+    """The place where a replicated optimizer meets a checkpoint, if it may: after it was replicated, and as it is."""
+    replications = [found for found in context.facts.uses if found.kind == "optimizer.replicate"]
+    for unit, call in context.facts.flow.reading.calls:
+        if not STORING & {*context.facts.externals(call.func)}:
+            continue
+        earlier = any(
+            found.unit is unit
+            and found.node.lineno > call.lineno
+            and isinstance(found.node, ast.Attribute)
+            and context.facts.scope(found.node) is context.facts.scope(call)
+            for found in replications
+        )
+        for argument in (*call.args, *(word.value for word in call.keywords)):
+            copies = not (isinstance(argument, ast.Call) and _last_word(argument.func) == "unreplicate")
+            if copies and not earlier and not set(use.things).isdisjoint(context.facts.things(argument)):
+                return unit.place(call.lineno)
+    return None
+
+
+def _last_word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@rule(
+    "FO213",
+    "state_dict is serialization.to_state_dict",
+    "optimizer.state_dict",
+    "optimizer.restore_state",
+    before="optimizer = optimizer.restore_state(state_dict)\n",
+    after="optimizer = serialization.from_state_dict(optimizer, state_dict)\n",
+)
+def state_dict(use: Use, context: Context) -> Edit | Refusal:
+    """The methods did what the functions of `flax.serialization` do. The keys are those of a `TrainState`, so a state dict that
+    is given to a function of the project, which may ask for the old keys, is left, with a reason.
+    """
+    call = context.call_of(use)
+    assert isinstance(use.node, ast.Attribute)
+    owner = ("owner", use.unit.span(use.node.value))
+    if call is not None and use.name == "state_dict" and not (call.args or call.keywords):
+        if _is_oblivious(call, use, context):
+            return Replace(use.unit.span(call), "{serialization}.to_state_dict({owner})", (owner,))
+    elif call is not None and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
+        template = "{serialization}.from_state_dict({owner}, {state})"
+        return Replace(use.unit.span(call), template, (owner, ("state", use.unit.span(call.args[0]))))
+    return reasons.state(
+        f"`.{use.name}` depends on the layout of the optimizer's state.",
+        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
+    )
+
+
+def _is_oblivious(node: ast.expr, use: Use, context: Context) -> bool:
+    """Whether nobody asks for a key of what an expression gives."""
+    parent = use.unit.parents.get(node)
+    if isinstance(parent, ast.Call):
+        known = {*context.facts.externals(parent.func)}
+        is_restored = isinstance(parent.func, ast.Attribute) and parent.func.attr == "restore_state"
+        return node in parent.args and (is_restored or bool(known & {*OBLIVIOUS}))
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return False
+    name = parent.targets[0].id
+    scope = context.facts.scope(node)
+    return isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
+        not isinstance(use.unit.parents.get(found), ast.Assign) and _is_oblivious(found, use, context)
+        for found in use.unit.nodes
+        if isinstance(found, ast.Name)
+        and found.id == name
+        and isinstance(found.ctx, ast.Load)
+        and context.facts.scope(found).binding(name) is scope
+    )
