@@ -51,10 +51,13 @@ class Tree:
     left: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def add(self, before: FileResult, again: FileResult, own: Collection[str]) -> None:
-        """Count one file: what became of it, and what a second run makes of that. `own` members of the tree are not legacy."""
+    def add(self, before: FileResult, again: FileResult, own: tuple[Collection[str], Collection[str]]) -> None:
+        """Count one file: what became of it, and what a second run makes of that.
+
+        `own` are the members that classes of the tree define themselves, before and after.
+        """
         unresolved = [site.code for site in before.sites if site.status == "unresolved"]
-        old, new = _remains(before.path, before.before, own), _remains(before.path, before.after, own)
+        old, new = _remains(before.path, before.before, own[0]), _remains(before.path, before.after, own[1])
         self.sites += len(before.sites)
         self.rewritten += sum(site.status == "rewritten" for site in before.sites)
         self.codes = dict(Counter(self.codes) + Counter(unresolved))
@@ -90,7 +93,10 @@ def measure(name: str, trees: Path) -> Tree:
         figures.seconds = round(time.perf_counter() - start, 2)
         again = rewrite_files(found, Options(), write=False)
         figures.files = len(found)
-        own = _own_members(results)
+        own = (
+            _own_members((result.path, result.before) for result in results),
+            _own_members((result.path, result.after) for result in results),
+        )
         for file, first, second in zip(found, results, again, strict=True):
             inside = str(Path(file.location).relative_to(copy.resolve()))
             named = FileResult(inside, first.before, first.after, first.sites, first.error)
@@ -105,15 +111,11 @@ def _remains(path: str, content: bytes, own: Collection[str]) -> dict[int, str]:
         return {}
 
 
-def _own_members(results: Iterable[FileResult]) -> set[str]:
+def _own_members(files: Iterable[tuple[str, bytes]]) -> set[str]:
     own = set()
-    for result in results:
+    for path, content in files:
         with suppress(SyntaxError, ValueError, RecursionError):
-            own |= (
-                own_members(result.before.decode())
-                if any(name.encode() in result.before for name in METHODS)
-                else set()
-            )
+            own |= own_members(code_of(path, content)) if any(name.encode() in content for name in METHODS) else set()
     return own
 
 

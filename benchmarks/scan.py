@@ -42,6 +42,7 @@ def own_members(code: str) -> set[str]:
         if isinstance(node, ast.ClassDef) and not any("Optim" in ast.unparse(base) for base in node.bases):
             inner = list(ast.walk(node))
             own |= {found.name for found in inner if isinstance(found, ast.FunctionDef)}
+            own |= {ast.unparse(found.target) for found in inner if isinstance(found, ast.AnnAssign)}
             own |= {
                 found.attr for found in inner if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
             }

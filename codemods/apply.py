@@ -12,6 +12,7 @@ from libcst.metadata import CodeRange
 from codemods.edits import (
     Argument,
     ConvertClass,
+    ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
     Edit,
@@ -26,6 +27,7 @@ from codemods.layout import comments_of, enclose, fit, quoted_as, usual_quote
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
+from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.template import expression, statement
 from codemods.text import LINE_END
@@ -112,6 +114,8 @@ class Applier(cst.CSTTransformer):
                 is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"
                 template = "({name} in {table})" if is_check else "{table}[{name}]"
                 return expression(template, table=table, name=node.args[1].value)
+            case ConvertCustom() if isinstance(node, cst.Call):
+                return custom_transformation(node, edit.rate)
             case ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
             case _:

@@ -80,6 +80,17 @@ class ConvertLookup:
 
 
 @dataclass(frozen=True)
+class ConvertCustom:
+    """Take the transformation of the optimizer made by the call at `span`.
+
+    `rate` is the position of the parameter `learning_rate` of its class, if the rate is to be an injected hyperparameter.
+    """
+
+    span: Span
+    rate: int | None
+
+
+@dataclass(frozen=True)
 class ReplaceQuoted:
     """Replace words of the quoted annotation at `span`: pairs of a legacy word and a template."""
 
@@ -101,4 +112,13 @@ class Keep:
     """Nothing to edit: the construct is valid as it stands once the rest has changed."""
 
 
-Edit = Replace | RewriteCall | ConvertDefinition | ConvertClass | ConvertLookup | ReplaceQuoted | ReplaceStatement
+Edit = (
+    Replace
+    | RewriteCall
+    | ConvertDefinition
+    | ConvertClass
+    | ConvertLookup
+    | ConvertCustom
+    | ReplaceQuoted
+    | ReplaceStatement
+)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from codemods.edits import (
     ConvertClass,
+    ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
     Replace,
@@ -246,6 +247,8 @@ def _keys(decision: Decision) -> set[str]:
             texts = [template]
         case RewriteCall(function=function, arguments=arguments):
             texts = [function, edit.prelude, *(argument.template for argument in arguments)]
+        case ConvertCustom(rate=rate):
+            return set() if rate is None else {"optax"}
         case ReplaceQuoted(words=words):
             texts = [template for _, template in words]
         case ReplaceStatement(templates=templates):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codemods.evidence import foreign
 from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, External, Instance, Module, Object, Result, Thing
+from codemods.flow.objects import Class, External, Function, Instance, Module, Object, Result, Thing
 from codemods.legacy import DEFINITIONS, legacy_name, traversal_name
 from codemods.model import Evidence
 
@@ -61,7 +61,8 @@ class Use:
     """One legacy construct: what kind of use it is, where, and which objects meet there.
 
     `kind` is `import`, `module`, `definition`, `base`, `annotation`, `check` (isinstance), `value` (a class or method used as a
-    value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `reflection` (an attribute by its name),
+    value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `custom` (an optimizer of the user's own class
+    is made), `reflection` (an attribute by its name),
     `state_dict` (an item of a state dict or checkpoint), or `KIND.ATTRIBUTE` for an attribute of a thing, such as
     `optimizer.target`.
     """
@@ -152,6 +153,8 @@ class Uses:
             legacy_name(item) is not None for item in self.facts.externals(parent)
         ):
             return None
+        if isinstance(parent, ast.Call) and parent.func is node and name == "OptimizerState":
+            return Use("definition", name, unit, parent, self._of_class_around(unit, node), others, legacy_import)
         if isinstance(parent, ast.Call) and parent.func is node:
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
             return Use("definition", name, unit, parent, things, others, legacy_import)
@@ -208,6 +211,14 @@ class Uses:
     def _direct(self, thing: Thing) -> bool:
         return isinstance(thing.node, ast.Call) and self._textual(thing.node.func)
 
+    def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[Thing, ...]:
+        """The custom definitions of the class in which an expression is."""
+        around = next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+        if around is None:
+            return ()
+        cls = self.facts.flow.class_of(around)
+        return self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls))
+
     def _makes(self, thing: Thing, cls: Class) -> bool:
         if not isinstance(thing.node, ast.Call):
             return False
@@ -233,15 +244,17 @@ class Uses:
                     return
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
-        """A call of a legacy class that came through a variable."""
+        """A call of a legacy class that came through a variable, or of a class that derives from one."""
         if self._textual(node.func):
             return None
+        things = tuple(self.facts.things(node, "definition"))
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
-        if not any(name in (*DEFINITIONS, "?") for name in names):
-            return None
-        return Use(
-            "dynamic", next(name for name in names if name), unit, node, tuple(self.facts.things(node, "definition"))
-        )
+        name = next((name for name in names if name in (*DEFINITIONS, "?")), None)
+        if name is not None:
+            return Use("dynamic", name, unit, node, things)
+        own = tuple(thing for thing in things if thing.node is node and thing.name == "custom")
+        others = tuple(item for item in self.facts.objects(node.func) if isinstance(item, Function | External))
+        return Use("custom", ast.unparse(node.func), unit, node, own, others) if own else None
 
     def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         if not isinstance(node, ast.Attribute):

@@ -31,7 +31,8 @@ class Arguments:
             keyword = piece.argument.keyword
             self.left[keyword.value if keyword else signature[index].name] = piece
         if inject and RATE in self.left:
-            self.left[RATE] = _injectable(self.left[RATE]).named(RATE)
+            rate = self.left[RATE]
+            self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
         elif inject:
             self.left = {RATE: new(RATE, UNSET_RATE), **self.left}
 
@@ -128,16 +129,16 @@ def constant(node: cst.BaseExpression) -> object:
             return ...
 
 
-def _injectable(rate: Piece) -> Piece:
+def injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
     """Injection passes over None and NumPy's scalars, and an integer would change its type at the first step."""
-    match rate.argument.value:
+    match rate:
         case cst.Name("None"):
-            return rate.valued(cst.Float(UNSET_RATE))
+            return cst.Float(UNSET_RATE)
         case cst.Integer(value=digits) if digits.isdecimal():
-            return rate.valued(cst.Float(f"{digits}.0"))
-        case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) as call if (
+            return cst.Float(f"{digits}.0")
+        case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) if (
             module in NUMPY and kind.startswith("float")
         ):
-            return rate.valued(expression("float({rate})", rate=call))
+            return expression("float({rate})", rate=rate)
         case _:
             return rate

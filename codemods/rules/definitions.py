@@ -86,15 +86,6 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     return Replace(use.unit.span(node), "{DynamicScale}")
 
 
-@rule("FO104", "a custom OptimizerDef", "base")
-def custom(use: Use, context: Context) -> Refusal:
-    """A subclass of a legacy definition is left, with a reason."""
-    return reasons.custom_definition(
-        f"This class derives from `{use.name or 'flax.optim'}`.",
-        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
-    )
-
-
 @rule(
     "FO105",
     "internals of a definition",

@@ -179,7 +179,7 @@ def test_one_class_that_cannot_go_keeps_those_that_meet_it() -> None:
     program = """
     from flax import optim
 
-    class Mine(optim.OptimizerDef):
+    class Mine(optim.LAMB):
         pass
 
     def make(name):

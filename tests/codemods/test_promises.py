@@ -456,5 +456,5 @@ def test_state_dicts(before: str, after: str) -> None:
             )
         ]
     )
-    assert result.after.decode().splitlines()[-1] == f"    return {after}"
+    assert "".join(result.after.decode().split("return ")[1].split()) == after.replace(" ", "")
     assert {site.status for site in result.sites} == {"rewritten"}

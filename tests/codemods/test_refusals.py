@@ -152,7 +152,33 @@ REFUSED = {
             return optimizer.optimizer_def
         """,
     ),
-    "a definition of one's own": (
+    "a definition of one's own that derives from another": (
+        "FO908",
+        """
+        from flax import optim
+
+        class SlowStart(optim.Adam):
+            def apply_gradient(self, hyper_params, params, state, grads):
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            return SlowStart(0.1).create(params)
+        """,
+    ),
+    "a definition of one's own that works on the whole tree": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.MultiOptimizer):
+            def init_state(self, params):
+                return super().init_state(params)
+
+        def create(params, traversal):
+            return Frozen((traversal, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "a definition of one's own that stores its state in a way of its own": (
         "FO908",
         """
         from flax import optim
@@ -161,8 +187,40 @@ REFUSED = {
             def __init__(self, learning_rate):
                 super().__init__(learning_rate)
 
+            def state_dict(self, target, state):
+                return {"target": target}
+
         def create(params):
             return SignDescent(0.1).create(params)
+        """,
+    ),
+    "a definition of one's own that exchanges a part of its state": (
+        "FO908",
+        """
+        from flax import optim
+
+        class SignDescent(optim.OptimizerDef):
+            def __init__(self, learning_rate):
+                super().__init__(learning_rate)
+
+            def apply_gradient(self, hyper_params, params, state, grads):
+                return params, state.replace(step=state.step + 1)
+
+        def create(params):
+            return SignDescent(0.1).create(params)
+        """,
+    ),
+    "a definition of one's own whose rate a step sets, and that takes none": (
+        "FO910",
+        """
+        from flax import optim
+
+        class SignDescent(optim.OptimizerDef):
+            def __init__(self, hyper_params):
+                super().__init__(hyper_params)
+
+        def step(params, grads, hyper_params):
+            return SignDescent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
         """,
     ),
     "an object that may be something else": (

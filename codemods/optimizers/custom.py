@@ -1,0 +1,41 @@
+"""The transformation of an optimizer of the user's own class."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codemods.optimizers.arguments import UNSET_RATE, injectable
+from codemods.optimizers.base import RATE
+from codemods.template import expression
+
+NOTHING = cst.SimpleWhitespace("")
+SEPARATOR = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+EQUAL = cst.AssignEqual(NOTHING, NOTHING)
+
+
+def custom_transformation(call: cst.Call, rate: int | None) -> cst.BaseExpression:
+    """What makes the optimizer, asked for its transformation.
+
+    With the position of the learning rate among the parameters of its class, that is an injected hyperparameter: the class is
+    made anew with each rate, from a function of it.
+    """
+    if rate is None:
+        return expression("{call}.transformation()", call=call)
+    index = next(
+        (
+            number
+            for number, argument in enumerate(call.args)
+            if (argument.keyword is None and number == rate) or (argument.keyword and argument.keyword.value == RATE)
+        ),
+        None,
+    )
+    args = [*call.args]
+    given: cst.BaseExpression = cst.Float(UNSET_RATE)
+    if index is not None:
+        given = injectable(args[index].value)
+        args[index] = args[index].with_changes(value=cst.Name(RATE))
+    else:
+        separated = [argument.with_changes(comma=SEPARATOR) for argument in args[-1:]]
+        args = [*args[:-1], *separated, cst.Arg(cst.Name(RATE), keyword=cst.Name(RATE), equal=EQUAL)]
+    template = "optax.inject_hyperparams(lambda learning_rate: {call}.transformation())(learning_rate={given})"
+    return expression(template, call=call.with_changes(args=args), given=given)

@@ -1,0 +1,149 @@
+"""Optimizers of the user's own: subclasses of `OptimizerDef`."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import ConvertCustom, Edit, Replace
+from codemods.flow.objects import Class
+from codemods.model import Refusal
+from codemods.optimizers.base import Support
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.uses import Use
+
+RATE = "learning_rate"
+STORED = ("create", "state_dict", "restore_state")
+"""Methods of which a train state has its own."""
+
+PARAM_RULE_STATE = Support(
+    name="ParamRuleState",
+    source='''class ParamRuleState(NamedTuple):
+    """The number of steps taken, and the state of each parameter."""
+
+    step: jax.Array
+    param_states: optax.Params
+''',
+    imports=("from typing import NamedTuple", "import jax", "import optax"),
+)
+PARAM_RULE = Support(
+    name="ParamRule",
+    source='''class ParamRule:
+    """An optimizer written as a rule that makes the new value of a parameter.
+
+    A subclass has `init_param_state` and `apply_param_gradient`; `transformation` is what
+    optax calls a gradient transformation, whose updates are the new values less the old.
+    """
+
+    def __init__(self, hyper_params):
+        self.hyper_params = hyper_params
+
+    def init_param_state(self, param):
+        raise NotImplementedError
+
+    def apply_param_gradient(self, step, hyper_params, param, state, grad):
+        raise NotImplementedError
+
+    def init_state(self, params):
+        param_states = jax.tree_util.tree_map(self.init_param_state, params)
+        return ParamRuleState(jnp.zeros([], jnp.int32), param_states)
+
+    def apply_gradient(self, hyper_params, params, state, grads):
+        params, treedef = jax.tree_util.tree_flatten(params)
+        parts = params, treedef.flatten_up_to(state.param_states), treedef.flatten_up_to(grads)
+        new = [self.apply_param_gradient(state.step, hyper_params, *part) for part in zip(*parts)]
+        new_params = treedef.unflatten([param for param, _ in new])
+        new_states = treedef.unflatten([param_state for _, param_state in new])
+        return new_params, ParamRuleState(state.step + 1, new_states)
+
+    def transformation(self):
+        def update(updates, state, params=None):
+            new, state = self.apply_gradient(self.hyper_params, params, state, updates)
+            return jax.tree_util.tree_map(lambda n, p: n - p, new, params), state
+
+        return optax.GradientTransformation(self.init_state, update)
+''',
+    imports=("import jax", "import jax.numpy as jnp", "import optax"),
+)
+
+
+@rule(
+    "FO104",
+    "a custom OptimizerDef keeps its rule",
+    "base",
+    before="class Sign(optim.OptimizerDef): ...\n",
+    after="class Sign(ParamRule): ...\n",
+)
+def custom(use: Use, context: Context) -> Edit | Refusal:
+    """A class that derives from `OptimizerDef` keeps its methods, and with them the same arithmetic. Its base becomes a small
+    class that is added to the file, `ParamRule`, with the methods it inherited and one that makes a gradient transformation of
+    them, which is called where the optimizer is made.
+
+    One that derives from another optimizer, and one that has a `create` or `state_dict` of its own, is left, with a reason.
+    """
+    owner = use.unit.parents.get(use.node)
+    assert isinstance(owner, ast.ClassDef)
+    methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
+    if use.name != "OptimizerDef" or len(owner.bases) != 1 or not methods.isdisjoint(STORED):
+        return reasons.custom_definition(
+            f"This class derives from `{use.name or 'flax.optim'}` and works on the whole tree of parameters."
+            if use.name == "MultiOptimizer"
+            else f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
+            "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
+        )
+    exchanged = next((node for node in ast.walk(owner) if _exchanges_state(node)), None)
+    if exchanged is not None:
+        return reasons.custom_definition(
+            "This class exchanges a part of its state by `replace`.", "Make a new state instead."
+        )
+    supports = (PARAM_RULE_STATE, PARAM_RULE)
+    return Replace(use.unit.span(use.node), f"{{support:{PARAM_RULE.name}}}", supports=supports)
+
+
+def _exchanges_state(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "replace"
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("state", "opt_state", "optimizer_state")
+    )
+
+
+@rule("FO106", "the transformation of a custom optimizer", "custom")
+def made(use: Use, context: Context) -> Edit | Refusal:
+    """Where an optimizer of the user's own class is made, its `transformation()` is taken. If steps set its learning rate, that
+    becomes an injected hyperparameter, and the class is made anew with it at each step.
+    """
+    assert isinstance(use.node, ast.Call)
+    if not any(thing in context.injected for thing in use.things):
+        return ConvertCustom(use.unit.span(use.node), None)
+    classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
+    names = {tuple(_parameters(item)) for item in classes}
+    if len(names) != 1 or RATE not in (parameters := names.pop()):
+        return reasons.overrides(
+            f"A step sets the learning rate, and what makes this optimizer does not plainly take a `{RATE}`.",
+            "Inject it with `optax.inject_hyperparams` by hand.",
+        )
+    return ConvertCustom(use.unit.span(use.node), parameters.index(RATE))
+
+
+def _parameters(cls: Class) -> list[str]:
+    """The parameters of a class's own constructor, without the instance."""
+    found = next(
+        (node for node in cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None
+    )
+    return [] if found is None else [argument.arg for argument in (*found.args.args[1:], *found.args.kwonlyargs)]
+
+
+@rule("FO107", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")
+def state(use: Use, context: Context) -> Edit | Refusal:
+    """The `OptimizerState` that an optimizer of the user's own makes becomes a `ParamRuleState` with the same fields."""
+    if use.kind == "annotation":
+        return Replace(use.unit.span(use.node), "{optax}.OptState")
+    assert isinstance(use.node, ast.Call)
+    if not use.things:
+        return reasons.definition_internals(
+            f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
+        )
+    span = use.unit.span(use.node.func)
+    return Replace(span, f"{{support:{PARAM_RULE_STATE.name}}}", supports=(PARAM_RULE_STATE,))
