@@ -1,6 +1,6 @@
 """What the rewriter makes of real repositories, and what a change of it does to them.
 
-python -m benchmarks.ecosystem LIST TREES [--jobs N] [--save FILE] [--compare FILE] [--left]
+python -m benchmarks.ecosystem LIST TREES [--jobs N] [--save FILE] [--compare FILE] [--left] [--modernize]
 
 LIST names a tree on each line, in its first column; what follows a tab and lines that begin with # are passed over. The tree of
 `owner/name` lies in TREES/owner__name. Copies are rewritten, twice; the trees stay as they are. The result is judged apart from
@@ -80,7 +80,7 @@ class Tree:
                 self.problems.append(f"{before.path}:{line}: {name} is left and not reported")
 
 
-def measure(name: str, trees: Path) -> Tree:
+def measure(name: str, trees: Path, options: Options) -> Tree:
     """Rewrite a copy of a tree, and judge it."""
     figures = Tree(name)
     with tempfile.TemporaryDirectory() as folder:
@@ -89,9 +89,9 @@ def measure(name: str, trees: Path) -> Tree:
         (copy / ".git").mkdir(exist_ok=True)
         start = time.perf_counter()
         found = find_files([str(copy)], Patterns(folder, ()))
-        results = rewrite_files(found, Options(), write=True)
+        results = rewrite_files(found, options, write=True)
         figures.seconds = round(time.perf_counter() - start, 2)
-        again = rewrite_files(found, Options(), write=False)
+        again = rewrite_files(found, options, write=False)
         figures.files = len(found)
         own = (
             _own_members((result.path, result.before) for result in results),
@@ -175,6 +175,7 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="keep the figures in this file")
     parser.add_argument("--compare", type=Path, help="show what differs from the figures in this file")
     parser.add_argument("--left", action="store_true", help="name the legacy files that are not migrated whole")
+    parser.add_argument("--modernize", action="store_true", help="also rename what else was removed")
     options = parser.parse_args()
     lines = options.list.read_text(encoding="utf-8").splitlines()
     names = [line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("#")]
@@ -182,7 +183,7 @@ def main() -> int:
     for name in sorted({*names} - {*present}):
         print(f"{name}: no such tree", file=sys.stderr)
     with ProcessPoolExecutor(options.jobs) as pool:
-        trees = list(pool.map(measure, present, repeat(options.trees)))
+        trees = list(pool.map(measure, present, repeat(options.trees), repeat(Options(modernize=options.modernize))))
     old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else []
     for line in table(trees, {tree["name"]: Tree(**tree) for tree in old}):
         print(line)

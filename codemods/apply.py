@@ -167,6 +167,8 @@ class Applier(cst.CSTTransformer):
             value = self._fill(argument.template, edit.holes, edit.supports)
             return cst.Arg(value=value, keyword=cst.Name(argument.keyword or ""), equal=_equal())
         kept = call.args[argument.index]
+        if argument.keyword is None:
+            return kept
         if kept.keyword is not None:
             return kept.with_changes(keyword=cst.Name(argument.keyword or ""))
         return kept.with_changes(keyword=cst.Name(argument.keyword or ""), equal=_equal())

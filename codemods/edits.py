@@ -108,6 +108,15 @@ class ReplaceStatement:
 
 
 @dataclass(frozen=True)
+class MoveImport:
+    """Import the name `bound`, which the statement at `span` imports, by another statement."""
+
+    span: Span
+    bound: str
+    statement: str
+
+
+@dataclass(frozen=True)
 class Keep:
     """Nothing to edit: the construct is valid as it stands once the rest has changed."""
 
@@ -121,4 +130,5 @@ Edit = (
     | ConvertCustom
     | ReplaceQuoted
     | ReplaceStatement
+    | MoveImport
 )

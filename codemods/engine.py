@@ -17,7 +17,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from codemods.apply import Applied, Applier
-from codemods.edits import Edit, Keep
+from codemods.edits import Edit, Keep, MoveImport
 from codemods.emitted import Emitter, Texts
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
@@ -33,6 +33,7 @@ from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import mentions_legacy, uses_jax
 from codemods.relevance import relevant
+from codemods.removed import uses_removed
 from codemods.text import Text, UndecodableError, decode
 
 TRAIN_STATE = "{TrainState}"
@@ -68,7 +69,10 @@ def migrate(
     texts, errors = _decoded(sources)
     codes = {path: text.code for path, text in texts.items()}
     units: dict[str, Unit] = {}
-    for path in relevant(codes):
+    paths = relevant(codes)
+    if options.modernize:
+        paths = [path for path in codes if path in {*paths} or uses_removed(codes[path])]
+    for path in paths:
         text = texts[path]
         try:
             places = text.places if isinstance(text, Notebook) else ()
@@ -104,7 +108,9 @@ def migrate(
         )
         after = source.content if code == unit.code else texts[source.path].encode(code)
         optimizers = emitter.emitted(unit, supports)
-        results.append(FileResult(source.path, source.content, after, sites, None, _unused(plan, unit), optimizers))
+        hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
+        unused = _unused(plan, unit)
+        results.append(FileResult(source.path, source.content, after, sites, None, unused, optimizers, hints))
     return results
 
 
@@ -190,7 +196,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     edits = tuple(
         decision.edit
         for decision in decisions
-        if decision.applies and decision.edit is not None and not isinstance(decision.edit, Keep)
+        if decision.applies and decision.edit is not None and not isinstance(decision.edit, Keep | MoveImport)
     )
     if not (edits or imports.drop or markers):
         return None
@@ -249,6 +255,8 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     status, refusal, after = decision.status, decision.refusal, None
     if use.kind == "import" and decision.applies and use.node in imports.kept:
         status, refusal = imports.kept[use.node]
+    elif isinstance(decision.edit, MoveImport) and decision.applies:
+        after = decision.edit.statement
     elif use.kind == "import" and decision.applies:
         after = "\n".join(imports.statements)
     elif decision.applies:
@@ -256,7 +264,7 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
             span if decision.edit is None or isinstance(decision.edit, Keep) else decision.edit.span, ""
         )
     return Site(
-        code=refusal.code if refusal is not None and status == "unresolved" else decision.rule.code,
+        code=refusal.code if refusal is not None and status in ("unresolved", "hint") else decision.rule.code,
         line=use.unit.line(span[0]),
         column=span[1] + 1,
         end_line=use.unit.line(span[2]),
@@ -266,7 +274,7 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         message=_in_cell(use.unit.cell(span[0]), refusal.reason if refusal is not None else decision.rule.summary),
         before=use.unit.source(use.node),
         after=after,
-        remedy=refusal.remedy if refusal is not None and status == "unresolved" else None,
+        remedy=refusal.remedy if refusal is not None and status in ("unresolved", "hint") else None,
     )
 
 

@@ -14,6 +14,7 @@ from codemods.flow.objects import Class, Container, External, Function, Object, 
 from codemods.flow.scopes import Scope
 from codemods.legacy import FlaxOptim
 from codemods.reflection import reflection
+from codemods.removed import removed_uses
 from codemods.uses import Use, Uses
 
 
@@ -100,7 +101,7 @@ class Facts:
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (reflection(self, unit, node) for node in unit.nodes)
-        found = [*uses, *(use for use in reflected if use is not None)]
+        found = [*uses, *(use for use in reflected if use is not None), *removed_uses(self, unit)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
 
 

@@ -12,6 +12,7 @@ from codemods.edits import (
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
+    MoveImport,
     Replace,
     ReplaceQuoted,
     ReplaceStatement,
@@ -53,19 +54,25 @@ def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
     gone = _gone(decisions, unit)
     applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
     imports = plan.facts.imported(unit)
+    said = {plan.names[unit][key].expression.partition(".")[0] for decision in applied for key in _keys(decision)}
     for item in imports:
         legacy = legacy_name(item.target) is not None
         used = _loads(unit, item, plan.facts)
         # Of a quoted annotation only the names from flax go.
         kept_words = item.target.partition(".")[0] != "flax"
         remaining = [node for node in used if node not in gone or (kept_words and isinstance(node, ast.Constant))]
-        if not legacy and (not used or remaining or not any(node in gone for node in used)):
+        if not legacy and (item.name in said or not used or remaining or not any(node in gone for node in used)):
             continue
         keep = _keep(item, remaining, used, decisions, plan)
         if keep is None:
             result.drop.append(ImportedName(*_start(unit, item.statement), _bound(item)))
         elif legacy:
             result.kept[item.statement] = keep
+    for decision in applied:
+        if isinstance(decision.edit, MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
+            start = _start(unit, decision.use.node)
+            result.drop.append(ImportedName(*start, decision.edit.bound))
+            result.add.append(Addition(decision.edit.statement, start))
     _add(unit, plan, applied, imports, result)
     return result
 

@@ -70,7 +70,12 @@ class ImportEditor:
                 continue
             start = self._positions[before].start
             rest = _without(small, self._drop.get((start.line, start.column), set()))
-            added.extend(self._nested.get((start.line, start.column), ()))
+            beside = self._nested.get((start.line, start.column), ())
+            if rest is None and len(beside) == 1 and len(original.body) > 1:
+                new = cst.ensure_type(cst.parse_statement(beside[0]), cst.SimpleStatementLine).body[0]
+                kept.append(new.with_changes(semicolon=small.semicolon))
+                continue
+            added.extend(beside)
             if rest is None:
                 emptied = small
             else:

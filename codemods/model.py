@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Literal
 
 Form = Literal["alias", "chain"]
-Status = Literal["rewritten", "suppressed", "unresolved"]
+Status = Literal["rewritten", "suppressed", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 
 
@@ -24,7 +24,8 @@ class Options:
     """What the user asked of a run.
 
     `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule. `unproven` names
-    optimizers that are not to be converted, by path, line and source text, because their parity was not proven.
+    optimizers that are not to be converted, by path, line and source text, because their parity was not proven. `modernize`
+    is for what else has been removed since.
     """
 
     form: Form = "alias"
@@ -32,6 +33,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     partial: bool = False
     unsafe: bool = False
+    modernize: bool = False
     unproven: frozenset[tuple[str, int, str]] = frozenset()
 
     def selects(self, code: str) -> bool:
@@ -51,7 +53,8 @@ class Site:
     """One legacy construct in a file, and what became of it.
 
     `line` and `column` count from 1, columns in characters. `before` and `after` are source text; `after` is None unless the
-    site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless the site is unresolved.
+    site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless that is needed. A hint is what
+    `modernize` would have rewritten or reported.
     """
 
     code: str
@@ -101,6 +104,7 @@ class FileResult:
     error: str | None = None
     unused_suppressions: tuple[int, ...] = field(default=())
     optimizers: tuple[EmittedOptimizer, ...] = field(default=())
+    hints: tuple[Site, ...] = field(default=())
 
     @property
     def changed(self) -> bool:

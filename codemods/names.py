@@ -20,6 +20,7 @@ MOVED = ("DynamicScale", "ModelParamTraversal")
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "optax": (("optax", "optax", "optax", "import optax"),),
     "jax": (("jax", "jax", "jax", "import jax"),),
+    "flax": (("flax", "flax", "flax", "import flax"),),
     "jax_utils": (
         ("flax.jax_utils", "jax_utils", "jax_utils", "from flax import jax_utils"),
         ("flax.jax_utils", "flax_jax_utils", "flax_jax_utils", "from flax import jax_utils as flax_jax_utils"),
@@ -122,7 +123,9 @@ def _choose(
                 rest = expression.partition(".")[2]
                 return Name(f"{known_as}.{rest}" if rest else known_as, "")
     for target, name, expression, statement in choices:
-        if bound[name] <= imported.count((target, name)):
+        submodules = f"{target}."
+        same = sum(found == name and f"{full}.".startswith(submodules) for full, found in imported)
+        if bound[name] <= same:
             return Name(expression, statement)
     return None
 

@@ -17,6 +17,9 @@ from codemods.rules.context import Context
 from codemods.suppression import Suppression, suppressions
 from codemods.uses import Use
 
+MODERNIZED = ("removed", "removed_import")
+"""The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
+
 
 @dataclass
 class Decision:
@@ -50,6 +53,7 @@ class Plan:
     names: dict[Unit, dict[str, Name]] = field(default_factory=dict)
     comments: dict[Unit, tuple[Suppression, ...]] = field(default_factory=dict)
     used_comments: set[tuple[Unit, Suppression]] = field(default_factory=set)
+    hints: list[Decision] = field(default_factory=list)
 
     def of(self, unit: Unit) -> list[Decision]:
         return [decision for decision in self.decisions if decision.use.unit is unit]
@@ -70,7 +74,10 @@ def make_plan(facts: Facts, options: Options, failed: Mapping[Unit, str] = Mappi
         decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome)
         if isinstance(outcome, Refusal):
             decision.refuse(outcome)
-        if not (isinstance(outcome, Keep) and use.kind != "import"):
+        if use.kind in MODERNIZED and not options.modernize:
+            decision.status = "hint"
+            plan.hints.append(decision)
+        elif not (isinstance(outcome, Keep) and use.kind != "import"):
             _judge(decision, plan, failed)
             plan.decisions.append(decision)
     _complete_groups(plan)
@@ -111,6 +118,9 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
         decision.refuse(
             reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
         )
+    elif use.kind in MODERNIZED:
+        if "jax" not in plan.names[use.unit] or "flax" not in plan.names[use.unit]:
+            decision.refuse(reasons.name_taken("The name `jax` or `flax` means something else here.", "Rename it."))
     elif "optax" not in plan.names[use.unit] or "TrainState" not in plan.names[use.unit]:
         decision.refuse(reasons.name_taken("The name `optax` means something else in this file.", "Rename it."))
     elif use.others:

@@ -64,7 +64,7 @@ def migrate_sources(
     sources: Sequence[Source], options: Options, jobs: int = 1, progress: Progress | None = None
 ) -> list[FileResult]:
     """Run the engine, which is imported only if there is something for it to do."""
-    if not any(mentions_legacy(source.content) for source in sources):
+    if not any(options.modernize or mentions_legacy(source.content) for source in sources):
         return [FileResult(source.path, source.content, source.content) for source in sources]
     from codemods import migrate
 

@@ -68,7 +68,7 @@ PARAM_RULE = Support(
 
 
 @rule(
-    "FO104",
+    "FO701",
     "a custom OptimizerDef keeps its rule",
     "base",
     before="class Sign(optim.OptimizerDef): ...\n",
@@ -109,7 +109,7 @@ def _exchanges_state(node: ast.AST) -> bool:
     )
 
 
-@rule("FO106", "the transformation of a custom optimizer", "custom")
+@rule("FO702", "the transformation of a custom optimizer", "custom")
 def made(use: Use, context: Context) -> Edit | Refusal:
     """Where an optimizer of the user's own class is made, its `transformation()` is taken. If steps set its learning rate, that
     becomes an injected hyperparameter, and the class is made anew with it at each step.
@@ -135,7 +135,7 @@ def _parameters(cls: Class) -> list[str]:
     return [] if found is None else [argument.arg for argument in (*found.args.args[1:], *found.args.kwonlyargs)]
 
 
-@rule("FO107", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")
+@rule("FO703", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")
 def state(use: Use, context: Context) -> Edit | Refusal:
     """The `OptimizerState` that an optimizer of the user's own makes becomes a `ParamRuleState` with the same fields."""
     if use.kind == "annotation":

@@ -36,7 +36,7 @@ OBLIVIOUS = (
 
 
 @rule(
-    "FO211",
+    "FO602",
     "replicate is jax_utils.replicate",
     "optimizer.replicate",
     "optimizer.unreplicate",
@@ -101,7 +101,7 @@ def _last_word(node: ast.expr) -> str:
 
 
 @rule(
-    "FO213",
+    "FO603",
     "state_dict is serialization.to_state_dict",
     "optimizer.state_dict",
     "optimizer.restore_state",

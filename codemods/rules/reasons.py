@@ -113,6 +113,11 @@ failed = reason(
     "the rewritten file was not valid",
     """A safety check: the rewritten text did not parse, or used an undefined name. Nothing was changed. Please report it.""",
 )
+removed = reason(
+    "FO899",
+    "something else was removed, and has no other name",
+    """With `--modernize`, what JAX, Flax and NumPy have only renamed is renamed. This has to be written anew.""",
+)
 unproven = reason(
     "FO920",
     "parity is not proven",

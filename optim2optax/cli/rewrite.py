@@ -39,6 +39,9 @@ Examples:
     "--partial/--no-partial", help="Rewrite what can be, with a TODO at what cannot, also within one optimizer."
 )
 @click.option("--unsafe/--no-unsafe", help="Also rewrite what is only likely to be a legacy optimizer.")
+@click.option(
+    "--modernize/--no-modernize", help="Also rename what else JAX, Flax and NumPy removed, such as jax.tree_map."
+)
 @click.option("--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
 @click.option(
@@ -52,7 +55,7 @@ def command(
 ) -> None:
     """Rewrite flax.optim code to optax, in place.
 
-    PATH is a file, a directory (searched for .py files, respecting .gitignore), or - for standard input to standard
+    PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for standard input to standard
     output. Give all files of a project at once: an optimizer built in one file is often stepped in another, and is
     rewritten as a whole or not at all.
 

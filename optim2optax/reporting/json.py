@@ -18,7 +18,7 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _is_worth_mention(result: FileResult) -> bool:
-    return bool(result.changed or result.error or result.sites or result.unused_suppressions)
+    return bool(result.changed or result.error or result.sites or result.unused_suppressions or result.hints)
 
 
 def _file(result: FileResult, report: Report) -> dict[str, Any]:
@@ -28,6 +28,7 @@ def _file(result: FileResult, report: Report) -> dict[str, Any]:
         "error": result.error,
         "sites": [_site(site) for site in result.sites],
         "unused_suppressions": list(result.unused_suppressions),
+        "hints": [_site(site) for site in result.hints],
     }
     if report.diff:
         described["diff"] = unified_diff(result).decode("utf-8", "replace")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -55,8 +56,30 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {_counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
+    yield from _hints(report)
     if summary["errors"]:
         yield f"{_counted(summary['errors'], 'file')} could not be read, parsed or written: see above"
+
+
+def _hints(report: Report) -> Iterator[str]:
+    """What else has been removed since, in a line or two."""
+    hints = [site for result in report.results for site in result.hints]
+    renamed = [site.before for site in hints if not site.remedy]
+    gone = [site.message.split("`")[1] for site in hints if site.remedy]
+    if renamed:
+        yield (
+            f"Beside that, {_counted(len(renamed), 'use')} of what JAX, Flax or NumPy have renamed since "
+            f"({_commonest(renamed)}): see --modernize."
+        )
+    if gone:
+        yield f"And {_counted(len(gone), 'use')} of what they have removed ({_commonest(gone)}), which has to be written anew."
+
+
+def _commonest(texts: Iterable[str]) -> str:
+    """The three commonest, each on one line."""
+    counted = Counter(" ".join(text.split()) for text in texts)
+    shown = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:3]
+    return ", ".join(text for text, _ in shown) + (", …" if len(counted) > 3 else "")
 
 
 def _rewritten(result: FileResult) -> int:

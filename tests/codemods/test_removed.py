@@ -1,0 +1,148 @@
+"""What else has been removed since: untouched without the option, then each kind of use, in whole programs."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from codemods import FileResult, Options, Source, migrate
+
+MODERNIZE = Options(modernize=True)
+UNTOUCHED = {
+    "a method of the same name": "import jax\n\ntree.tree_map(f)\nself.host_id()\n",
+    "a variable that hides the module": "import jax\n\ndef f(jax):\n    return jax.tree_map\n",
+    "another package's": "import jax\nimport tree\n\ntree.map_structure(f, x)\nfrom lab import partial\n",
+    "what is still there": "import jax\n\njax.tree_util.tree_map(f, x)\njax.tree.map(f, x)\njax.config.update('a', 1)\n",
+    "NumPy's own scalars": "import jax\nimport numpy as np\n\nnp.bool_, np.float32, np.int64, np.str_\n",
+    "keys": "import jax\n\nkey = jax.random.PRNGKey(0)\n",
+    "a pop of one value": "import flax\n\nparams = variables.pop('params')\n",
+    "a pop of another pair": "import flax\n\nfirst, second = pairs.pop('x')\n",
+}
+RENAMED = {
+    "functions of trees": (
+        "import jax\n\njax.tree_map(f, jax.tree_leaves(x))\njax.tree_multimap(f, x, y)\n",
+        "import jax\n\njax.tree_util.tree_map(f, jax.tree_util.tree_leaves(x))\njax.tree_util.tree_map(f, x, y)\n",
+    ),
+    "under another name of jax": (
+        "import jax as j\n\nj.tree_map(f, x)\n",
+        "import jax as j\n\nj.tree_util.tree_map(f, x)\n",
+    ),
+    "hosts": (
+        "import jax\n\nif jax.host_id() == 0 and jax.host_count() > 1:\n    pass\n",
+        "import jax\n\nif jax.process_index() == 0 and jax.process_count() > 1:\n    pass\n",
+    ),
+    "imported functions": (
+        "from jax import jit, tree_map\n\njit(tree_map)\n",
+        "from jax import jit\nfrom jax.tree_util import tree_map\n\njit(tree_map)\n",
+    ),
+    "a function that has another name now": (
+        "from jax import tree_multimap as tm\n\ntm(f, x, y)\n",
+        "from jax.tree_util import tree_map as tm\n\ntm(f, x, y)\n",
+    ),
+    "the configuration": (
+        "from jax.config import config\n\nconfig.update('jax_enable_x64', True)\n",
+        "from jax import config\n\nconfig.update('jax_enable_x64', True)\n",
+    ),
+    "the configuration, used in the same line": (
+        "from jax.config import config; config.update('jax_enable_x64', True)\n\nimport jax\nfrom jax import jit\n",
+        "from jax import config; config.update('jax_enable_x64', True)\n\nimport jax\nfrom jax import jit\n",
+    ),
+    "a module that is imported twice": (
+        "import jax\nimport jax.numpy\n\njax.tree_map(jax.numpy.sum, x)\n",
+        "import jax\nimport jax.numpy\n\njax.tree_util.tree_map(jax.numpy.sum, x)\n",
+    ),
+    "partial": (
+        "import jax\n\nf = jax.jit(jax.partial(g, 1))\n",
+        "import functools\n\nimport jax\n\nf = jax.jit(functools.partial(g, 1))\n",
+    ),
+    "the example libraries": (
+        "import jax\nfrom jax.experimental import stax, optimizers\n\nstax, optimizers\n",
+        "import jax\nfrom jax.example_libraries import stax\nfrom jax.example_libraries import optimizers\n\nstax, optimizers\n",
+    ),
+    "NumPy's names for Python's types": (
+        "import jax\nimport numpy as onp\n\nx = onp.zeros(3, onp.bool).astype(onp.float)\n",
+        "import jax\nimport numpy as onp\n\nx = onp.zeros(3, bool).astype(float)\n",
+    ),
+    "device arrays": (
+        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jnp.DeviceArray) -> jnp.ndarray: ...\n",
+        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jax.Array) -> jnp.ndarray: ...\n",
+    ),
+    "updates at an index": (
+        "import jax\n\nx = jax.ops.index_update(x, jax.ops.index[0, :], jax.tree_map(f, y))\nx = jax.ops.index_add(x.T, i, 1)\n",
+        "import jax\n\nx = x.at[0, :].set(jax.tree_util.tree_map(f, y))\nx = x.T.at[i].add(1)\n",
+    ),
+    "a pair from pop": (
+        "import flax\n\nstate, params = model.init(key, x).pop('params')\n",
+        "import flax\n\nstate, params = flax.core.pop(model.init(key, x), 'params')\n",
+    ),
+    "beside an optimizer": (
+        "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
+        "import jax\nimport optax\n\no = optax.adam(0.1)\njax.tree_util.tree_map(f, x)\n",
+    ),
+}
+GONE = {
+    "the old models": ("from flax import nn\n\nclass M(nn.Module): ...\n", "`flax.nn` was removed."),
+    "schedules": ("from flax.training import lr_schedule\n\nlr_schedule\n", "`flax.training.lr_schedule` was removed."),
+    "an index of its own": ("import jax\n\nindex = jax.ops.index[0]\n", "`jax.ops.index` was removed."),
+    "an update with more arguments": (
+        "import jax\n\njax.ops.index_update(x, 0, y, indices_are_sorted=True)\n",
+        "`jax.ops.index_update` was removed.",
+    ),
+    "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
+}
+
+
+def run(program: str, options: Options = MODERNIZE) -> FileResult:
+    [result] = migrate([Source("train.py", program.encode())], options)
+    return result
+
+
+@pytest.mark.parametrize("program", UNTOUCHED.values(), ids=UNTOUCHED)
+def test_untouched(program: str) -> None:
+    result = run(program)
+    assert (result.after.decode(), result.sites) == (program, ())
+
+
+@pytest.mark.parametrize(("before", "after"), RENAMED.values(), ids=RENAMED)
+def test_renamed(before: str, after: str) -> None:
+    result = run(before)
+    assert result.after.decode() == after
+    assert {site.status for site in result.sites} == {"rewritten"}
+    again = run(after)
+    assert (again.changed, again.sites) == (False, ())
+
+
+@pytest.mark.parametrize(("program", "message"), GONE.values(), ids=GONE)
+def test_what_has_no_other_name_is_reported(program: str, message: str) -> None:
+    result = run(program)
+    assert not result.changed
+    assert [(site.code, site.status, site.message) for site in result.sites] == [("FO899", "unresolved", message)]
+
+
+def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_elsewhere() -> None:
+    program = dedent(
+        """
+        import jax
+        from flax import nn, optim
+
+        class Model(nn.Module): ...
+
+        def make(params):
+            return optim.Adam(0.1).create(jax.tree_map(f, params))
+        """
+    )
+    result = run(program, Options())
+    assert b"jax.tree_map" in result.after
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert [(site.code, site.status, bool(site.remedy)) for site in result.hints] == [
+        ("FO899", "hint", True),
+        ("FO801", "hint", False),
+    ]
+    assert run("import jax\n\njax.tree_map(f, x)\n", Options()).hints == ()
+
+
+def test_a_comment_keeps_it() -> None:
+    result = run("import jax\n\njax.tree_map(f, x)  # optim2optax: ignore[FO801]\n")
+    assert not result.changed
+    assert [site.status for site in result.sites] == ["suppressed"]
