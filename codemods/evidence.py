@@ -12,6 +12,7 @@ from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Derived, External, Function, Instance, Object, Opaque, Place, Result, Thing
 from codemods.legacy import FOREIGN, PACKAGE, RUN_TIME, legacy_name
+from codemods.relevance import Graph, import_graph, reachable
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -47,7 +48,8 @@ class Evidence:
         These were created in the project and, if the others take steps, are stepped nowhere else in view.
 
         A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
-        goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of.
+        goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of,
+        then those of the same program.
         """
         made = [
             thing
@@ -72,8 +74,19 @@ class Evidence:
             if not self.facts.legacy.definitions(thing):
                 candidates = unstepped if thing in stepped else made
                 own = [candidate for candidate in candidates if candidate.unit is thing.unit]
-                for candidate in own or candidates:
+                program = set() if own else self._program(thing.unit)
+                near = own or [candidate for candidate in candidates if candidate.unit.path in program]
+                for candidate in near or (candidates if thing in stepped else ()):
                     self.facts.legacy.links[thing, candidate] = None
+
+    def _program(self, unit: Unit) -> set[str]:
+        """The paths of the files that a file imports, those that import it, and what these import."""
+        imports, importers = self._import_graph
+        return reachable(reachable([unit.path], importers), imports)
+
+    @cached_property
+    def _import_graph(self) -> tuple[Graph, Graph]:
+        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:

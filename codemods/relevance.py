@@ -35,13 +35,14 @@ def relevant(texts: Mapping[str, str]) -> list[str]:
     legacy = {path for path, content in contents.items() if mentions_legacy(content)}
     if not legacy:
         return []
-    imports, importers = _graph(texts)
+    imports, importers = import_graph(texts)
     readers = {path for path, content in contents.items() if may_read(content)}
-    reached = _reachable(_reachable(legacy | readers, importers), imports)
+    reached = reachable(reachable(legacy | readers, importers), imports)
     return [path for path in texts if path in reached]
 
 
-def _reachable(start: Iterable[str], graph: Graph) -> set[str]:
+def reachable(start: Iterable[str], graph: Graph) -> set[str]:
+    """The start, and all that the graph leads to from there."""
     found = set(start)
     pending = list(found)
     while pending:
@@ -51,7 +52,7 @@ def _reachable(start: Iterable[str], graph: Graph) -> set[str]:
     return found
 
 
-def _graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
+def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
     """For each file the files that it imports, and those that import it."""
     layout = Layout(texts)
     imports: Graph = defaultdict(set)

@@ -381,7 +381,42 @@ class Calls(Classes):
                 self.load(place, name, ("variable", function.scope, name))
             if extra is not None:
                 self.merge(place, extra)
-        self.solver.connect(("return", function.node), site.result)
+        self._leave(function, site)
+
+    def _leave(self, function: Function, site: CallSite) -> None:
+        """Carry what a function returns to a call.
+
+        What it was given by another call, it does not return to this one. A wrapper that says by `functools.wraps` that it is
+        the wrapped function is that.
+        """
+        given = (*site.positional, *site.keywords.values())
+        arguments = function.node.args
+        parameters = [
+            ("variable", function.scope, argument.arg)
+            for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        ]
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Function) and given and not site.unpacked and site.starred is None:
+                if is_wrapper(item.node):
+                    self._hand_functions(given, site.result, None)
+                    return
+                if any(item in self.solver.at(place) for place in parameters):
+                    self._hand_functions(given, site.result, item)
+                    return
+            self.solver.add(site.result, item)
+
+        self.solver.watch(("return", function.node), arrive)
+
+    def _hand_functions(self, places: tuple[Place, ...], result: Place, wanted: Function | None) -> None:
+        """Carry the functions at some places, or one of them alone, to another."""
+
+        def arrive(item: Object) -> None:
+            if item == wanted or (wanted is None and isinstance(item, Function | Method | Partial | Derivative)):
+                self.solver.add(result, item)
+
+        for place in places:
+            self.solver.watch(place, arrive)
 
     def _construct(self, cls: Class, site: CallSite) -> None:
         for ancestor in self.ancestry(cls):
@@ -511,3 +546,13 @@ class Calls(Classes):
 def wrapping(item: Object) -> int:
     """How often a callable is wrapped in partial applications and derivatives."""
     return 1 + wrapping(item.function) if isinstance(item, Partial | Derivative) else 0
+
+
+def is_wrapper(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether a function takes any arguments, and says by `functools.wraps` which other function it stands for."""
+    if isinstance(node, ast.Lambda) or node.args.vararg is None or node.args.args or node.args.posonlyargs:
+        return False
+    return any(
+        isinstance(decorator, ast.Call) and ast.unparse(decorator.func).rpartition(".")[2] == "wraps"
+        for decorator in node.decorator_list
+    )

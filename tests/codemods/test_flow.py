@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from codemods import Source, migrate
@@ -1752,3 +1754,35 @@ def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
     )
     assert not any(result.changed for result in results.values())
     assert "step.py:6" in next(site.message for site in results["make"].sites if site.code == "FO901")
+
+
+NAMED = """
+    import jax
+    from flax import optim
+
+    def make(params):
+        optimizer = optim.Adam(0.1).create(params)
+        return optimizer
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "evidence"),
+    [
+        pytest.param("def read(optimizer):\n    return optimizer.target\n", "deduced", id="named as all others are"),
+        pytest.param("def read(state):\n    return state.optimizer.target\n", "deduced", id="a field of that name"),
+        pytest.param("def read(my_opt):\n    return my_opt.target\n", "likely", id="another name"),
+        pytest.param(
+            "import torch\noptimizer = torch.optim.Adam(p)\noptimizer.step()\n\ndef read(x):\n    return x.optimizer.target\n",
+            "likely",
+            id="a name that something else has too",
+        ),
+    ],
+)
+def test_what_is_named_as_all_optimizers_of_the_project_is_one(other: str, evidence: str) -> None:
+    first, second = migrate(
+        [Source("make.py", dedent(NAMED).encode()), Source("read.py", f"import jax\n{other}".encode())]
+    )
+    assert [site.evidence for site in second.sites] == [evidence]
+    assert second.changed == (evidence == "deduced")
+    assert first.changed

@@ -574,3 +574,82 @@ def test_bases_that_are_found_late() -> None:
     assert "print(triple.inner.params)" in after
     assert "print(other.apply_gradient(None).target)" in after
     assert {site.code for site in results["train"].sites if site.status == "unresolved"} >= {"FO908", "FO901"}
+
+
+WRAPPED = {
+    "by a decorator": """
+        import functools
+        import jax
+        from flax import optim
+
+        def logged(function):
+            @functools.wraps(function)
+            def wrapper(*args, **kwargs):
+                print(function.__name__)
+                return library.compile(function)(*args, **kwargs)
+            return wrapper
+
+        @logged
+        def scheduled(optimizer, grads):
+            return optimizer.apply_gradient(grads, learning_rate=0.1)
+
+        @logged
+        def plain(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+    """,
+    "by a decorator with options": """
+        import functools
+        import jax
+        from flax import optim
+
+        def logged(function=None, *, name=None):
+            def decorate(function):
+                @functools.wraps(function)
+                def wrapper(*args, **kwargs):
+                    return library.compile(function, name)(*args, **kwargs)
+                return wrapper
+            return decorate if function is None else decorate(function)
+
+        @logged
+        def scheduled(optimizer, grads):
+            return optimizer.apply_gradient(grads, learning_rate=0.1)
+
+        @logged(name="plain")
+        def plain(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+    """,
+    "by a function that gives back what it gets": """
+        import jax
+        from flax import optim
+
+        REGISTRY = []
+
+        def registered(function):
+            REGISTRY.append(function)
+            return function
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads, learning_rate=0.1)
+
+        def other(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        scheduled = registered(step)
+        plain = registered(other)
+    """,
+}
+TRAIN = """
+        def train(params, grads):
+            one = scheduled(optim.Adam(0.1).create(params), grads)
+            two = plain(optim.Momentum(0.2).create(params), grads)
+            return one.target, two.target
+"""
+
+
+@pytest.mark.parametrize("wrapping", WRAPPED.values(), ids=WRAPPED)
+def test_functions_that_one_function_wraps_stay_apart(wrapping: str) -> None:
+    """What each takes and returns is its own: one is stepped with a rate, the other without."""
+    result = result_of(wrapping + TRAIN)
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert b"tx=optax.sgd(0.2, momentum=0.9)" in result.after
+    assert b"return one.params, two.params" in result.after

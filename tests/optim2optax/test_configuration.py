@@ -53,10 +53,10 @@ def test_options_are_read_and_the_command_line_wins(project: Path, run: Run) -> 
 
 def test_a_switch_can_be_turned_off(project: Path, run: Run) -> None:
     configure(project, "unsafe = true")
-    likely = "\n\ndef parameters(optimizer):\n    return optimizer.target\n"
+    likely = "\n\ndef parameters(my_opt):\n    return my_opt.target\n"
     (project / "train.py").write_text(LEGACY + likely)
-    assert "+    return optimizer.params\n" in run("rewrite", "--diff", ".").stdout
-    assert "+    return optimizer.params\n" not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
+    assert "+    return my_opt.params\n" in run("rewrite", "--diff", ".").stdout
+    assert "+    return my_opt.params\n" not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
 
 
 def test_patterns_are_relative_to_their_file(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

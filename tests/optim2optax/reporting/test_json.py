@@ -45,7 +45,7 @@ def test_schema(described: dict[str, Any]) -> None:
     assert described["version"] == 1
     assert [file["path"] for file in described["files"]] == ["a.py", "b.py", "c.py", "d.py"]
     for file in described["files"]:
-        assert set(file) == {"path", "changed", "error", "sites", "unused_suppressions"}
+        assert set(file) == {"path", "changed", "error", "sites", "unused_suppressions", "hints"}
         for found in file["sites"]:
             assert set(found) == SITE
             assert found["status"] in {"rewritten", "suppressed", "unresolved"}
