@@ -158,6 +158,8 @@ def _complete_groups(plan: Plan) -> None:
         return
     for decision in plan.decisions:
         cause = next((causes[group[thing]] for thing in decision.use.things if group[thing] in causes), None)
+        if decision.use.kind == "check" and not decision.use.things:  # asked of anything: any optimizer may come
+            cause = next(iter(causes.values()), None)
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause))
 

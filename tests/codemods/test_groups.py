@@ -229,6 +229,29 @@ def test_a_result_with_undefined_names_is_refused() -> None:
     assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
 
 
+def test_a_check_of_anything_stays_while_any_optimizer_does() -> None:
+    """Which ones come is not known, so the old class must still be known to it."""
+    program = """
+    from flax import optim
+    from flax.training import train_state
+
+    def place(values):
+        return [value for value in values if isinstance(value, (optim.Optimizer, train_state.TrainState))]
+
+    def create(params):
+        return optim.Adam(0.1).create(params)
+    """
+    stays = """
+    def other(params):
+        return optim.Momentum(0.1, unknown=1).create(params)
+    """
+    [result] = migrate([Source("train.py", dedent(program).encode())])
+    assert b"(train_state.TrainState, train_state.TrainState)" in result.after
+    [result] = migrate([Source("train.py", dedent(program + stays).encode())])
+    assert b"(optim.Optimizer, train_state.TrainState)" in result.after
+    assert b"tx=optax.adam(0.1)" in result.after
+
+
 def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
     """What reads it cannot change, so what makes it must not: nobody in view says that the two are not the same."""
     program = """
