@@ -115,6 +115,14 @@ class ParitySession:
             words = json.loads(given)
             items.append(CommandItem.from_parent(session, name=" ".join(words), command=words))
 
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Keep pytest from importing the packages in which legacy code is, of which nothing is run."""
+        folder = path.resolve()
+        if any(folder in file.parents for file, emitted in self.emitted.items() if emitted):
+            folder_alone: pytest.Collector = pytest.Dir.from_parent(parent, path=path)
+            return folder_alone
+        return None
+
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect a Python file if there is anything to compare in it."""
         if file_path.name == SCENARIO:

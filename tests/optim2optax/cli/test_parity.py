@@ -66,6 +66,18 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     assert not list(tmp_path.glob(".pytest_cache"))
 
 
+def test_packages_are_not_imported(tmp_path: Path) -> None:
+    """What a package imports may need the whole old world; none of it is run."""
+    package = tmp_path / "lab" / "agents"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").write_text("import what_is_not_installed\n")
+    (package / "train.py").write_text(dedent(LEGACY))
+    for words in (["."], ["lab"], ["lab/agents/train.py"]):
+        done = run("parity", *QUICK, *words, cwd=tmp_path)
+        assert "2 cases: 1 identical, 1 equivalent" in done.stdout, done.stdout + done.stderr
+
+
 def test_the_code_as_it_is_now_against_what_it_was(repository: Path) -> None:
     assert run("parity", *QUICK, "--before", "HEAD", ".", cwd=repository).returncode == 0
 
