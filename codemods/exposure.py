@@ -25,9 +25,8 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Attribute(value=owner, ctx=ast.Load()):
             yield from _classes(facts, owner)
         case ast.Compare(left=left, comparators=others):
-            for operand in (left, *others):
-                if not _is_none(left, *others):
-                    yield from _classes(facts, operand)
+            for operand in () if _is_none(left, *others) else (left, *others):
+                yield from _classes(facts, operand)
         case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
             facts.flow.places[callee]
         ):

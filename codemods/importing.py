@@ -20,7 +20,7 @@ from codemods.edits import (
 )
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
-from codemods.flow.modules import Unit
+from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Module
 from codemods.imports import Addition, ImportedName
 from codemods.legacy import legacy_name
@@ -96,19 +96,25 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         if not decision.applies or decision.use.kind == "import":
             continue
         match decision.edit:
-            case Replace(span=span) if decision.use.kind == "state_dict":
-                gone.update(
-                    inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and unit.span(inner) == span
-                )
             case ConvertDefinition() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
-            case Replace(holes=()) | ReplaceQuoted() | ConvertClass() | ConvertLookup():
+            case Replace(holes=(), span=span) if isinstance(node, ast.expr):
+                gone.update(
+                    inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and _is_in(inner, span, unit)
+                )
+            case ReplaceQuoted() | ConvertClass() | ConvertLookup():
                 gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
             case Replace() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
             case _:
                 pass
     return gone
+
+
+def _is_in(node: ast.expr, span: Span, unit: Unit) -> bool:
+    """Whether an expression stands within a span."""
+    own = unit.span(node)
+    return span[:2] <= own[:2] and own[2:] <= span[2:]
 
 
 def _loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:

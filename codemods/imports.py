@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 from libcst.metadata import CodeRange
 
 NEIGHBOURS = ("jax", "flax", "optax", "numpy", "chex", "haiku", "tensorflow", "torch", "absl", "ml_collections")
+RELATED = ("flax", "jax")
 ImportLine = cst.Import | cst.ImportFrom
 
 
@@ -144,7 +145,9 @@ class ImportEditor:
         merged = self._merged(module, lines, new)
         if merged is not None:
             return merged
-        anchor = next((index for index, found in lines if any(found is old for old in self._changed)), 0)
+        changed = (index for index, found in lines if any(found is old for old in self._changed))
+        related = (index for index, found in lines if _root(found) in RELATED)
+        anchor = next(chain(changed, related), 0)
         sections = _sections(module, _run(module, [index for index, _ in lines], anchor))
         statement = cst.SimpleStatementLine([new])
         roots = dict(lines)
@@ -302,7 +305,7 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
     if keys == sorted(keys):
         return next((index for index, found in zip(section, keys, strict=True) if found > key(new)), section[-1] + 1)
     own = [index for index in section if _root(lines[index]) == _root(new)]
-    related = [index for index in section if _root(lines[index]) in ("flax", "jax")]
+    related = [index for index in section if _root(lines[index]) in RELATED]
     return (own or related or section)[-1] + 1
 
 

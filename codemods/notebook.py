@@ -90,7 +90,7 @@ class Notebook:
         escape = self.text.isascii() and ESCAPE.search(self.text) is not None
         if not old.startswith("["):
             return json.dumps(source, ensure_ascii=escape)
-        spans = [(start, end) for start, end in _elements(self.text, cell.extent[0])]
+        spans = list(_elements(self.text, cell.extent[0]))
         first, last = spans[0], spans[-1]
         opening = self.text[cell.extent[0] + 1 : first[0]]
         between = self.text[first[1] : spans[1][0]] if len(spans) > 1 else f",{opening or ' '}"

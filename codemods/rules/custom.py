@@ -7,12 +7,11 @@ import ast
 from codemods.edits import ConvertCustom, Edit, Replace
 from codemods.flow.objects import Class
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import RATE, Support
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
 
-RATE = "learning_rate"
 STORED = ("create", "state_dict", "restore_state")
 """Methods of which a train state has its own."""
 

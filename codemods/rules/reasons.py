@@ -20,14 +20,14 @@ no_learning_rate = reason(
 run_time_class = reason(
     "FO903",
     "the optimizer class is chosen at run time",
-    """The class is used as a value, kept in a variable or container, or looked up by name, so its arguments cannot be
-    translated where it is called.""",
+    """A function with the old arguments takes the place of a class that is only called (FO103). This one is compared, asked for
+    an attribute, given to code that is not in view, or made of other optimizers, so that no function can.""",
 )
 unpacked_arguments = reason(
     "FO904",
     "arguments are unpacked",
-    """`**kwargs` may hold any of the legacy argument names, which differ from optax's; they cannot be renamed where the call
-    stands.""",
+    """What `**kwargs` holds is not known where a step is taken, or where an optimizer is made of others. An optimizer of its own
+    that is made with `**kwargs` becomes a function with the old arguments (FO102).""",
 )
 arguments = reason(
     "FO905",
@@ -49,7 +49,8 @@ definition_internals = reason(
 custom_definition = reason(
     "FO908",
     "a custom OptimizerDef",
-    """A subclass of `OptimizerDef`, or of one of the optimizers, has to become a gradient transformation of its own.""",
+    """A subclass of `OptimizerDef` keeps its methods under a new base (FO701). One that derives from another optimizer, has a
+    `create` or `state_dict` of its own, or exchanges a part of its state has to be written anew.""",
 )
 conflict = reason(
     "FO909",
@@ -77,7 +78,8 @@ likely = reason(
 deprecated_method = reason(
     "FO913",
     "a deprecated method without counterpart",
-    """`Optimizer.replicate()` also made every later step average gradients over devices. A `TrainState` has no such mode.""",
+    """`Optimizer.replicate()` also made every later step average gradients over devices, and one copy be stored. Both are written
+    out where that is plain to do (FO602): with one axis, at all steps, and where no replicated optimizer meets a checkpoint.""",
 )
 left_by_choice = reason(
     "FO914",

@@ -141,6 +141,21 @@ def test_helpers_and_imports_come_before_what_needs_them() -> None:
     )
 
 
+def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:
+    """Nothing that a notebook of this kind imports is dropped, so nothing else tells the place."""
+    module = b"from flax import optim\n\ndef make():\n    return optim.Adam(1e-3)\n"
+    cells = [
+        code("import os\nassert os.environ"),
+        code("import flax\nimport train"),
+        code("o = train.make().create(p)"),
+    ]
+    _, result = migrate([Source("train.py", module), Source("explore.ipynb", notebook(cells).encode())])
+    first, second, third = sources(result)
+    assert first == "import os\nassert os.environ"
+    assert second == "import flax\nimport train\nfrom flax.training import train_state"
+    assert third.startswith("o = train_state.TrainState.create(")
+
+
 def test_a_program_of_files_and_notebooks() -> None:
     module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
     cells = notebook([code("import jax\nfrom train import make"), code("weights = make(params).target")])
