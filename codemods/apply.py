@@ -165,7 +165,9 @@ class Applier(cst.CSTTransformer):
     def _argument(self, argument: Argument, call: cst.Call, edit: RewriteCall) -> cst.Arg:
         if argument.index is None:
             value = self._fill(argument.template, edit.holes, edit.supports)
-            return cst.Arg(value=value, keyword=cst.Name(argument.keyword or ""), equal=_equal())
+            if argument.keyword is None:
+                return cst.Arg(value=value)
+            return cst.Arg(value=value, keyword=cst.Name(argument.keyword), equal=_equal())
         kept = call.args[argument.index]
         if argument.keyword is None:
             return kept

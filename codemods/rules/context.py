@@ -120,3 +120,14 @@ class Context:
             if self.override(use) is not None
             for definition in self.definitions(use)
         )
+
+
+def is_path(node: ast.expr) -> bool:
+    """Whether evaluating an expression twice is the same as once: names, attributes and constant subscripts."""
+    match node:
+        case ast.Name():
+            return True
+        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
+            return is_path(value)
+        case _:
+            return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, ReplaceStatement
+from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.objects import Function
 from codemods.model import Refusal
@@ -26,13 +26,23 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function
     has to be in view to know which.
     """
+    call = context.call_of(use)
+    auxiliary = _gives_pair(_loss(call), context.facts) if call is not None and (call.args or call.keywords) else None
+    if call is not None and auxiliary is False:
+        return Replace(use.unit.span(call), VALUE_AND_GRAD, _holes(use, context))
     parts = _parts(use, context)
     if isinstance(parts, Refusal):
         return parts
     statement, targets, auxiliary = parts
-    if len(targets) != 2 + auxiliary:
+    lines: tuple[str, ...]
+    if isinstance(statement.targets[0], ast.Name):
+        values, gradient = _free(use, "values", "outputs"), _free(use, *GRADIENTS)
+        lines = (_evaluation([values], gradient, auxiliary), f"{targets[0]} = (*{values}, {gradient})")
+    elif len(targets) == 2 + auxiliary:
+        lines = (_evaluation(targets[:-1], targets[-1], auxiliary),)
+    else:
         return _refuse()
-    return ReplaceStatement(use.unit.span(statement), (_evaluation(targets[:-1], targets[-1]),), _holes(use, context))
+    return ReplaceStatement(use.unit.span(statement), lines, _holes(use, context))
 
 
 @rule(
@@ -51,13 +61,13 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     call = context.call_of(use)
     override = context.override(use)
     given = len(call.args) + len(call.keywords) if call is not None else 0
-    if len(targets) != 2 + auxiliary or given != 1 + (override is not None):
+    if isinstance(statement.targets[0], ast.Name) or len(targets) != 2 + auxiliary or given != 1 + (override is not None):
         return _refuse()
-    gradient = next(name for name in ("grad", "grads", "gradient", "optimizer_grad") if name not in _names(use))
+    gradient = _free(use, *GRADIENTS)
     grads = averaged_gradients(use, context)
     if isinstance(grads, Refusal):
         return grads
-    evaluation = _evaluation(targets[1:], gradient)
+    evaluation = _evaluation(targets[1:], gradient, auxiliary)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
         if any(thing in context.injected for thing in context.definitions(use)):
@@ -70,7 +80,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     refusal = refuse_rate(use, context)
     if refusal is not None:
         return refusal
-    state = next(name for name in ("opt_state", "optimizer_state") if name not in _names(use))
+    state = _free(use, "opt_state", "optimizer_state")
     lines = (
         f"{state} = {{optax}}.tree_utils.tree_set({{owner}}.opt_state, learning_rate={{rate}})",
         evaluation,
@@ -80,19 +90,29 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     return ReplaceStatement(use.unit.span(statement), lines, holes)
 
 
-def _evaluation(values: list[str], gradient: str) -> str:
-    if len(values) == 1:
-        return f"{values[0]}, {gradient} = {{jax}}.value_and_grad({{loss_fn}})({{owner}}.params)"
-    return f"({', '.join(values)}), {gradient} = {{jax}}.value_and_grad({{loss_fn}}, has_aux=True)({{owner}}.params)"
+VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
+GRADIENTS = ("grad", "grads", "gradient", "optimizer_grad")
 
 
-def _names(use: Use) -> set[str]:
-    return {node.id for node in use.unit.nodes if isinstance(node, ast.Name)}
+def _evaluation(values: list[str], gradient: str, auxiliary: bool) -> str:
+    targets = values[0] if len(values) == 1 else f"({', '.join(values)})"
+    call = VALUE_AND_GRAD.replace("{loss_fn}", "{loss_fn}, has_aux=True") if auxiliary else VALUE_AND_GRAD
+    return f"{targets}, {gradient} = {call}"
+
+
+def _free(use: Use, *choices: str) -> str:
+    """The first of some names that the file does not use."""
+    taken = {node.id for node in use.unit.nodes if isinstance(node, ast.Name)}
+    return next(name for name in choices if name not in taken)
+
+
+def _loss(call: ast.Call) -> ast.expr:
+    return call.args[0] if call.args else call.keywords[0].value
 
 
 def _refuse() -> Refusal:
     return reasons.statement_form(
-        "The result of this call is not unpacked in a plain assignment, or its loss function is not in view.",
+        "The result of this call is not assigned to names in a statement of its own, or its loss function is not in view.",
         "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
     )
 
@@ -101,23 +121,23 @@ def _holes(use: Use, context: Context) -> tuple[tuple[str, tuple[int, int, int, 
     call = context.call_of(use)
     assert call is not None
     assert isinstance(use.node, ast.Attribute)
-    loss = call.args[0] if call.args else call.keywords[0].value
-    return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(loss)))
+    return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(_loss(call))))
 
 
 def _parts(use: Use, context: Context) -> tuple[ast.Assign, list[str], bool] | Refusal:
-    """The assignment that unpacks the call, the source of its targets, and whether the loss function gives a pair."""
+    """The assignment of the call, the source of its targets, and whether the loss function gives a pair."""
     call = context.call_of(use)
     statement = use.unit.parents.get(call) if call is not None else None
     if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return _refuse()
     target = statement.targets[0]
-    if not isinstance(target, ast.Tuple) or not (call.args or call.keywords):
+    if not isinstance(target, ast.Tuple | ast.Name) or not (call.args or call.keywords):
         return _refuse()
-    auxiliary = _gives_pair(call.args[0] if call.args else call.keywords[0].value, context.facts)
+    auxiliary = _gives_pair(_loss(call), context.facts)
     if auxiliary is None:
         return _refuse()
-    return statement, [use.unit.source(element) for element in target.elts], auxiliary
+    elements = target.elts if isinstance(target, ast.Tuple) else [target]
+    return statement, [use.unit.source(element) for element in elements], auxiliary
 
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:

@@ -13,10 +13,11 @@ from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context
+from codemods.rules.context import Context, is_path
 from codemods.rules.model_apply import apply_function
+from codemods.rules.param_states import is_new_state
 from codemods.rules.params import needs_any_params
-from codemods.uses import Use
+from codemods.uses import ATTRIBUTES, Use
 
 CALLING = ("jax.jit", "jax.pmap", "jax.vmap", "jax.eval_shape")
 """What calls its first argument with the others."""
@@ -177,13 +178,17 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(inner.value)),))
 
 
-@rule("FO210", "the optimizer's state", "optimizer.state", "state.param_states", "state.replace")
+@rule("FO210", "the optimizer's state", "optimizer.state", "state.replace")
 def state(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Only `.state.step` has a counterpart; any other use of the state is left, with a reason."""
+    """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211) are known; any other use of
+    the state is left, with a reason.
+    """
     parent = use.unit.parents.get(use.node)
+    if use.name == "replace" and is_new_state(parent, use.unit, context):
+        return Keep()
     if _is_first(parent):
         parent = use.unit.parents.get(parent)
-    if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr == "step":
+    if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
         return Keep()
     if use.name == "state" and _asks_for_parts(use, parent):
         return _attribute(use, "{owner}.opt_state")
@@ -295,7 +300,7 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
             "This step sets the learning rate, but the place that makes the optimizer is not in view.",
             "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
         )
-    if not _is_path(use.node.value):
+    if not is_path(use.node.value):
         return reasons.overrides(
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",
@@ -384,23 +389,34 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
     after="optimizer = optimizer.replace(params=pretrained)\n",
 )
 def replace(use: Use, context: Context) -> Edit | Refusal:
-    """Exchanging the parameters keeps the optimizer's state and step on both sides."""
+    """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
+    each array is a function of the old ones (FO211).
+    """
     call = context.call_of(use)
     if call is None:
         return reasons.create_as_value("`replace` is passed on instead of being called.", "Call it.")
     if call.args or any(keyword.arg is None for keyword in call.keywords):
         return reasons.unpacked_arguments("The arguments of `replace` are unpacked.", "Name the fields.")
-    other = next((keyword.arg for keyword in call.keywords if keyword.arg != "target"), None)
-    if other == "state":
-        return reasons.state(
-            "`replace(state=…)` exchanges the optimizer's state.",
-            "Replace `opt_state` by what the transformation expects.",
-        )
-    if other is not None:
-        return reasons.definition_internals(f"`replace({other}=…)` has no counterpart.", "Make a new train state.")
     assert isinstance(use.node, ast.Attribute)
-    owner = (("owner", use.unit.span(use.node.value)),)
-    return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("params", index=0),), owner)
+    holes = [("owner", use.unit.span(use.node.value))]
+    arguments: list[Argument] = []
+    for index, keyword in enumerate(call.keywords):
+        if keyword.arg == "target":
+            arguments.append(Argument("params", index=index))
+        elif keyword.arg == "state" and is_new_state(keyword.value, use.unit, context):
+            assert isinstance(keyword.value, ast.Call)
+            arguments.append(Argument("opt_state", template="{opt_state}"))
+            holes.append(("opt_state", use.unit.span(keyword.value.keywords[0].value)))
+        elif keyword.arg == "state":
+            return reasons.state(
+                "`replace(state=…)` exchanges the optimizer's state.",
+                "Replace `opt_state` by what the transformation expects.",
+            )
+        else:
+            return reasons.definition_internals(
+                f"`replace({keyword.arg}=…)` has no counterpart.", "Make a new train state."
+            )
+    return RewriteCall(use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes))
 
 
 @rule("FO212", "attributes by name", "reflection")
@@ -420,17 +436,6 @@ def _attribute(use: Use, template: str) -> Edit | Refusal:
 
 def _assigned(use: Use) -> Refusal:
     return reasons.arguments(f"`.{use.name}` is assigned to, which legacy optimizers forbid.", "Use `replace`.")
-
-
-def _is_path(node: ast.expr) -> bool:
-    """Whether evaluating an expression twice is the same as once: names, attributes and constant subscripts."""
-    match node:
-        case ast.Name():
-            return True
-        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
-            return _is_path(value)
-        case _:
-            return False
 
 
 def _positions(call: ast.Call, names: tuple[str, ...]) -> dict[str, int]:

@@ -84,7 +84,7 @@ WHOLE_OR_NOTHING = {
                 apply_fn=None, params=params, tx=optax.adam(1e-2)
             ).params
         """,
-        [(1, "FO911"), (4, "FO901"), (4, "FO901"), (7, "FO906"), (7, "FO906")],
+        [(1, "FO911"), (4, "FO901"), (4, "FO901"), (7, "FO906")],
     ),
 }
 

@@ -1,0 +1,282 @@
+"""What an optimizer keeps for each parameter, where that is walked through as a whole."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeGuard
+
+from codemods.edits import Argument, Edit, Replace, RewriteCall
+from codemods.flow.modules import Unit
+from codemods.flow.scopes import Scope
+from codemods.model import Refusal
+from codemods.optimizers.base import Support
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context, is_path
+from codemods.uses import Use
+
+TREE_MAPS = frozenset(
+    ("jax.tree_map", "jax.tree_multimap", "jax.tree.map", "jax.tree_util.tree_map", "jax.tree_util.tree_multimap")
+)
+TREE_LEAVES = frozenset(("jax.tree_leaves", "jax.tree.leaves", "jax.tree_util.tree_leaves"))
+COMMUTATIVE = frozenset(f"builtins.{name}" for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum"))
+"""What gives the same for any order of what it goes through."""
+
+OTHER_STATES = frozenset(("custom", "Adafactor", "WeightNorm"))
+"""The optimizers whose optax form does not keep the same arrays for each parameter."""
+
+PARAM_STATES = Support(
+    name="param_states",
+    source='''def param_states(state):
+    """What the optimizer of a train state keeps for each parameter: its moments, without counts and hyperparameters."""
+    return optax.tree_utils.tree_map_params(
+        state.tx, lambda leaf: leaf, state.opt_state, transform_non_params=lambda _: None
+    )
+''',
+    imports=("import optax",),
+)
+
+
+MAP_PARAM_STATES = Support(
+    name="map_param_states",
+    source='''def map_param_states(function, state, *others):
+    """The `opt_state` of a train state, with a function of what all of them keep for each parameter in the place of that."""
+    is_kept = optax.tree_utils.tree_map_params(
+        state.tx, lambda _: True, state.opt_state, transform_non_params=lambda _: False
+    )
+    return jax.tree_util.tree_map(
+        lambda kept, *leaves: function(*leaves) if kept else leaves[0],
+        is_kept,
+        state.opt_state,
+        *(other.opt_state for other in others),
+    )
+''',
+    imports=("import jax", "import optax"),
+)
+
+
+@rule(
+    "FO211",
+    "param_states is the part of opt_state that belongs to parameters",
+    "state.param_states",
+    before="size = sum(x.size for x in jax.tree_util.tree_leaves(optimizer.state.param_states))\n",
+    after="size = sum(x.size for x in jax.tree_util.tree_leaves(param_states(optimizer)))\n",
+)
+def param_states(use: Use, context: Context) -> Edit | Refusal:
+    """The same arrays are in `opt_state`, with counts and injected hyperparameters among them, and moment by moment instead of
+    parameter by parameter. So two ways of going through them have a counterpart: a function of each array, by
+    `optax.tree_utils.tree_map_params`, whose result replaces the state; and a look at all arrays whose order does not matter.
+    Reading the moments of one parameter has none.
+    """
+    refusal = reasons.state(
+        "The optimizer's state is used directly here.",
+        "Read `.opt_state` instead; its layout is that of the optax transformation.",
+    )
+    assert isinstance(use.node, ast.expr)
+    owner = _owner_of_state(use.node, "param_states", context)
+    if owner is None or not _keeps_the_same(owner, context):
+        return refusal
+    return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or refusal
+
+
+def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
+    """Whether the optax forms of all optimizers that reach a place are known to keep the same arrays for each parameter."""
+    definitions = [
+        context.facts.legacy.definitions(thing) for thing in context.facts.things(optimizer, "optimizer")
+    ]
+    return all(definitions) and OTHER_STATES.isdisjoint(thing.name for made in definitions for thing in made)
+
+
+def _in_map(use: Use, context: Context) -> Edit | None:
+    """As trees of `tree_map`; with the first of them, the call becomes another."""
+    states = _states(use)
+    call = use.unit.parents.get(states)
+    if not (_maps_states(call, use.unit, context) and _goes_back(call, use.unit, context)):
+        return None
+    owner = ("owner", use.unit.span(_owner(states)))
+    if states is not call.args[1]:
+        return Replace(use.unit.span(states), "{owner}", (owner,))
+    function = Argument(None, index=0)
+    others = tuple(Argument(None, index=index) for index in range(2, len(call.args)))
+    if others:
+        arguments = (function, Argument(None, template="{owner}"), *others)
+        name = f"{{support:{MAP_PARAM_STATES.name}}}"
+        return RewriteCall(use.unit.span(call), name, arguments, (owner,), (MAP_PARAM_STATES,))
+    arguments = (Argument(None, template="{owner}.tx"), function, Argument(None, template="{owner}.opt_state"))
+    return RewriteCall(use.unit.span(call), "{optax}.tree_utils.tree_map_params", arguments, (owner,))
+
+
+def _maps_states(call: ast.AST | None, unit: Unit, context: Context) -> TypeGuard[ast.Call]:
+    """Whether this is `tree_map` of a function over nothing but such states, of optimizers that migrate together."""
+    if not (isinstance(call, ast.Call) and TREE_MAPS & {*context.facts.externals(call.func)}) or call.keywords:
+        return False
+    trees = [_without_params(tree) for tree in call.args[1:]]
+    owners = [owner for tree in trees if (owner := _owner_of_state(tree, "param_states", context)) is not None]
+    things = [thing for owner in owners for thing in context.facts.things(owner, "optimizer")]
+    return (
+        len(owners) == len(trees) > 0
+        and all(map(is_path, owners))
+        and len({context.facts.groups.get(thing) for thing in things}) == 1
+    )
+
+
+def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
+    """Whether the result is only used to replace the states, at once or under a name."""
+    parent = unit.parents.get(call)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        loads, stores = _named(parent.targets[0], context.facts.scope(call), unit, context)
+        return all(_is_mapped(found, unit, context) for found in stores) and all(
+            _is_put_back(found, unit, context) for found in loads
+        )
+    return _is_put_back(call, unit, context)
+
+
+def _named(name: ast.Name, within: Scope, unit: Unit, context: Context) -> tuple[list[ast.Name], list[ast.Name]]:
+    """Where the variable that a name means in a scope is read, and where it is set."""
+    scope = within.binding(name.id)
+    found = [node for node in unit.nodes if isinstance(node, ast.Name) and node.id == name.id]
+    loads = [
+        node
+        for node in found
+        if isinstance(node.ctx, ast.Load) and context.facts.scope(node).binding(name.id) is scope
+    ]
+    stores = [node for node in found if not isinstance(node.ctx, ast.Load) and _function_around(node, unit) is scope.node]
+    return loads, stores
+
+
+def _function_around(node: ast.AST, unit: Unit) -> ast.AST | None:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
+    return next((outer for outer in unit.ancestors(node) if isinstance(outer, functions)), None)
+
+
+def _is_mapped(value: ast.expr, unit: Unit, context: Context) -> bool:
+    """Whether a value, or what is assigned to a name, is `tree_map` of states."""
+    if isinstance(value, ast.Name) and isinstance(value.ctx, ast.Store):
+        statement = unit.parents.get(value)
+        return isinstance(statement, ast.Assign) and _maps_states(statement.value, unit, context)
+    if isinstance(value, ast.Name):
+        _, stores = _named(value, context.facts.scope(value), unit, context)
+        return bool(stores) and all(_is_mapped(found, unit, context) for found in stores)
+    return _maps_states(value, unit, context)
+
+
+def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
+    """Whether a value is that of `.state.replace(param_states=…)`, or of `.state.param_states.replace(params=…)`."""
+    word = unit.parents.get(value)
+    call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
+    if not isinstance(call, ast.Call):
+        return False
+    return is_new_state(call, unit, context) or _is_new_model(call, unit, context)
+
+
+def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
+    """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
+    word = unit.parents.get(node) if node is not None else None
+    call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
+    if not (isinstance(node, ast.Call) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return False
+    owner = _owner_of_state(node.func, "replace", context)
+    value = _only_keyword(node, "param_states")
+    return (
+        owner is not None
+        and value is not None
+        and ast.dump(owner) == ast.dump(call.func.value)
+        and _is_mapped(value, unit, context)
+    )
+
+
+def _is_new_model(node: ast.AST | None, unit: Unit, context: Context) -> bool:
+    """Whether this is the statement `optimizer.state.param_states.replace(params=value)`, with mapped states.
+
+    For a model of the old API; the new state that it makes is thrown away.
+    """
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replace"):
+        return False
+    value = _only_keyword(node, "params")
+    return (
+        _owner_of_state(node.func.value, "param_states", context) is not None
+        and isinstance(unit.parents.get(node), ast.Expr)
+        and value is not None
+        and _is_mapped(value, unit, context)
+    )
+
+
+def _replaced(use: Use, context: Context) -> Edit | None:
+    """`optimizer.state.param_states.replace(params=…)`, thrown away as before."""
+    call = use.unit.parents.get(use.unit.parents[use.node])
+    if not (isinstance(call, ast.Call) and _is_new_model(call, use.unit, context)):
+        return None
+    owner = (("owner", use.unit.span(_owner(use.node))),)
+    return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("opt_state", index=0),), owner)
+
+
+def _in_leaves(use: Use, context: Context) -> Edit | None:
+    """The leaves, where their order does not matter."""
+    states = _states(use)
+    call = use.unit.parents.get(states)
+    if not isinstance(call, ast.Call) or call.args != [states] or call.keywords:
+        return None
+    if not TREE_LEAVES & {*context.facts.externals(call.func)} or not _in_any_order(call, use.unit, context):
+        return None
+    owner = (("owner", use.unit.span(_owner(states))),)
+    template = f"{{support:{PARAM_STATES.name}}}({{owner}})"
+    return Replace(use.unit.span(states), template, owner, (PARAM_STATES,))
+
+
+def _in_any_order(node: ast.expr, unit: Unit, context: Context) -> bool:
+    """Whether what an expression holds is only gone through in ways that give the same for any order."""
+    parent = unit.parents.get(node)
+    match parent:
+        case ast.Call():
+            return node in parent.args and bool(COMMUTATIVE & {*context.facts.externals(parent.func)})
+        case ast.comprehension():
+            outer = unit.parents.get(parent)
+            return isinstance(outer, ast.GeneratorExp | ast.ListComp) and _in_any_order(outer, unit, context)
+        case ast.For():
+            return node is parent.iter and not any(map(_keeps_order, ast.walk(parent)))
+        case ast.Assign(targets=[ast.Name() as name]):
+            loads, _ = _named(name, context.facts.scope(node), unit, context)
+            return all(_in_any_order(found, unit, context) for found in loads)
+        case _:
+            return False
+
+
+def _keeps_order(node: ast.AST) -> bool:
+    """Whether something in a loop may depend on what came before it."""
+    return isinstance(
+        node, ast.Break | ast.Return | ast.Yield | ast.YieldFrom | ast.Assign | ast.AnnAssign | ast.NamedExpr
+    ) or (isinstance(node, ast.Attribute) and node.attr in ("append", "extend", "insert", "write"))
+
+
+def _states(use: Use) -> ast.expr:
+    """The expression of all states: `param_states`, or its `params` where that has the form of an old-API model."""
+    assert isinstance(use.node, ast.expr)
+    parent = use.unit.parents.get(use.node)
+    return parent if isinstance(parent, ast.Attribute) and parent.attr == "params" else use.node
+
+
+def _without_params(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "params" else node
+
+
+def _owner(states: ast.expr | ast.stmt) -> ast.expr:
+    node = _without_params(states) if isinstance(states, ast.expr) else None
+    assert isinstance(node, ast.Attribute)
+    assert isinstance(node.value, ast.Attribute)
+    return node.value.value
+
+
+def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | None:
+    """The optimizer in `optimizer.state.NAME`."""
+    match node:
+        case ast.Attribute(attr=attr, value=ast.Attribute(attr="state", value=owner)) if attr == name:
+            return owner if context.facts.things(owner, "optimizer") else None
+        case _:
+            return None
+
+
+def _only_keyword(call: ast.Call, name: str) -> ast.expr | None:
+    match call:
+        case ast.Call(args=[], keywords=[ast.keyword(arg=arg, value=value)]) if arg == name:
+            return value
+        case _:
+            return None
