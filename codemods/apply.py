@@ -98,7 +98,7 @@ class Applier(cst.CSTTransformer):
     def _edit(self, edit: Edit, node: cst.BaseExpression) -> cst.BaseExpression:
         match edit:
             case Replace():
-                return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports))
+                return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports, it=node))
             case RewriteCall() if isinstance(node, cst.Call):
                 return self._rewrite_call(edit, node)
             case ConvertDefinition() if isinstance(node, cst.Call):
@@ -134,9 +134,14 @@ class Applier(cst.CSTTransformer):
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
     def _fill(
-        self, template: str, holes: Sequence[tuple[str, Span]], supports: Sequence[Support] = ()
+        self,
+        template: str,
+        holes: Sequence[tuple[str, Span]],
+        supports: Sequence[Support] = (),
+        **more: cst.BaseExpression,
     ) -> cst.BaseExpression:
-        return expression(self._say(template, supports), **{name: self.done[span] for name, span in holes})
+        filled = {name: self.done[span] for name, span in holes}
+        return expression(self._say(template, supports), **filled, **more)
 
     def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.Call:
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}

@@ -12,7 +12,8 @@ Holes = tuple[tuple[str, Span], ...]
 
 @dataclass(frozen=True)
 class Replace:
-    """Replace the expression at `span` by a template. Its holes `{name}` are expressions of the original source, by span.
+    """Replace the expression at `span` by a template. Its holes `{name}` are expressions of the original source, by span; the
+    hole `{it}` is what is replaced.
 
     `{optax}`, `{jax}`, `{TrainState}` and the other keys of `codemods.names.CHOICES` stand for the names under which the file
     imports these, and `{support:NAME}` for an emitted helper.

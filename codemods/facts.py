@@ -13,7 +13,7 @@ from codemods.flow.modules import Project, Unit
 from codemods.flow.objects import Class, Container, External, Function, Object, Place, Thing
 from codemods.flow.scopes import Scope
 from codemods.legacy import FlaxOptim
-from codemods.reflection import reflection
+from codemods.reflection import reflections
 from codemods.removed import removed_uses
 from codemods.uses import Use, Uses
 
@@ -100,8 +100,8 @@ class Facts:
         return unify([*(use.things for use in self.uses), *self.legacy.links])
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
-        reflected = (reflection(self, unit, node) for node in unit.nodes)
-        found = [*uses, *(use for use in reflected if use is not None), *removed_uses(self, unit)]
+        reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
+        found = [*uses, *reflected, *removed_uses(self, unit)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
 
 

@@ -27,6 +27,16 @@ DEFINITIONS = (
 OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
 MODULES = ("core", "jax_utils", "linen", "optim", "serialization", "struct", "training", "traverse_util")
 RESTORING = ("flax.training.checkpoints.restore_checkpoint", "flax.serialization.msgpack_restore")
+STORING = frozenset(
+    ("flax.serialization.to_bytes", "flax.serialization.to_state_dict", "flax.training.checkpoints.save_checkpoint")
+)
+READING = frozenset(
+    (
+        "flax.serialization.from_bytes",
+        "flax.serialization.from_state_dict",
+        "flax.training.checkpoints.restore_checkpoint",
+    )
+)
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 

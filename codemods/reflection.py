@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from codemods.flow.objects import Result, Thing
-from codemods.legacy import RESTORING, legacy_name
+from codemods.legacy import READING, RESTORING, STORING, legacy_name
 from codemods.uses import ATTRIBUTES, Use
 
 if TYPE_CHECKING:
@@ -20,17 +20,48 @@ TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 """Attributes that hardly anything but an optimizer has."""
 
 
-def reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
-    """The use that a call, a subscript or a pattern is, if it is one."""
+def reflections(facts: Facts, unit: Unit, node: ast.AST) -> list[Use]:
+    """The uses that a call, a subscript or a pattern is."""
+    stored = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
+    found = _reflection(facts, unit, node)
+    return stored if found is None else [*stored, found]
+
+
+def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
+    """The optimizers that a call stores; the call itself, if it restores one."""
+    called = set(facts.externals(call.func))
+    if not called & (STORING | READING):
+        return []
+    arguments = (*call.args, *(word.value for word in call.keywords))
+    held = [
+        Use("stored", ast.unparse(argument), unit, argument, things)
+        for argument in arguments
+        if (things := tuple(thing for thing in facts.within(facts.flow.places[argument]) if thing.kind == "optimizer"))
+    ]
+    if not held or not called & READING:
+        return held
+    return [*held, Use("restored", ast.unparse(call.func), unit, call, held[0].things)]
+
+
+def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
     match node:
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
         case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
             things = tuple(facts.things(value, "optimizer"))
-            restored = any(isinstance(item, Result) and item.name in RESTORING for item in facts.objects(value))
-            if things or (restored and key == "target"):
-                return Use("state_dict", key, unit, node, things)
+            if _is_restored(facts, value) and key == "target":
+                return Use("checkpoint", key, unit, node, ())
+            return Use("state_dict", key, unit, node, things) if things else None
+        case ast.Compare(left=ast.Constant(value="target"), ops=[ast.In() | ast.NotIn()], comparators=[value]):
+            chooses = isinstance(unit.parents.get(node), ast.IfExp)
+            if _is_restored(facts, value) and not chooses:
+                return Use("checkpoint", "target", unit, node, ())
     return None
+
+
+def _is_restored(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
+    return any(isinstance(item, Result) and item.name in RESTORING for item in facts.objects(node))
 
 
 def _call(facts: Facts, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:

@@ -6,9 +6,21 @@ import ast
 
 from codemods.edits import Edit, Replace
 from codemods.model import Refusal
+from codemods.optimizers.base import Support
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
+
+
+PARAMS_OF = Support(
+    name="params_of",
+    source='''def params_of(checkpoint):
+    """The parameters in a checkpoint of a train state, or of a legacy optimizer, that was read as plain dicts."""
+    key = "target" if "target" in checkpoint else "params"
+    return checkpoint[key]
+''',
+    imports=(),
+)
 
 
 @rule(
@@ -20,12 +32,41 @@ from codemods.uses import Use
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
     """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState` has `params`, `opt_state` and
-    `step`. Code that reads `state` is left, with a reason, and so is what reads a checkpoint that may come from elsewhere.
+    `step`. Code that reads `state` is left, with a reason.
     """
-    if use.things and use.name == "target" and isinstance(use.node, ast.Subscript):
+    if use.name == "target" and isinstance(use.node, ast.Subscript):
         quote = use.unit.source(use.node.slice)[0]
         return Replace(use.unit.span(use.node.slice), f"{quote}params{quote}")
+    return _refuse(use)
+
+
+@rule(
+    "FO604",
+    "the key target of a checkpoint may be params",
+    "checkpoint",
+    before='params = checkpoints.restore_checkpoint(directory, None)["target"]\n',
+    after="params = params_of(checkpoints.restore_checkpoint(directory, None))\n",
+)
+def checkpoint(use: Use, context: Context) -> Edit | Refusal:
+    """A checkpoint that is read as plain dicts may have been stored before or after the migration, by this program or by
+    another, so its parameters may be under either key. A small function that is added to the file looks for both.
+    """
+    match use.node:
+        case ast.Subscript(value=restored, ctx=ast.Load()):
+            template = f"{{support:{PARAMS_OF.name}}}({{restored}})"
+            supports: tuple[Support, ...] = (PARAMS_OF,)
+        case ast.Compare(left=left, ops=[operator], comparators=[restored]):
+            quote = use.unit.source(left)[0]
+            template = f"{{{quote}target{quote}, {quote}params{quote}}}.isdisjoint({{restored}})"
+            template = template if isinstance(operator, ast.NotIn) else f"not {template}"
+            supports = ()
+        case _:
+            return _refuse(use)
+    return Replace(use.unit.span(use.node), template, (("restored", use.unit.span(restored)),), supports)
+
+
+def _refuse(use: Use) -> Refusal:
     return reasons.state(
-        f"The key `{use.name}` is read from the state dict or checkpoint of an optimizer, whose layout changes.",
+        f"The key `{use.name}` of the state dict or checkpoint of an optimizer is used, whose layout changes.",
         "Read `params`, `opt_state` and `step` from new ones; old checkpoints need a conversion.",
     )

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, Replace
+from codemods.edits import Edit, Keep, Replace
+from codemods.flow.modules import Unit
 from codemods.model import Refusal
+from codemods.optimizers.base import Support
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
-
-STORING = frozenset(
-    (
-        "flax.serialization.from_bytes",
-        "flax.serialization.from_state_dict",
-        "flax.serialization.to_bytes",
-        "flax.serialization.to_state_dict",
-        "flax.training.checkpoints.restore_checkpoint",
-        "flax.training.checkpoints.save_checkpoint",
-    )
-)
 
 OBLIVIOUS = (
     "flax.serialization.from_state_dict",
@@ -63,12 +54,6 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
             "This also averages the gradients of later steps over an axis that is not plain to see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
-    stored = _stored_copies(use, context) if use.name == "replicate" else None
-    if stored is not None:
-        return reasons.deprecated_method(
-            f"At {stored} this optimizer may be stored or restored with a copy for each device, of which legacy kept one.",
-            "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
-        )
     holes = [("owner", use.unit.span(use.node.value))]
     if devices is None or use.name == "unreplicate":
         return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", tuple(holes))
@@ -76,28 +61,82 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     return Replace(use.unit.span(call), "{jax_utils}.replicate({owner}, {devices})", tuple(holes))
 
 
-def _stored_copies(use: Use, context: Context) -> str | None:
-    """The place where a replicated optimizer meets a checkpoint, if it may: after it was replicated, and as it is."""
-    replications = [found for found in context.facts.uses if found.kind == "optimizer.replicate"]
-    for unit, call in context.facts.flow.reading.calls:
-        if not STORING & {*context.facts.externals(call.func)}:
-            continue
-        earlier = any(
-            found.unit is unit
-            and found.node.lineno > call.lineno
-            and isinstance(found.node, ast.Attribute)
-            and context.facts.scope(found.node) is context.facts.scope(call)
-            for found in replications
-        )
-        for argument in (*call.args, *(word.value for word in call.keywords)):
-            copies = not (isinstance(argument, ast.Call) and _last_word(argument.func) == "unreplicate")
-            if copies and not earlier and not set(use.things).isdisjoint(context.facts.things(argument)):
-                return unit.place(call.lineno)
-    return None
+def _may_have_copies(node: ast.expr, unit: Unit, context: Context) -> bool:
+    """Whether an optimizer may have been replicated when it comes here."""
+    if isinstance(node, ast.Call) and _last_word(node.func) == "unreplicate":
+        return False
+    scope = context.facts.scope(node)
+    here = [
+        found
+        for found in context.facts.uses
+        if found.unit is unit
+        and found.kind == "optimizer.replicate"
+        and isinstance(found.node, ast.Attribute)
+        and context.facts.scope(found.node) is scope
+    ]
+    return not here or any(found.node.lineno < node.lineno for found in here)
 
 
 def _last_word(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+ONE_COPY = Support(
+    name="one_copy",
+    source='''def one_copy(state):
+    """A train state to be stored: if it has a copy for each device, one of them."""
+    return jax_utils.unreplicate(state) if jnp.ndim(state.step) else state
+''',
+    imports=("import jax.numpy as jnp", "from flax import jax_utils"),
+)
+AS_MANY_COPIES = Support(
+    name="as_many_copies",
+    source='''def as_many_copies(state, restored):
+    """A restored train state: if `state` has a copy for each device, as many."""
+    return jax_utils.replicate(restored) if jnp.ndim(state.step) else restored
+''',
+    imports=("import jax.numpy as jnp", "from flax import jax_utils"),
+)
+
+
+@rule(
+    "FO605",
+    "one copy of a replicated optimizer is stored",
+    "stored",
+    before="checkpoints.save_checkpoint(directory, optimizer, step)\n",
+    after="checkpoints.save_checkpoint(directory, one_copy(optimizer), step)\n",
+)
+def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
+    """Of an optimizer that its own method had replicated, legacy stored one copy. A train state is stored as it is, so one copy
+    is taken where it may have several.
+    """
+    assert isinstance(use.node, ast.expr)
+    if not context.axes(use.things) or not _may_have_copies(use.node, use.unit, context):
+        return Keep()
+    if not isinstance(use.node, ast.Name):
+        return reasons.deprecated_method(
+            "This optimizer may be stored or restored when it has a copy for each device, of which legacy stored one.",
+            "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
+        )
+    return Replace(use.unit.span(use.node), f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,))
+
+
+@rule(
+    "FO606",
+    "a restored optimizer has as many copies as before",
+    "restored",
+    before="optimizer = checkpoints.restore_checkpoint(directory, optimizer)\n",
+    after="""optimizer = as_many_copies(optimizer, checkpoints.restore_checkpoint(directory, one_copy(optimizer)))\n""",
+)
+def restored(use: Use, context: Context) -> Edit | Keep:
+    """To an optimizer that its own method had replicated, legacy restored the copies too."""
+    assert isinstance(use.node, ast.Call)
+    arguments = (*use.node.args, *(word.value for word in use.node.keywords))
+    state = next((found for found in arguments if context.facts.things(found, "optimizer")), None)
+    if state is None or not context.axes(use.things) or not _may_have_copies(state, use.unit, context):
+        return Keep()
+    template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
+    return Replace(use.unit.span(use.node), template, supports=(AS_MANY_COPIES,))
 
 
 @rule(
