@@ -151,7 +151,7 @@ class Applier(cst.CSTTransformer):
             )
         callee = expression(self._numbered(edit.function, edit.supports), **holes)
         if edit.prelude:
-            self.preludes.append(statement(self._numbered(edit.prelude), **holes))
+            self.preludes.append(statement(self._numbered(edit.prelude, edit.supports), **holes))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
         kept = {argument.index for argument in edit.arguments}
         for number, argument in enumerate(call.args):
@@ -220,9 +220,15 @@ class Applier(cst.CSTTransformer):
 
     def _replace_statement(
         self, edit: ReplaceStatement, node: cst.SimpleStatementLine
-    ) -> cst.FlattenSentinel[cst.BaseStatement]:
+    ) -> cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
         holes = {name: self.done[span] for name, span in edit.holes}
         lines = [statement(self._say(template), **holes) for template in edit.templates]
+        if not lines:
+            self.applied.after[edit.span] = ""
+            self.stray.extend(line.comment.value for line in node.leading_lines if line.comment is not None)
+            return cst.RemovalSentinel.REMOVE
+        nothing = statement("pass")
+        lines = [fit(self.module, nothing, line, edit.span[1]) for line in lines]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
         self.applied.after[edit.span] = "".join(self.module.code_for_node(line) for line in lines).strip()

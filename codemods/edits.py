@@ -12,9 +12,9 @@ Holes = tuple[tuple[str, Span], ...]
 
 @dataclass(frozen=True)
 class Replace:
-    """Replace the expression at `span` by a template. Its holes `{name}` are expressions of the original source, by span; the
-    hole `{it}` is what is replaced.
+    """Replace the expression at `span` by a template.
 
+    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is replaced.
     `{optax}`, `{jax}`, `{TrainState}` and the other keys of `codemods.names.CHOICES` stand for the names under which the file
     imports these, and `{support:NAME}` for an emitted helper.
     """
@@ -101,7 +101,7 @@ class ReplaceQuoted:
 
 @dataclass(frozen=True)
 class ReplaceStatement:
-    """Replace the simple statement at `span` by statements made from templates."""
+    """Replace the simple statement at `span` by statements made from templates; by none, take it away."""
 
     span: Span
     templates: tuple[str, ...]

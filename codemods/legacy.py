@@ -37,6 +37,9 @@ READING = frozenset(
         "flax.training.checkpoints.restore_checkpoint",
     )
 )
+BARE = "bare"
+"""The name of a state that a definition made without an optimizer."""
+
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
@@ -145,6 +148,10 @@ class FlaxOptim(Library):
             return None
         if owner.kind == "definition" and name == "create":
             return lambda flow, site: self._create(flow, owner, site)
+        if owner.kind == "definition" and name == "init_state":
+            return lambda flow, site: self._init_state(flow, owner, site)
+        if owner.kind == "definition" and name == "apply_gradient":
+            return _step_without_optimizer
         if owner.kind == "optimizer":
             if name in ("apply_gradient", "restore_state", "state_dict", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
@@ -196,6 +203,11 @@ class FlaxOptim(Library):
         if outer.kind == "definition":
             flow.solver.watch(place, arrive)
 
+    def _init_state(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        state = Thing("state", site.unit, site.node, BARE, definition.evidence)
+        self.links[state, definition] = None
+        flow.solver.add(site.result, state)
+
     def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
         optimizer = Thing("optimizer", site.unit, site.node, "", definition.evidence)
         self.links[optimizer, definition] = None
@@ -235,6 +247,14 @@ def _restore(flow: Calls, site: CallSite) -> None:
     if target is not None:
         flow.solver.connect(target, site.result)
     flow.solver.add(site.result, Result(RESTORING[0]))
+
+
+def _step_without_optimizer(flow: Calls, site: CallSite) -> None:
+    outcome = Container(site.node, "step")
+    flow.solver.add(site.result, outcome)
+    for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
+        if place is not None:
+            flow.store_element(outcome, index, place)
 
 
 def _replace(flow: Calls, optimizer: Thing, site: CallSite) -> None:

@@ -11,7 +11,6 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
 
-
 PARAMS_OF = Support(
     name="params_of",
     source='''def params_of(checkpoint):

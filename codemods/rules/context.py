@@ -9,9 +9,12 @@ from functools import cached_property
 
 from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
+from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Thing
+from codemods.flow.scopes import Scope
 from codemods.uses import Use
 
+OVERRIDES = ("learning_rate", "hyper_params")
 BATCH = "batch"
 """The axis over which `Optimizer.replicate()` averaged by default."""
 
@@ -37,9 +40,9 @@ class Context:
         return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
 
     def override(self, use: Use) -> ast.keyword | None:
-        """The `learning_rate=` that a step gives."""
+        """The `learning_rate=` or `hyper_params=` that a step gives."""
         call = self.call_of(use)
-        return next((word for word in call.keywords if word.arg == "learning_rate"), None) if call else None
+        return next((word for word in call.keywords if word.arg in OVERRIDES), None) if call else None
 
     def steps(self, optimizers: Iterable[Thing]) -> list[Use]:
         """Where these optimizers take a step."""
@@ -112,6 +115,12 @@ class Context:
 
     @cached_property
     def injected(self) -> frozenset[Thing]:
+        """The definitions whose learning rate is in the state, because a step sets it or something reads it there."""
+        read = (use for use in self.facts.uses if use.kind == "definition.hyper_params" and rate_read(use) is not None)
+        return self.overridden | {thing for use in read for thing in use.things}
+
+    @cached_property
+    def overridden(self) -> frozenset[Thing]:
         """The definitions whose learning rate is set at a step."""
         return frozenset(
             definition
@@ -119,6 +128,14 @@ class Context:
             for use in uses
             if self.override(use) is not None
             for definition in self.definitions(use)
+        ) | frozenset(
+            thing
+            for use in self.facts.uses
+            if use.kind == "definition.apply_gradient"
+            and (call := self.call_of(use)) is not None
+            and (arguments := bare_step(call)) is not None
+            and new_rate(arguments["hyper_params"]) is not None
+            for thing in use.things
         )
 
 
@@ -131,3 +148,59 @@ def is_path(node: ast.expr) -> bool:
             return is_path(value)
         case _:
             return False
+
+
+def names_like(name: ast.Name, within: Scope, unit: Unit, facts: Facts) -> tuple[list[ast.Name], list[ast.Name]]:
+    """Where the variable that a name means in a scope is read, and where it is set."""
+    scope = within.binding(name.id)
+    found = [node for node in unit.nodes if isinstance(node, ast.Name) and node.id == name.id]
+    scopes = facts.flow.reading.scopes
+    loads = [node for node in found if node in scopes and scopes[node].binding(name.id) is scope]
+    owner = scope.node if scope is not None else None
+    stores = [node for node in found if not isinstance(node.ctx, ast.Load) and _function_around(node, unit) is owner]
+    return loads, stores
+
+
+def _function_around(node: ast.AST, unit: Unit) -> ast.AST | None:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
+    return next((outer for outer in unit.ancestors(node) if isinstance(outer, functions)), None)
+
+
+def free_name(unit: Unit, *choices: str) -> str:
+    """The first of some names that a file does not use."""
+    taken = {node.id for node in unit.nodes if isinstance(node, ast.Name)}
+    return next(name for name in choices if name not in taken)
+
+
+def new_rate(node: ast.expr) -> ast.expr | None:
+    """The rate in `x.replace(learning_rate=rate)` or `x.update_hyper_params(learning_rate=rate)`."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="replace" | "update_hyper_params"),
+            args=[],
+            keywords=[ast.keyword(arg="learning_rate", value=rate)],
+        ):
+            return rate
+        case _:
+            return None
+
+
+def bare_step(call: ast.Call) -> dict[str, ast.expr] | None:
+    """The arguments of a step that a definition takes without an optimizer, by name."""
+    names = ("hyper_params", "params", "state", "grads")
+    found = dict(zip(names, call.args, strict=False))
+    found.update({word.arg: word.value for word in call.keywords if word.arg is not None})
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return found if not starred and len(call.args) <= 4 and found.keys() == {*names} else None
+
+
+def rate_read(use: Use) -> ast.Attribute | None:
+    """The whole of `optimizer.optimizer_def.hyper_params.learning_rate`, if this is its `hyper_params`."""
+    parent = use.unit.parents.get(use.node)
+    match use.node, parent:
+        case ast.Attribute(value=ast.Attribute(attr="optimizer_def")), ast.Attribute(
+            attr="learning_rate", ctx=ast.Load()
+        ):
+            return parent
+        case _:
+            return None

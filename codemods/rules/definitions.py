@@ -89,15 +89,10 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
 @rule(
     "FO105",
     "internals of a definition",
-    "definition.hyper_params",
-    "definition.apply_gradient",
-    "definition.init_state",
-    "definition.update_hyper_params",
     "definition.state_dict",
     "definition.restore_state",
     "definition.apply_param_gradient",
     "definition.init_param_state",
-    "optimizer.optimizer_def",
 )
 def internals(use: Use, context: Context) -> Refusal:
     """What reaches into a definition is left, with a reason."""

@@ -9,7 +9,7 @@ from codemods.facts import Facts
 from codemods.flow.objects import Function
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context
+from codemods.rules.context import Context, free_name
 from codemods.rules.objects import averaged_gradients, refuse_rate
 from codemods.uses import Use
 
@@ -36,7 +36,7 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     statement, targets, auxiliary = parts
     lines: tuple[str, ...]
     if isinstance(statement.targets[0], ast.Name):
-        values, gradient = _free(use, "values", "outputs"), _free(use, *GRADIENTS)
+        values, gradient = free_name(use.unit, "values", "outputs"), free_name(use.unit, *GRADIENTS)
         lines = (_evaluation([values], gradient, auxiliary), f"{targets[0]} = (*{values}, {gradient})")
     elif len(targets) == 2 + auxiliary:
         lines = (_evaluation(targets[:-1], targets[-1], auxiliary),)
@@ -61,16 +61,25 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     call = context.call_of(use)
     override = context.override(use)
     given = len(call.args) + len(call.keywords) if call is not None else 0
-    if isinstance(statement.targets[0], ast.Name) or len(targets) != 2 + auxiliary or given != 1 + (override is not None):
+    if (
+        isinstance(statement.targets[0], ast.Name)
+        or len(targets) != 2 + auxiliary
+        or given != 1 + (override is not None)
+    ):
         return _refuse()
-    gradient = _free(use, *GRADIENTS)
+    if override is not None and override.arg != "learning_rate":
+        return reasons.overrides(
+            f"This step overrides `{override.arg}`.",
+            "Compute the gradient with `jax.value_and_grad`, then take a step.",
+        )
+    gradient = free_name(use.unit, *GRADIENTS)
     grads = averaged_gradients(use, context)
     if isinstance(grads, Refusal):
         return grads
     evaluation = _evaluation(targets[1:], gradient, auxiliary)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
-        if any(thing in context.injected for thing in context.definitions(use)):
+        if any(thing in context.overridden for thing in context.definitions(use)):
             return reasons.overrides(
                 "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
                 "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.",
@@ -80,7 +89,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     refusal = refuse_rate(use, context)
     if refusal is not None:
         return refusal
-    state = _free(use, "opt_state", "optimizer_state")
+    state = free_name(use.unit, "opt_state", "optimizer_state")
     lines = (
         f"{state} = {{optax}}.tree_utils.tree_set({{owner}}.opt_state, learning_rate={{rate}})",
         evaluation,
@@ -98,12 +107,6 @@ def _evaluation(values: list[str], gradient: str, auxiliary: bool) -> str:
     targets = values[0] if len(values) == 1 else f"({', '.join(values)})"
     call = VALUE_AND_GRAD.replace("{loss_fn}", "{loss_fn}, has_aux=True") if auxiliary else VALUE_AND_GRAD
     return f"{targets}, {gradient} = {call}"
-
-
-def _free(use: Use, *choices: str) -> str:
-    """The first of some names that the file does not use."""
-    taken = {node.id for node in use.unit.nodes if isinstance(node, ast.Name)}
-    return next(name for name in choices if name not in taken)
 
 
 def _loss(call: ast.Call) -> ast.expr:

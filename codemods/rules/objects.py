@@ -9,14 +9,17 @@ from typing import TypeGuard
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.flow.modules import Span
 from codemods.flow.objects import Thing
+from codemods.legacy import BARE
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, is_path
+from codemods.rules.context import OVERRIDES, Context, is_path
+from codemods.rules.hyper_params import rates_of_step
 from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import is_new_state
 from codemods.rules.params import needs_any_params
+from codemods.rules.transformations import makes_state
 from codemods.uses import ATTRIBUTES, Use
 
 CALLING = ("jax.jit", "jax.pmap", "jax.vmap", "jax.eval_shape")
@@ -164,6 +167,11 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
+    if any(thing.name == BARE for thing in use.things):
+        return reasons.state(
+            "The state that a definition made without an optimizer has no step of its own any more.",
+            "Count the steps in a variable.",
+        )
     inner = use.node.value
     if _is_first(inner):
         inner = inner.value
@@ -282,14 +290,22 @@ def _set_rate(
             "The gradients and the learning rate of this step are computed by expressions whose order matters.",
             "Compute the gradients in a statement before.",
         )
-    rate = len(call.args) + call.keywords.index(override)
-    opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
+    supports: tuple[Support, ...] = ()
+    if override.arg == RATE:
+        rate = len(call.args) + call.keywords.index(override)
+        opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
+    else:
+        rates = rates_of_step(override.value, use, context)
+        if isinstance(rates, Refusal):
+            return rates
+        opt_state, more, supports = rates
+        holes = (*holes, *more)
+    span = use.unit.span(call)
     if _may_precede(call, use, context):
         function = "{owner}.replace(opt_state=opt_state).apply_gradients"
-        return RewriteCall(use.unit.span(call), function, arguments, holes, prelude=f"opt_state = {opt_state}")
-    return RewriteCall(
-        use.unit.span(call), f"{{owner}}.replace(opt_state={opt_state}).apply_gradients", arguments, holes
-    )
+        return RewriteCall(span, function, arguments, holes, supports, prelude=f"opt_state = {opt_state}")
+    function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
+    return RewriteCall(span, function, arguments, holes, supports)
 
 
 def refuse_rate(use: Use, context: Context) -> Refusal | None:
@@ -354,8 +370,7 @@ def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:
 
 
 def _refuse_missing_rate(use: Use, context: Context) -> Refusal | None:
-    injected = [thing for thing in context.definitions(use) if thing in context.injected]
-    if not injected:
+    if context.overridden.isdisjoint(context.definitions(use)):
         return None
     return reasons.overrides(
         "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
@@ -367,15 +382,17 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
     for keyword in call.keywords:
         if keyword.arg is None or any(isinstance(argument, ast.Starred) for argument in call.args):
             return reasons.unpacked_arguments("The arguments of this step are unpacked.", "Name the arguments.")
-        if keyword.arg not in ("grads", "learning_rate"):
+        if keyword.arg not in ("grads", *OVERRIDES):
             return reasons.overrides(
                 f"This step overrides `{keyword.arg}`.",
                 "Inject that hyperparameter with `optax.inject_hyperparams` by hand.",
             )
-        if keyword.arg == "learning_rate" and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
+        if keyword.arg == RATE and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
+    if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
+        return reasons.overrides("This step sets the learning rate twice.", "Set it once.")
     return (
-        _refuse_arguments(call, ("grads", "learning_rate"))
+        _refuse_arguments(call, ("grads", *OVERRIDES))
         if len(call.args) <= 1
         else reasons.arguments("`apply_gradient` takes one positional argument.", "Pass the gradients alone.")
     )
@@ -390,7 +407,7 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
 )
 def replace(use: Use, context: Context) -> Edit | Refusal:
     """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
-    each array is a function of the old ones (FO211).
+    each array is a function of the old ones (FO211), or for a new one, whose step is 0.
     """
     call = context.call_of(use)
     if call is None:
@@ -407,6 +424,8 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
             assert isinstance(keyword.value, ast.Call)
             arguments.append(Argument("opt_state", template="{opt_state}"))
             holes.append(("opt_state", use.unit.span(keyword.value.keywords[0].value)))
+        elif keyword.arg == "state" and makes_state(keyword.value, context):
+            arguments += [Argument("step", template="0"), Argument("opt_state", index=index)]
         elif keyword.arg == "state":
             return reasons.state(
                 "`replace(state=…)` exchanges the optimizer's state.",

@@ -7,11 +7,10 @@ from typing import TypeGuard
 
 from codemods.edits import Argument, Edit, Replace, RewriteCall
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import Scope
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, is_path
+from codemods.rules.context import Context, is_path, names_like
 from codemods.uses import Use
 
 TREE_MAPS = frozenset(
@@ -80,9 +79,7 @@ def param_states(use: Use, context: Context) -> Edit | Refusal:
 
 def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
     """Whether the optax forms of all optimizers that reach a place are known to keep the same arrays for each parameter."""
-    definitions = [
-        context.facts.legacy.definitions(thing) for thing in context.facts.things(optimizer, "optimizer")
-    ]
+    definitions = [context.facts.legacy.definitions(thing) for thing in context.facts.things(optimizer, "optimizer")]
     return all(definitions) and OTHER_STATES.isdisjoint(thing.name for made in definitions for thing in made)
 
 
@@ -123,29 +120,11 @@ def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     """Whether the result is only used to replace the states, at once or under a name."""
     parent = unit.parents.get(call)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        loads, stores = _named(parent.targets[0], context.facts.scope(call), unit, context)
+        loads, stores = names_like(parent.targets[0], context.facts.scope(call), unit, context.facts)
         return all(_is_mapped(found, unit, context) for found in stores) and all(
             _is_put_back(found, unit, context) for found in loads
         )
     return _is_put_back(call, unit, context)
-
-
-def _named(name: ast.Name, within: Scope, unit: Unit, context: Context) -> tuple[list[ast.Name], list[ast.Name]]:
-    """Where the variable that a name means in a scope is read, and where it is set."""
-    scope = within.binding(name.id)
-    found = [node for node in unit.nodes if isinstance(node, ast.Name) and node.id == name.id]
-    loads = [
-        node
-        for node in found
-        if isinstance(node.ctx, ast.Load) and context.facts.scope(node).binding(name.id) is scope
-    ]
-    stores = [node for node in found if not isinstance(node.ctx, ast.Load) and _function_around(node, unit) is scope.node]
-    return loads, stores
-
-
-def _function_around(node: ast.AST, unit: Unit) -> ast.AST | None:
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
-    return next((outer for outer in unit.ancestors(node) if isinstance(outer, functions)), None)
 
 
 def _is_mapped(value: ast.expr, unit: Unit, context: Context) -> bool:
@@ -154,7 +133,7 @@ def _is_mapped(value: ast.expr, unit: Unit, context: Context) -> bool:
         statement = unit.parents.get(value)
         return isinstance(statement, ast.Assign) and _maps_states(statement.value, unit, context)
     if isinstance(value, ast.Name):
-        _, stores = _named(value, context.facts.scope(value), unit, context)
+        _, stores = names_like(value, context.facts.scope(value), unit, context.facts)
         return bool(stores) and all(_is_mapped(found, unit, context) for found in stores)
     return _maps_states(value, unit, context)
 
@@ -234,7 +213,7 @@ def _in_any_order(node: ast.expr, unit: Unit, context: Context) -> bool:
         case ast.For():
             return node is parent.iter and not any(map(_keeps_order, ast.walk(parent)))
         case ast.Assign(targets=[ast.Name() as name]):
-            loads, _ = _named(name, context.facts.scope(node), unit, context)
+            loads, _ = names_like(name, context.facts.scope(node), unit, context.facts)
             return all(_in_any_order(found, unit, context) for found in loads)
         case _:
             return False

@@ -122,6 +122,171 @@ REFUSED = {
             return optimizer.state.param_states
         """,
     ),
+    "arrays of the state taken in an order": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def norms(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return [x.sum() for x in jax.tree_util.tree_leaves(optimizer.state.param_states)]
+        """,
+    ),
+    "a loop over the state's arrays that stops at one of them": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def first(params):
+            optimizer = optim.Adam(0.1).create(params)
+            for leaf in jax.tree_util.tree_leaves(optimizer.state.param_states):
+                if leaf.ndim:
+                    return leaf
+        """,
+    ),
+    "moments mapped together with parameters": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def scale(params):
+            optimizer = optim.Adam(0.1).create(params)
+            states = jax.tree_util.tree_map(lambda p, s: s, params, optimizer.state.param_states)
+            return optimizer.replace(state=optimizer.state.replace(param_states=states))
+        """,
+    ),
+    "moments mapped, and looked at": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def largest(params):
+            optimizer = optim.Adam(0.1).create(params)
+            states = jax.tree_util.tree_map(lambda s: s.max(), optimizer.state.param_states)
+            return states["w"].grad_ema
+        """,
+    ),
+    "moments of one optimizer put into another": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def move(params):
+            first, second = optim.Adam(0.1).create(params), optim.Adam(0.1).create(params)
+            return first.replace(state=second.state.replace(
+                param_states=jax.tree_util.tree_map(lambda s: s / 2, first.state.param_states)))
+        """,
+    ),
+    "moments of an optimizer that keeps others in optax": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def size(params):
+            optimizer = optim.Adafactor(0.1).create(params)
+            return sum(s.size for s in jax.tree_util.tree_leaves(optimizer.state.param_states))
+        """,
+    ),
+    "a group that keeps its rate at one step, and gets another at the next": (
+        "FO910",
+        """
+        from flax import optim
+
+        def train(params, grads, kernels, biases):
+            kernels, biases = optim.ModelParamTraversal(kernels), optim.ModelParamTraversal(biases)
+            optimizer = optim.MultiOptimizer((kernels, optim.Adam(0.1)), (biases, optim.Adam(0.2))).create(params)
+            first, second = optimizer.optimizer_def.hyper_params
+            optimizer = optimizer.apply_gradient(
+                grads, hyper_params=[first.replace(learning_rate=1.0), second.replace(learning_rate=2.0)])
+            return optimizer.apply_gradient(grads, hyper_params=[first, second.replace(learning_rate=2.0)])
+        """,
+    ),
+    "hyperparameters of the wrong group": (
+        "FO910",
+        """
+        from flax import optim
+
+        def step(params, grads, kernels, biases):
+            kernels, biases = optim.ModelParamTraversal(kernels), optim.ModelParamTraversal(biases)
+            optimizer = optim.MultiOptimizer((kernels, optim.Adam(0.1)), (biases, optim.Adam(0.2))).create(params)
+            hparams = optimizer.optimizer_def.hyper_params
+            return optimizer.apply_gradient(
+                grads, hyper_params=[hparams[1].replace(learning_rate=1.0), hparams[0].replace(learning_rate=2.0)])
+        """,
+    ),
+    "a group's weight decay set at a step": (
+        "FO910",
+        """
+        from flax import optim
+
+        def step(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            hyper_params = optimizer.optimizer_def.hyper_params
+            return optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(weight_decay=1.0))
+        """,
+    ),
+    "hyperparameters that go to a step and elsewhere": (
+        "FO907",
+        """
+        from flax import optim
+
+        def step(params, grads, log):
+            optimizer = optim.Adam(0.1).create(params)
+            hyper_params = optimizer.optimizer_def.hyper_params
+            log(hyper_params)
+            return optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=1.0))
+        """,
+    ),
+    "the constructor's rate, read where steps set others": (
+        "FO907",
+        """
+        from flax import optim
+
+        def step(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            rate = optimizer.optimizer_def.hyper_params.learning_rate
+            return optimizer.apply_gradient(grads, learning_rate=rate / 2)
+        """,
+    ),
+    "the step of a state without an optimizer": (
+        "FO906",
+        """
+        from flax import optim
+
+        def count(params):
+            state = optim.Adam(0.1).init_state(params)
+            return state.step
+        """,
+    ),
+    "a step without an optimizer inside an expression": (
+        "FO917",
+        """
+        from flax import optim
+
+        def step(params, state, grads):
+            definition = optim.Adam(0.1)
+            return definition.apply_gradient(definition.hyper_params, params, state, grads)[0]
+        """,
+    ),
+    "a step without an optimizer that keeps the rate which another sets": (
+        "FO910",
+        """
+        from flax import optim
+
+        def step(params, grads):
+            definition = optim.Adam(0.1)
+            state = definition.init_state(params)
+            rates = definition.hyper_params
+            params, state = definition.apply_gradient(rates, params, state, grads)
+            return definition.apply_gradient(rates.replace(learning_rate=0.2), params, state, grads)
+        """,
+    ),
     "the state exchanged": (
         "FO906",
         """
@@ -139,17 +304,17 @@ REFUSED = {
 
         def rate(params):
             optimizer = optim.Adam(0.1).create(params)
-            return optimizer.optimizer_def.hyper_params.learning_rate
+            return optimizer.optimizer_def.hyper_params.beta1
         """,
     ),
-    "the definition read from the optimizer": (
+    "a method of the definition read from the optimizer": (
         "FO907",
         """
         from flax import optim
 
         def restart(params):
             optimizer = optim.Adam(0.1).create(params)
-            return optimizer.optimizer_def
+            return optimizer.optimizer_def.init_param_state(params)
         """,
     ),
     "a definition of one's own that derives from another": (

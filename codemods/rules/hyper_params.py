@@ -1,0 +1,197 @@
+"""The hyperparameters of a definition: its learning rate, read from them or set in them for a step."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, Holes, Keep, Replace, ReplaceStatement
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Thing
+from codemods.model import Refusal
+from codemods.optimizers.base import RATE, Support, is_unpacked
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context, bare_step, names_like, new_rate, rate_read
+from codemods.uses import Use
+
+SET_RATES = Support(
+    name="set_learning_rates",
+    source='''def set_learning_rates(opt_state, *rates):
+    """The state of `partition_by_path` with a new learning rate for each group, or its own for None."""
+    for index, rate in enumerate(rates):
+        if rate is not None:
+            group = jax.tree_util.DictKey(str(index))
+            opt_state = optax.tree_utils.tree_set(opt_state, lambda path, _: group in path, learning_rate=rate)
+    return opt_state
+''',
+    imports=("import jax", "import optax"),
+)
+
+Rates = tuple[ast.expr | None, ...]
+
+
+@rule(
+    "FO402",
+    "hyper_params are rates in opt_state",
+    "definition.hyper_params",
+    before="rate = optimizer.optimizer_def.hyper_params.learning_rate\n",
+    after='rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")\n',
+)
+def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
+    """The learning rate that an optimizer was made with is read from its state, where it is an injected hyperparameter. What is
+    only taken to make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves. Other
+    hyperparameters are static in optax, so whatever reads or sets them is left, with a reason.
+    """
+    assert isinstance(use.node, ast.Attribute)
+    read = rate_read(use)
+    if read is not None and not any(thing in context.overridden for thing in use.things):
+        assert isinstance(use.node.value, ast.Attribute)
+        owner = (("owner", use.unit.span(use.node.value.value)),)
+        template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}")'
+        return Replace(use.unit.span(read), template, owner)
+    if _is_for_step(use.node, use.unit):
+        return Keep()
+    statement = use.unit.parents.get(use.node)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        if all(isinstance(name, ast.Name) and _only_for_steps(name, statement, use.unit, context) for name in names):
+            return ReplaceStatement(use.unit.span(statement), ())
+    return reasons.definition_internals(
+        "`.hyper_params` reaches into the optimizer definition.",
+        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after `optax.inject_hyperparams`.",
+    )
+
+
+@rule("FO403", "update_hyper_params are rates in opt_state", "definition.update_hyper_params")
+def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
+    """What is only called to make the hyperparameters of a step goes away, as the step sets the learning rate itself."""
+    call = context.call_of(use)
+    if call is not None and new_rate(call) is not None and _is_for_step(call, use.unit):
+        return Keep()
+    return reasons.definition_internals(
+        "`.update_hyper_params` reaches into the optimizer definition.",
+        "Set the learning rate in `opt_state.hyperparams` after `optax.inject_hyperparams`.",
+    )
+
+
+@rule(
+    "FO106",
+    "optimizer_def is tx",
+    "optimizer.optimizer_def",
+    before="other = optimizer.optimizer_def.create(other_params)\n",
+    after="other = train_state.TrainState.create(apply_fn=None, params=other_params, tx=optimizer.tx)\n",
+)
+def optimizer_def(use: Use, context: Context) -> Edit | Keep:
+    """A train state keeps its transformation as the optimizer kept its definition."""
+    assert isinstance(use.node, ast.Attribute)
+    parent = use.unit.parents.get(use.node)
+    if isinstance(parent, ast.Attribute) and parent.attr == "hyper_params":
+        return Keep()
+    return Replace(use.unit.span(use.node), "{owner}.tx", (("owner", use.unit.span(use.node.value)),))
+
+
+def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
+    """How `hyper_params=value` of a step says its new `opt_state`: a template, its holes besides the owner, and helpers."""
+    rates = _new_rates(value, use.unit, context)
+    made = [inner for outer, inner in context.facts.legacy.links if outer in use.things and inner.kind == "definition"]
+    sizes = [_group_count(thing) for thing in made]
+    groups, plain = {*sizes} - {None}, None in sizes
+    if isinstance(rates, ast.expr) and not groups:
+        template = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={{rate}})"
+        return template, (("rate", use.unit.span(rates)),), ()
+    if isinstance(rates, tuple) and groups == {len(rates)} and not plain:
+        if not _keeps_the_same_groups(rates, use, context):
+            return reasons.overrides(
+                "This step keeps the constructor's learning rate of a group, while another step sets that.",
+                "Set the learning rate of that group here too.",
+            )
+        said = ["None" if rate is None else f"{{rate{index}}}" for index, rate in enumerate(rates)]
+        holes = tuple((f"rate{index}", use.unit.span(rate)) for index, rate in enumerate(rates) if rate is not None)
+        return f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(said)})", holes, (SET_RATES,)
+    return reasons.overrides(
+        "This step overrides `hyper_params` by more than learning rates of what the definition had, or it is not plain to see.",
+        "Set the learning rates in `opt_state` by hand.",
+    )
+
+
+def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
+    """Whether all steps of the optimizers leave the same groups their own rates."""
+
+    def kept(step: Use) -> set[int] | None:
+        word = context.override(step)
+        others = _new_rates(word.value, step.unit, context) if word is not None and word.arg != RATE else None
+        return _kept(others) if isinstance(others, tuple) else None
+
+    return all(kept(step) == _kept(rates) for step in context.steps(use.things)) or not _kept(rates)
+
+
+def _kept(rates: Rates) -> set[int]:
+    return {index for index, rate in enumerate(rates) if rate is None}
+
+
+def _group_count(definition: Thing) -> int | None:
+    """How many groups a MultiOptimizer has; None for any other definition."""
+    call = definition.node
+    if definition.name != "MultiOptimizer" or not isinstance(call, ast.Call) or is_unpacked(call):
+        return None
+    return len(call.args)
+
+
+def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rates | None:
+    """The rates that `hyper_params=value` sets: one, or for each group of a MultiOptimizer one or None."""
+    if isinstance(value, ast.List | ast.Tuple):
+        rates: list[ast.expr | None] = []
+        for index, element in enumerate(value.elts):
+            rate = new_rate(element)
+            own = element if rate is None else element.func.value  # type: ignore[attr-defined]
+            if _element(own, unit, context) != index:
+                return None
+            rates.append(rate)
+        return tuple(rates)
+    rate = new_rate(value)
+    if rate is None:
+        return None
+    assert isinstance(value, ast.Call)
+    assert isinstance(value.func, ast.Attribute)
+    return rate if context.facts.things(value.func.value, "hyper_params") else None
+
+
+def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
+    """The index at which an expression was taken from the hyperparameters of a MultiOptimizer."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+        return node.slice.value if context.facts.things(node.value, "hyper_params") else None
+    if not isinstance(node, ast.Name):
+        return None
+    _, stores = names_like(node, context.facts.scope(node), unit, context.facts)
+    target = unit.parents.get(stores[0]) if len(stores) == 1 else None
+    statement = unit.parents.get(target) if isinstance(target, ast.Tuple | ast.List) else None
+    if isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params"):
+        assert isinstance(target, ast.Tuple | ast.List)
+        return target.elts.index(stores[0])
+    return None
+
+
+def _is_for_step(node: ast.expr, unit: Unit) -> bool:
+    """Whether an expression is part of the hyperparameters that a step is given, and that no part of a rate."""
+    inner: ast.AST = node
+    for outer in unit.ancestors(node):
+        if isinstance(outer, ast.keyword) and outer.arg != "hyper_params":
+            return False
+        if (
+            isinstance(outer, ast.Call)
+            and isinstance(outer.func, ast.Attribute)
+            and outer.func.attr == "apply_gradient"
+        ):
+            word = inner.value if isinstance(inner, ast.keyword) else None
+            given = bare_step(outer)
+            return word is not None or (given is not None and given["hyper_params"] is inner)
+        if isinstance(outer, ast.stmt):
+            return False
+        inner = outer
+    return False
+
+
+def _only_for_steps(name: ast.expr, statement: ast.Assign, unit: Unit, context: Context) -> bool:
+    assert isinstance(name, ast.Name)
+    loads, stores = names_like(name, context.facts.scope(statement.value), unit, context.facts)
+    return len(stores) == 1 and all(_is_for_step(load, unit) for load in loads)

@@ -1,0 +1,89 @@
+"""A definition that is used without an optimizer, as a gradient transformation is."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, Replace, ReplaceStatement
+from codemods.model import Refusal
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
+from codemods.uses import Use
+
+
+@rule(
+    "FO107",
+    "init_state is init",
+    "definition.init_state",
+    before="state = optimizer_def.init_state(params)\n",
+    after="state = optimizer_def.init(params)\n",
+)
+def init_state(use: Use, context: Context) -> Edit | Refusal:
+    """The state of a transformation; it has no step of its own."""
+    call = context.call_of(use)
+    assert isinstance(use.node, ast.Attribute)
+    if call is None or len(call.args) != 1 or call.keywords:
+        return reasons.definition_internals("`init_state` is not called with parameters alone.", "Call it so.")
+    return Replace(use.unit.span(use.node), "{owner}.init", (("owner", use.unit.span(use.node.value)),))
+
+
+def makes_state(node: ast.expr, context: Context) -> bool:
+    """Whether this is `definition.init_state(params)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="init_state", value=owner)):
+            return bool(context.facts.things(owner, "definition"))
+        case _:
+            return False
+
+
+@rule(
+    "FO108",
+    "apply_gradient of a definition is update",
+    "definition.apply_gradient",
+    before="params, state = optimizer_def.apply_gradient(optimizer_def.hyper_params, params, state, grads)\n",
+    after="updates, state = optimizer_def.update(grads, state, params)\nparams = optax.apply_updates(params, updates)\n",
+)
+def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
+    """It returned new parameters and state. `update` returns what is to be added to the parameters. A learning rate among the
+    hyperparameters is set in the state before.
+    """
+    call = context.call_of(use)
+    given = bare_step(call) if call is not None else None
+    statement = use.unit.parents.get(call) if call is not None else None
+    if given is None or not is_path(given["params"]):
+        return _refuse()
+    assert isinstance(use.node, ast.Attribute)
+    rate = new_rate(given["hyper_params"])
+    if rate is None and not context.facts.things(given["hyper_params"], "hyper_params"):
+        return _refuse()
+    if rate is None and not context.overridden.isdisjoint(use.things):
+        return reasons.overrides(
+            "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
+            "Set the learning rate here too.",
+        )
+    updates = free_name(use.unit, "updates", "param_updates", "optax_updates")
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=[params, state])]):
+            new_params, new_state = use.unit.source(params), use.unit.source(state)
+            last = f"{new_params} = {{optax}}.apply_updates({{params}}, {updates})"
+        case ast.Return():
+            new_state = free_name(use.unit, "new_state", "new_opt_state", "next_opt_state")
+            last = f"return {{optax}}.apply_updates({{params}}, {updates}), {new_state}"
+        case _:
+            return _refuse()
+    holes = [("owner", use.unit.span(use.node.value))]
+    holes += [(name, use.unit.span(given[name])) for name in ("params", "state", "grads")]
+    lines: tuple[str, ...] = (f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})", last)
+    if rate is not None:
+        holes.append(("rate", use.unit.span(rate)))
+        named = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
+        first = f"{named} = {{optax}}.tree_utils.tree_set({{state}}, learning_rate={{rate}})"
+        lines = (first, *(line.replace("{state}", named) for line in lines))
+    return ReplaceStatement(use.unit.span(statement), lines, tuple(holes))
+
+
+def _refuse() -> Refusal:
+    return reasons.statement_form(
+        "The result of this step is not unpacked or returned in a statement of its own, or what it is given is not plain to see.",
+        "Use `update` of the transformation and `optax.apply_updates` instead.",
+    )
