@@ -15,6 +15,7 @@ from codemods.names import Name, names_for
 from codemods.rules import Rule, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.suppression import Suppression, suppressions
+from codemods.trace import Traces, Way
 from codemods.uses import Use
 
 MODERNIZED = ("removed", "removed_import")
@@ -156,23 +157,27 @@ def _complete_groups(plan: Plan) -> None:
                 causes.setdefault(group[thing], decision)
     if plan.options.partial:
         return
+    traces = Traces(plan.facts)
     for decision in plan.decisions:
         cause = next((causes[group[thing]] for thing in decision.use.things if group[thing] in causes), None)
         if decision.use.kind == "check" and not decision.use.things:  # asked of anything: any optimizer may come
             cause = next(iter(causes.values()), None)
         if cause is not None and decision.applies:
-            decision.refuse(_because_of(cause))
+            decision.refuse(_because_of(cause, traces.way(cause.use)))
 
 
-def _because_of(cause: Decision) -> Refusal:
+def _because_of(cause: Decision, way: Way | None) -> Refusal:
     where = cause.use.unit.place(cause.use.node.lineno)
+    reached = f"The same optimizer reaches {where}"
+    if way is not None:
+        reached = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}"
     if cause.status == "suppressed":
         return reasons.left_by_choice(
-            f"The same optimizer reaches {where}, which is suppressed or not selected.",
+            f"{reached}, which is suppressed or not selected.",
             "Include that site, or use `--partial`.",
         )
     assert cause.refusal is not None
     return reasons.sibling(
-        f"The same optimizer reaches {where} ({cause.refusal.code}), which cannot be migrated.",
+        f"{reached}, which cannot be migrated ({cause.refusal.code}): {cause.refusal.reason}",
         f"Change {where} first, or use `--partial`.",
     )

@@ -36,6 +36,12 @@ class Scope:
     def module(self) -> Scope:
         return self if self.parent is None else self.parent.module
 
+    @property
+    def function(self) -> Scope:
+        """The function, class or module that a comprehension or lambda is in; any other scope itself."""
+        inner = isinstance(self.node, ast.Lambda | Comprehension)
+        return self.parent.function if inner and self.parent is not None else self
+
     def binding(self, name: str) -> Scope | None:
         """The scope in which `name`, used here, is bound; None for a builtin or a name from a star import."""
         if self.elsewhere.get(name) == "global":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from codemods.flow.objects import Object, Place
 
@@ -71,6 +71,12 @@ class Solver:
     def targets(self, place: Place) -> Iterable[Place]:
         """The places that receive everything that is at `place`."""
         return tuple(self._edges.get(place, ()))
+
+    def edges(self) -> Iterator[tuple[Place, Place]]:
+        """All pairs of a place and one that receives everything that is there."""
+        for source, targets in self._edges.items():
+            for target in targets:
+                yield source, target
 
     def reaches(self, source: Place, accept: Callable[[Place], bool]) -> bool:
         """Whether objects at `source` would reach a place that `accept` accepts."""

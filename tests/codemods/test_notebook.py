@@ -171,4 +171,4 @@ def test_places_name_the_cell_and_the_line_of_the_file() -> None:
     assert "optimizer.apply_gradient" in text.splitlines()[found.line - 1]
     assert found.message.startswith("cell 2: ")
     sibling = next(site for site in result.sites if site.code == "FO901")
-    assert f"train.ipynb:{found.line} " in sibling.message
+    assert f"reaches train.ipynb:{found.line}, " in sibling.message
