@@ -10,10 +10,18 @@ FAILED = 2
 
 
 class Listener:
-    """Keeps the exit code of a session's report: 2 if pytest itself failed, 0 if there was nothing to compare."""
+    """Keeps the exit code of a session's report: 2 if pytest itself failed, 0 if there was nothing to compare; and errors."""
 
     exit_code = FAILED
     nothing_found = False
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why something could not be collected."""
+        if report.failed:
+            self.errors.append(f"{report.nodeid or 'collection'}: {report.longreprtext.strip()}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -101,8 +101,9 @@ class ParitySession:
         return folder.resolve()
 
     def before(self, path: Path) -> Path:
-        """Where a path of the new tree was in the old one; the path itself if there is no old tree."""
-        return path if self.old_tree is None else self.old_tree / path.resolve().relative_to(self.root)
+        """Where a path of the new tree was in the old one; the path itself if there is none, or it is outside."""
+        inside = path.resolve().is_relative_to(self.root)
+        return path if self.old_tree is None or not inside else self.old_tree / path.resolve().relative_to(self.root)
 
     def after(self, path: Path) -> Path:
         """Where a path of the old tree is in the new one."""

@@ -108,6 +108,20 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
     assert "python train.py --steps 4" in done.stdout
     assert "3 cases" in done.stdout
 
+    alone = run("parity", *QUICK, *(word for word in words if word != "."), cwd=after)
+    assert alone.returncode == 0, alone.stdout + alone.stderr
+    assert "1 case:" in alone.stdout
+
+
+def test_what_cannot_be_collected_is_told(tmp_path: Path) -> None:
+    (tmp_path / "scenario.py").write_text("")
+    (tmp_path / "before.py").write_text("")
+    (tmp_path / "train.py").write_text(dedent(LEGACY))
+    done = run("parity", *QUICK, "train.py::missing", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "train.py::missing" in done.stderr
+
 
 def test_verify_writes_what_is_proven(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
