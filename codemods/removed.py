@@ -31,7 +31,7 @@ RENAMED: Mapping[str, str] = {
     "jax.partial": "functools.partial",
     "jax.experimental.optimizers": "jax.example_libraries.optimizers",
     "jax.experimental.stax": "jax.example_libraries.stax",
-    "jax.numpy.DeviceArray": "jax.Array",
+    **{f"jax.{path}DeviceArray": "jax.Array" for path in ("", "interpreters.xla.", "numpy.", "xla.")},
     **{f"numpy.{word}": f"builtins.{word}" for word in NUMPY_ALIASES},
 }
 """What has another name now, and is the same."""
@@ -90,12 +90,13 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
                 yield Use("removed_import", item.target, unit, item.statement, ())
         elif _gone(item.alias.name):
             yield Use("removed_import", item.alias.name, unit, item.statement, ())
-    indices: set[ast.expr] = set()
+    known: set[ast.expr] = set()
     for node in unit.nodes:
-        if isinstance(node, ast.Attribute) and node.attr in LAST_WORDS and node not in indices:
+        if isinstance(node, ast.Attribute) and node.attr in LAST_WORDS and node not in known:
             name = _dotted(facts, node, imports)
+            known.add(node.value)
             if name in INDEXING:
-                indices.update(_index(unit, node))
+                known.update(_index(unit, node))
             if name in RENAMED or name in INDEXING or name in GONE:
                 yield Use("removed", str(name), unit, node, ())
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:

@@ -65,8 +65,8 @@ RENAMED = {
         "import jax\nimport numpy as onp\n\nx = onp.zeros(3, bool).astype(float)\n",
     ),
     "device arrays": (
-        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jnp.DeviceArray) -> jnp.ndarray: ...\n",
-        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jax.Array) -> jnp.ndarray: ...\n",
+        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jnp.DeviceArray, y: jax.interpreters.xla.DeviceArray) -> jnp.ndarray: ...\n",
+        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jax.Array, y: jax.Array) -> jnp.ndarray: ...\n",
     ),
     "updates at an index": (
         "import jax\n\nx = jax.ops.index_update(x, jax.ops.index[0, :], jax.tree_map(f, y))\nx = jax.ops.index_add(x.T, i, 1)\n",
