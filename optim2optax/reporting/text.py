@@ -31,17 +31,15 @@ def _file(result: FileResult) -> Iterator[str]:
     path = click.style(result.path, bold=True)
     if result.error is not None:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {result.error}"
-    for site in result.sites:
-        if site.status == "unresolved":
-            yield from _unresolved(path, site)
+    unresolved = (_unresolved(path, site) for site in result.sites if site.status == "unresolved")
+    yield from dict.fromkeys(unresolved)  # a constructor and its `create` are two sites at one place
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {click.style('unused suppression', fg='yellow')}: there is nothing to ignore here"
 
 
-def _unresolved(path: str, site: Site) -> Iterator[str]:
-    yield f"{path}:{site.line}:{site.column}: {click.style(site.code, fg='yellow', bold=True)} {site.message}"
-    if site.remedy:
-        yield f"    {click.style('fix:', fg='cyan')} {site.remedy}"
+def _unresolved(path: str, site: Site) -> str:
+    reason = f"{path}:{site.line}:{site.column}: {click.style(site.code, fg='yellow', bold=True)} {site.message}"
+    return f"{reason}\n    {click.style('fix:', fg='cyan')} {site.remedy}" if site.remedy else reason
 
 
 def _totals(report: Report, done: str) -> Iterator[str]:
