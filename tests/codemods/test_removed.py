@@ -65,7 +65,7 @@ RENAMED = {
         "import jax\nimport numpy as onp\n\nx = onp.zeros(3, bool).astype(float)\n",
     ),
     "device arrays": (
-        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jnp.DeviceArray, y: jax.interpreters.xla.DeviceArray) -> jnp.ndarray: ...\n",
+        "import jax\nimport jax.numpy as jnp\n\ndef f(x: jnp.DeviceArray, y: jax.xla.DeviceArray) -> jnp.ndarray: ...\n",
         "import jax\nimport jax.numpy as jnp\n\ndef f(x: jax.Array, y: jax.Array) -> jnp.ndarray: ...\n",
     ),
     "updates at an index": (
