@@ -49,7 +49,7 @@ def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
             return _call(facts, unit, node, first)
         case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
             things = tuple(facts.things(value, "optimizer"))
-            if _is_restored(facts, value) and key == "target":
+            if _is_restored(facts, value) and (key == "target" or _names_a_part(unit.parents.get(node))):
                 return Use("checkpoint", key, unit, node, ())
             return Use("state_dict", key, unit, node, things) if things else None
         case ast.Compare(left=ast.Constant(value="target"), ops=[ast.In() | ast.NotIn()], comparators=[value]):
@@ -57,6 +57,15 @@ def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
             if _is_restored(facts, value) and not chooses:
                 return Use("checkpoint", "target", unit, node, ())
     return None
+
+
+def _names_a_part(node: ast.AST | None) -> bool:
+    """Whether this reads a part of a legacy optimizer's state by its key."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value="step" | "param_states")):
+            return True
+        case _:
+            return False
 
 
 def _is_restored(facts: Facts, node: ast.expr) -> bool:

@@ -20,6 +20,14 @@ PARAMS_OF = Support(
 ''',
     imports=(),
 )
+STEP_OF = Support(
+    name="step_of",
+    source='''def step_of(checkpoint):
+    """The step in a checkpoint of a train state, or of a legacy optimizer, that was read as plain dicts."""
+    return (checkpoint["state"] if "state" in checkpoint else checkpoint)["step"]
+''',
+    imports=(),
+)
 
 
 @rule(
@@ -31,12 +39,27 @@ PARAMS_OF = Support(
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
     """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState` has `params`, `opt_state` and
-    `step`. Code that reads `state` is left, with a reason.
+    `step`. Code that reads anything but the step from `state` is left, with a reason.
     """
     if use.name == "target" and isinstance(use.node, ast.Subscript):
         quote = use.unit.source(use.node.slice)[0]
         return Replace(use.unit.span(use.node.slice), f"{quote}params{quote}")
-    return _refuse(use)
+    step = _step_in_state(use)
+    if step is None:
+        return _refuse(use)
+    quote = use.unit.source(step.slice)[0]
+    assert isinstance(use.node, ast.Subscript)
+    owner = (("owner", use.unit.span(use.node.value)),)
+    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", owner)
+
+
+def _step_in_state(use: Use) -> ast.Subscript | None:
+    """The whole of `x["state"]["step"]`, if a use is its first half."""
+    match use.unit.parents.get(use.node):
+        case ast.Subscript(slice=ast.Constant(value="step"), ctx=ast.Load()) as step if step.value is use.node:
+            return step
+        case _:
+            return None
 
 
 @rule(
@@ -48,12 +71,20 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
 )
 def checkpoint(use: Use, context: Context) -> Edit | Refusal:
     """A checkpoint that is read as plain dicts may have been stored before or after the migration, by this program or by
-    another, so its parameters may be under either key. A small function that is added to the file looks for both.
+    another, so its parameters may be under either key, and its step in either place. Small functions that are added to the file
+    look for both.
     """
+    span = use.unit.span(use.node)
     match use.node:
+        case ast.Subscript(value=restored, ctx=ast.Load()) if use.name == "state":
+            step = _step_in_state(use)
+            if step is None:
+                return _refuse(use)
+            span, template = use.unit.span(step), f"{{support:{STEP_OF.name}}}({{restored}})"
+            supports: tuple[Support, ...] = (STEP_OF,)
         case ast.Subscript(value=restored, ctx=ast.Load()):
             template = f"{{support:{PARAMS_OF.name}}}({{restored}})"
-            supports: tuple[Support, ...] = (PARAMS_OF,)
+            supports = (PARAMS_OF,)
         case ast.Compare(left=left, ops=[operator], comparators=[restored]):
             quote = use.unit.source(left)[0]
             template = f"{{{quote}target{quote}, {quote}params{quote}}}.isdisjoint({{restored}})"
@@ -61,7 +92,7 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
             supports = ()
         case _:
             return _refuse(use)
-    return Replace(use.unit.span(use.node), template, (("restored", use.unit.span(restored)),), supports)
+    return Replace(span, template, (("restored", use.unit.span(restored)),), supports)
 
 
 def _refuse(use: Use) -> Refusal:

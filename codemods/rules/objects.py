@@ -17,7 +17,7 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import OVERRIDES, Context, is_path
 from codemods.rules.hyper_params import rates_of_step
 from codemods.rules.model_apply import apply_function
-from codemods.rules.param_states import is_new_state
+from codemods.rules.param_states import counts_in_state, is_new_state, new_step
 from codemods.rules.params import needs_any_params
 from codemods.rules.transformations import makes_state
 from codemods.uses import ATTRIBUTES, Use
@@ -192,7 +192,9 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     the state is left, with a reason.
     """
     parent = use.unit.parents.get(use.node)
-    if use.name == "replace" and is_new_state(parent, use.unit, context):
+    if use.name == "replace" and (
+        is_new_state(parent, use.unit, context) or new_step(parent, use.unit, context) is not None
+    ):
         return Keep()
     if _is_first(parent):
         parent = use.unit.parents.get(parent)
@@ -407,7 +409,7 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
 )
 def replace(use: Use, context: Context) -> Edit | Refusal:
     """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
-    each array is a function of the old ones (FO211), or for a new one, whose step is 0.
+    each array is a function of the old ones (FO211), for one with another step, or for a new one, whose step is 0.
     """
     call = context.call_of(use)
     if call is None:
@@ -424,6 +426,12 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
             assert isinstance(keyword.value, ast.Call)
             arguments.append(Argument("opt_state", template="{opt_state}"))
             holes.append(("opt_state", use.unit.span(keyword.value.keywords[0].value)))
+        elif keyword.arg == "state" and (step := new_step(keyword.value, use.unit, context)) is not None:
+            arguments.append(Argument("step", template="{step}"))
+            holes.append(("step", use.unit.span(step)))
+            if counts_in_state(use.node.value, context):
+                template = "{optax}.tree_utils.tree_set({owner}.opt_state, count={step})"
+                arguments.append(Argument("opt_state", template=template))
         elif keyword.arg == "state" and makes_state(keyword.value, context):
             arguments += [Argument("step", template="0"), Argument("opt_state", index=index)]
         elif keyword.arg == "state":

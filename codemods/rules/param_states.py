@@ -8,7 +8,7 @@ from typing import TypeGuard
 from codemods.edits import Argument, Edit, Replace, RewriteCall
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, is_plain
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, is_path, names_like
 from codemods.uses import Use
@@ -22,6 +22,10 @@ COMMUTATIVE = frozenset(f"builtins.{name}" for name in ("all", "any", "len", "ma
 
 OTHER_STATES = frozenset(("custom", "Adafactor", "WeightNorm"))
 """The optimizers whose optax form does not keep the same arrays for each parameter."""
+
+WRAPPERS = frozenset(("MultiOptimizer", "WeightNorm"))
+COUNTING = frozenset(("AdaBelief", "Adafactor", "Adam", "LAMB"))
+COUNTLESS = frozenset(("Adadelta", "Adagrad", "GradientDescent", "LARS", "Momentum", "RMSProp"))
 
 PARAM_STATES = Support(
     name="param_states",
@@ -161,6 +165,31 @@ def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
         and ast.dump(owner) == ast.dump(call.func.value)
         and _is_mapped(value, unit, context)
     )
+
+
+def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
+    """The step in `optimizer.state.replace(step=value)` in `optimizer.replace(state=…)`, where a value is plain."""
+    word = unit.parents.get(node) if node is not None else None
+    call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
+    if not (isinstance(node, ast.Call) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return None
+    owner, value = _owner_of_state(node.func, "replace", context), _only_keyword(node, "step")
+    if owner is None or value is None or not is_path(owner) or not is_plain(value):
+        return None
+    return value if ast.dump(owner) == ast.dump(call.func.value) and counts_in_state(owner, context) is not None else None
+
+
+def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
+    """Whether the optax forms of all optimizers at a place count their steps in their state too; None if some do, or who knows."""
+    definitions = [
+        found
+        for thing in context.facts.things(optimizer, "optimizer")
+        for found in context.facts.legacy.definitions(thing) or [thing]
+    ]
+    names = {thing.name for thing in definitions} - WRAPPERS
+    if names <= COUNTING:
+        return True if names else None
+    return False if names <= COUNTLESS else None
 
 
 def _is_new_model(node: ast.AST | None, unit: Unit, context: Context) -> bool:
