@@ -12,7 +12,8 @@ from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Thing
 from codemods.flow.scopes import Scope
-from codemods.uses import Use
+from codemods.optimizers.views import VIEWABLE
+from codemods.uses import ATTRIBUTES, Use
 
 OVERRIDES = ("learning_rate", "hyper_params")
 BATCH = "batch"
@@ -114,6 +115,20 @@ class Context:
         return exposed_classes(self.facts)
 
     @cached_property
+    def viewed(self) -> dict[Thing, str]:
+        """The states that are only taken to be put back changed, each with the name of the optimizers that they belong to."""
+        names: dict[Thing, set[str]] = defaultdict(set)
+        for use in self.facts.uses:
+            if use.kind == "optimizer.state" and not _is_looked_into(use):
+                made = {found.name for found in self.definitions(use)} - {"WeightNorm"}  # there such a function failed
+                sure = all(self.facts.legacy.definitions(thing) for thing in use.things) and goes_back(use)
+                for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
+                    names[state] |= made if sure else {""}
+        return {
+            state: name for state, found in names.items() if len(found) == 1 and (name := next(iter(found))) in VIEWABLE
+        }
+
+    @cached_property
     def injected(self) -> frozenset[Thing]:
         """The definitions whose learning rate is in the state, because a step sets it or something reads it there."""
         read = (use for use in self.facts.uses if use.kind == "definition.hyper_params" and rate_read(use) is not None)
@@ -204,3 +219,24 @@ def rate_read(use: Use) -> ast.Attribute | None:
             return parent
         case _:
             return None
+
+
+def _is_looked_into(use: Use) -> bool:
+    """Whether a use of the state is `optimizer.state.step` or the like."""
+    parent = use.unit.parents.get(use.node)
+    if isinstance(parent, ast.Subscript) and parent.value is use.node:
+        parent = use.unit.parents.get(parent)
+    return isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]
+
+
+def goes_back(use: Use) -> bool:
+    """Whether this is `optimizer.state` as an argument in `optimizer.replace(state=function(optimizer.state))`."""
+    assert isinstance(use.node, ast.Attribute)
+    for outer in use.unit.ancestors(use.node):
+        if isinstance(outer, ast.keyword) and outer.arg == "state":
+            match use.unit.parents.get(outer):
+                case ast.Call(func=ast.Attribute(attr="replace", value=owner), args=[], keywords=[_]):
+                    return ast.dump(owner) == ast.dump(use.node.value)
+        if isinstance(outer, ast.stmt):
+            return False
+    return False

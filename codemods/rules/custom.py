@@ -8,6 +8,7 @@ from codemods.edits import ConvertCustom, Edit, Replace
 from codemods.flow.objects import Class
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.views import OPTIMIZER_STATE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
@@ -136,13 +137,17 @@ def _parameters(cls: Class) -> list[str]:
 
 @rule("FO703", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")
 def state(use: Use, context: Context) -> Edit | Refusal:
-    """The `OptimizerState` that an optimizer of the user's own makes becomes a `ParamRuleState` with the same fields."""
-    if use.kind == "annotation":
+    """The `OptimizerState` that an optimizer of the user's own makes becomes a `ParamRuleState` with the same fields; one that
+    a function makes of an optimizer's state becomes a class of the file (FO213).
+    """
+    around = any(isinstance(outer, ast.ClassDef) for outer in use.unit.ancestors(use.node))
+    viewed = bool(context.viewed) and not around
+    if use.kind == "annotation" and not viewed:
         return Replace(use.unit.span(use.node), "{optax}.OptState")
-    assert isinstance(use.node, ast.Call)
-    if not use.things:
+    node = use.node.func if isinstance(use.node, ast.Call) else use.node
+    if not viewed and not use.things:
         return reasons.definition_internals(
             f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
         )
-    span = use.unit.span(use.node.func)
-    return Replace(span, f"{{support:{PARAM_RULE_STATE.name}}}", supports=(PARAM_RULE_STATE,))
+    support = OPTIMIZER_STATE if viewed else PARAM_RULE_STATE
+    return Replace(use.unit.span(node), f"{{support:{support.name}}}", supports=(support,))

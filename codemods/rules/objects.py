@@ -13,9 +13,11 @@ from codemods.legacy import BARE
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
+from codemods.optimizers.views import SET_COUNT, from_legacy
 from codemods.rules import reasons, rule
 from codemods.rules.context import OVERRIDES, Context, is_path
 from codemods.rules.hyper_params import rates_of_step
+from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import counts_in_state, is_new_state, new_step
 from codemods.rules.params import needs_any_params
@@ -202,6 +204,9 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if use.name == "state" and _asks_for_parts(use, parent):
         return _attribute(use, "{owner}.opt_state")
+    name = viewed_as(use, context)
+    if name is not None:
+        return legacy_state(use, name) if use.name == "state" else Keep()
     return reasons.state(
         "The optimizer's state is used directly here.",
         "Read `.opt_state` instead; its layout is that of the optax transformation.",
@@ -419,6 +424,7 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Attribute)
     holes = [("owner", use.unit.span(use.node.value))]
     arguments: list[Argument] = []
+    supports: tuple[Support, ...] = ()
     for index, keyword in enumerate(call.keywords):
         if keyword.arg == "target":
             arguments.append(Argument("params", index=index))
@@ -430,10 +436,19 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
             arguments.append(Argument("step", template="{step}"))
             holes.append(("step", use.unit.span(step)))
             if counts_in_state(use.node.value, context):
-                template = "{optax}.tree_utils.tree_set({owner}.opt_state, count={step})"
-                arguments.append(Argument("opt_state", template=template))
+                supports = (SET_COUNT,)
+                arguments.append(
+                    Argument("opt_state", template=f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})")
+                )
         elif keyword.arg == "state" and makes_state(keyword.value, context):
             arguments += [Argument("step", template="0"), Argument("opt_state", index=index)]
+        elif keyword.arg == "state" and (name := put_back(keyword.value, use, context)) is not None:
+            supports = from_legacy(name)
+            owner = Argument(None, template="{owner}")
+            function = f"{{support:{supports[-1].name}}}"
+            return RewriteCall(
+                use.unit.span(call), function, (owner, Argument("state", index=index)), tuple(holes), supports
+            )
         elif keyword.arg == "state":
             return reasons.state(
                 "`replace(state=…)` exchanges the optimizer's state.",
@@ -443,7 +458,7 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
             return reasons.definition_internals(
                 f"`replace({keyword.arg}=…)` has no counterpart.", "Make a new train state."
             )
-    return RewriteCall(use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes))
+    return RewriteCall(use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes), supports)
 
 
 @rule("FO212", "attributes by name", "reflection")

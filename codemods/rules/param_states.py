@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
-from codemods.edits import Argument, Edit, Replace, RewriteCall
+from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
+from codemods.optimizers.views import COUNTING, COUNTLESS
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, is_path, names_like
 from codemods.uses import Use
@@ -24,8 +25,6 @@ OTHER_STATES = frozenset(("custom", "Adafactor", "WeightNorm"))
 """The optimizers whose optax form does not keep the same arrays for each parameter."""
 
 WRAPPERS = frozenset(("MultiOptimizer", "WeightNorm"))
-COUNTING = frozenset(("AdaBelief", "Adafactor", "Adam", "LAMB"))
-COUNTLESS = frozenset(("Adadelta", "Adagrad", "GradientDescent", "LARS", "Momentum", "RMSProp"))
 
 PARAM_STATES = Support(
     name="param_states",
@@ -64,7 +63,7 @@ MAP_PARAM_STATES = Support(
     before="size = sum(x.size for x in jax.tree_util.tree_leaves(optimizer.state.param_states))\n",
     after="size = sum(x.size for x in jax.tree_util.tree_leaves(param_states(optimizer)))\n",
 )
-def param_states(use: Use, context: Context) -> Edit | Refusal:
+def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
     """The same arrays are in `opt_state`, with counts and injected hyperparameters among them, and moment by moment instead of
     parameter by parameter. So two ways of going through them have a counterpart: a function of each array, by
     `optax.tree_utils.tree_map_params`, whose result replaces the state; and a look at all arrays whose order does not matter.
@@ -76,6 +75,8 @@ def param_states(use: Use, context: Context) -> Edit | Refusal:
     )
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
+    if owner is None and use.things and all(thing in context.viewed for thing in use.things):
+        return Keep()
     if owner is None or not _keeps_the_same(owner, context):
         return refusal
     return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or refusal
@@ -176,7 +177,9 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
     owner, value = _owner_of_state(node.func, "replace", context), _only_keyword(node, "step")
     if owner is None or value is None or not is_path(owner) or not is_plain(value):
         return None
-    return value if ast.dump(owner) == ast.dump(call.func.value) and counts_in_state(owner, context) is not None else None
+    return (
+        value if ast.dump(owner) == ast.dump(call.func.value) and counts_in_state(owner, context) is not None else None
+    )
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:

@@ -40,6 +40,7 @@ class Tape:
     def __init__(self) -> None:
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
+        self.complete = True
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -59,6 +60,10 @@ class Tape:
         if hasattr(state, "tx"):
             self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
 
+    def lose(self) -> None:
+        """Remember that the steps do not tell all."""
+        self.complete = False
+
 
 def kind_of(tree: PyTree) -> Kind:
     """The kind of some parameters, which may be traced."""
@@ -71,8 +76,10 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
 
     Returns:
         The comparison of the optimizer that departs most; None if the code does not allow it: if several optimizers have
-        parameters of one kind, or their counts do not go up by one from 0.
+        parameters of one kind, their counts do not go up by one from 0, or their states or hyperparameters were set by hand.
     """
+    if not old.complete:
+        return None
     compared = []
     for kind, recorded in old.recorded().items():
         transformations = list(new.transformations.get(kind, {}).values())

@@ -44,6 +44,9 @@ class Recorder:
     def meet(self, state: Any) -> None:
         """Nothing is kept of what steps."""
 
+    def lose(self) -> None:
+        """Nothing is replayed."""
+
     def save(self, path: Path) -> None:
         """Write all updates to an .npz file: `N/step`, `N/before/LEAF` and `N/after/LEAF` for the N-th."""
         arrays: dict[str, NDArray[Any]] = {}

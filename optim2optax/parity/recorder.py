@@ -23,6 +23,9 @@ class Keeper(Protocol):
     def meet(self, state: Any) -> None:
         """Take a legacy optimizer or train state that is about to step, as it is traced: its arrays have shapes alone."""
 
+    def lose(self) -> None:
+        """Hear that an optimizer's state or hyperparameters are not those that its steps so far tell."""
+
 
 @contextmanager
 def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
@@ -32,6 +35,8 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
             name = "apply_gradient"
+            stack.callback(setattr, cls, "replace", vars(cls)["replace"])
+            cls.replace = _watched(vars(cls)["replace"], keeper)
         else:
             cls, name = train_state.TrainState, "apply_gradients"
             stack.callback(_restore, cls, "__init_subclass__", vars(cls).get("__init_subclass__"))
@@ -59,12 +64,26 @@ def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
             _inside.value = False
         keeper.meet(state)
         gradients = _averaged(state, args[0] if args else kwargs.get("grads"))
+        if "hyper_params" in kwargs:
+            keeper.lose()
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
         jax.debug.callback(keeper.keep, count(state), params(state), gradients, rate, params(new))
         return new
 
     return recorded
+
+
+def _watched(replace: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+    """The `replace` of a legacy optimizer; by the caller's own hand, it may exchange the state."""
+
+    @wraps(replace)
+    def watched(optimizer: Any, **fields: Any) -> Any:
+        if "state" in fields and not getattr(_inside, "value", False):
+            keeper.lose()
+        return replace(optimizer, **fields)
+
+    return watched
 
 
 def _averaged(state: Any, gradients: Any) -> Any:

@@ -1,0 +1,81 @@
+"""The state of a legacy optimizer, made from that of a train state and put back, for functions that work on it."""
+
+from __future__ import annotations
+
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import Support
+
+VIEWABLE = frozenset(("AdaBelief", "Adadelta", "Adagrad", "Adam", "LAMB", "LARS", "Momentum"))
+"""The optimizers whose optax state has for each field of the legacy one a field with the same values."""
+
+COUNTING = frozenset(("AdaBelief", "Adafactor", "Adam", "LAMB"))
+"""Those whose optax state counts the steps too."""
+
+COUNTLESS = frozenset(("Adadelta", "Adagrad", "GradientDescent", "LARS", "Momentum", "RMSProp"))
+
+SET_COUNT = Support(
+    name="set_count",
+    source='''def set_count(opt_state, count):
+    """The state of an optimizer that has taken so many steps."""
+
+    def counted(path, leaf):
+        return count if getattr(path[-1], "name", None) == "count" else leaf
+
+    return jax.tree_util.tree_map_with_path(counted, opt_state)
+''',
+    imports=("import jax",),
+)
+
+OPTIMIZER_STATE = Support(
+    name="OptimizerState",
+    source='''@struct.dataclass
+class OptimizerState:
+    """The state of a legacy optimizer: the steps taken, and what it keeps for each parameter."""
+
+    step: jax.Array
+    param_states: optax.Params
+''',
+    imports=("from flax import struct", "import jax", "import optax"),
+)
+
+
+def param_state(optimizer: str) -> Support:
+    """The class of what an optimizer keeps for a parameter, under the name of the legacy one without its underscore."""
+    name = f"{optimizer}ParamState"
+    fields = "\n".join(f"    {field}: jax.Array" for field in optimizers()[optimizer].state)
+    source = f'@struct.dataclass\nclass {name}:\n    """What {optimizer} keeps for a parameter."""\n\n{fields}\n'
+    return Support(name, source, ("from flax import struct", "import jax"))
+
+
+def to_legacy(optimizer: str) -> tuple[Support, ...]:
+    """The function that makes the legacy state, behind what it needs."""
+    fields = ", ".join(f'"{field}"' for field in optimizers()[optimizer].state.values())
+    trailing = "," if "," not in fields else ""
+    source = f'''def optimizer_state(train_state):
+    """The state that the legacy optimizer had in the place of a train state."""
+    kept = [optax.tree_utils.tree_get(train_state.opt_state, name) for name in ({fields}{trailing})]
+    return OptimizerState(train_state.step, jax.tree_util.tree_map({optimizer}ParamState, *kept))
+'''
+    helper = Support("optimizer_state", source, ("import jax", "import optax"))
+    return OPTIMIZER_STATE, param_state(optimizer), helper
+
+
+def from_legacy(optimizer: str) -> tuple[Support, ...]:
+    """The function that puts a legacy state back, behind what it needs."""
+    state = optimizers()[optimizer].state
+    parts = ", ".join(f'{new}=part("{old}")' for old, new in state.items())
+    counts = optimizer in COUNTING
+    opt_state = "set_count(opt_state, state.step)" if counts else "opt_state"
+    source = f'''def with_optimizer_state(train_state, state):
+    """A train state that goes on from a state as the legacy optimizer had it."""
+
+    def part(name):
+        return jax.tree_util.tree_map(
+            lambda kept: getattr(kept, name), state.param_states, is_leaf=lambda kept: hasattr(kept, name)
+        )
+
+    opt_state = optax.tree_utils.tree_set(train_state.opt_state, {parts})
+    return train_state.replace(step=state.step, opt_state={opt_state})
+'''
+    helper = Support("with_optimizer_state", source, ("import jax", "import optax"))
+    return (SET_COUNT, helper) if counts else (helper,)

@@ -1,0 +1,60 @@
+"""Functions that make a new state of an optimizer's state, by the fields that it had."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, Replace
+from codemods.model import Refusal
+from codemods.optimizers.views import VIEWABLE, param_state, to_legacy
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.uses import Use
+
+
+def viewed_as(use: Use, context: Context) -> str | None:
+    """The optimizer in whose legacy form the state at a use is kept, if it is: one that is taken only to be put back changed."""
+    if use.name == "state":
+        assert isinstance(use.node, ast.expr)
+        states = context.facts.things(use.node, "state")
+    else:
+        states = [*use.things]
+    names = {context.viewed.get(state) for state in states}
+    return names.pop() if len(names) == 1 else None
+
+
+def legacy_state(use: Use, optimizer: str) -> Edit:
+    """The legacy state in the place of `optimizer.state`."""
+    assert isinstance(use.node, ast.Attribute)
+    supports = to_legacy(optimizer)
+    owner = (("owner", use.unit.span(use.node.value)),)
+    return Replace(use.unit.span(use.node), f"{{support:{supports[-1].name}}}({{owner}})", owner, supports)
+
+
+def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
+    """The optimizer in whose legacy form the state is that `optimizer.replace(state=value)` puts back, if it is."""
+    names = {
+        context.viewed.get(state)
+        for node in ast.walk(value)
+        if isinstance(node, ast.Attribute) and node.attr == "state"
+        for state in context.facts.things(node, "state")
+    }
+    return names.pop() if len(names) == 1 else None
+
+
+@rule(
+    "FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in sorted(VIEWABLE))
+)
+def made(use: Use, context: Context) -> Edit | Refusal:
+    """A function that makes a new state of an optimizer's state, as in `optimizer.replace(state=function(optimizer.state))`, keeps
+    its form: it is given the state as it was, made from the train state, and the result is put back. The classes of which such a
+    state was made, `OptimizerState` and the private one of its optimizer, are added to the file.
+    """
+    assert isinstance(use.node, ast.Call)
+    optimizer = use.name.removeprefix("_").removesuffix("ParamState")
+    if optimizer not in context.viewed.values():
+        return reasons.definition_internals(
+            f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
+        )
+    support = param_state(optimizer)
+    return Replace(use.unit.span(use.node.func), f"{{support:{support.name}}}", supports=(support,))
