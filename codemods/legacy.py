@@ -40,6 +40,7 @@ READING = frozenset(
 BARE = "bare"
 """The name of a state that a definition made without an optimizer."""
 
+MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 

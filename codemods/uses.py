@@ -13,7 +13,7 @@ from codemods.evidence import foreign
 from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, External, Function, Instance, Module, Object, Result, Thing
-from codemods.legacy import DEFINITIONS, legacy_name, traversal_name
+from codemods.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
 from codemods.model import Evidence
 from codemods.optimizers.views import VIEWABLE
 
@@ -67,7 +67,7 @@ class Use:
 
     `kind` is `import`, `module`, `definition`, `base`, `annotation`, `check` (isinstance), `value` (a class or method used as a
     value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `custom` (an optimizer of the user's own class
-    is made), `reflection` (an attribute by its name), `stored` (an optimizer that goes to a checkpoint), `restored` (what reads
+    is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes to a checkpoint), `restored` (what reads
     one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint that was read as plain dicts), or
     `KIND.ATTRIBUTE` for an attribute of a thing, such as
     `optimizer.target`.
@@ -270,6 +270,8 @@ class Uses:
     def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         if not isinstance(node, ast.Attribute):
             return None
+        if node.attr == "_filter_fn":
+            return self._filter_use(unit, node)
         things = self.facts.things(node.value)
         if not things:
             return None
@@ -282,6 +284,13 @@ class Uses:
         others = tuple(item for item in self.facts.objects(node.value) if self._offers(item, node.attr))
         owners = tuple(thing for thing in things if thing.kind == owner)
         return Use(f"{owner}.{node.attr}", node.attr, unit, node, owners, others)
+
+    def _filter_use(self, unit: Unit, node: ast.Attribute) -> Use | None:
+        """The predicate of a traversal, in a class that derives from MultiOptimizer."""
+        around = next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+        if around is None or not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
+            return None
+        return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
 
     @staticmethod
     def _is_step(unit: Unit, node: ast.Attribute) -> bool:

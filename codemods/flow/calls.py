@@ -74,6 +74,7 @@ READING = (
     "copy",
     "__iter__",
     "unfreeze",
+    "unflatten",
     "items",
     "_replace",
 )
@@ -494,7 +495,7 @@ class Calls(Classes):
             self.load_element(container, key, site.result)
             for place in site.positional[1:]:
                 self.solver.connect(place, site.result)
-        elif name in ("values", "copy", "__iter__", "unfreeze", "_replace"):
+        elif name in ("values", "copy", "__iter__", "unfreeze", "unflatten", "_replace"):
             self.solver.add(site.result, container)
             for keyword, place in site.keywords.items():
                 self.store_element(container, keyword, place)

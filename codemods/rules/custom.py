@@ -6,11 +6,13 @@ import ast
 
 from codemods.edits import ConvertCustom, Edit, Replace
 from codemods.flow.objects import Class
+from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.views import OPTIMIZER_STATE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.rules.definitions import traversals_known
 from codemods.uses import Use
 
 STORED = ("create", "state_dict", "restore_state")
@@ -86,9 +88,7 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
     if use.name != "OptimizerDef" or len(owner.bases) != 1 or not methods.isdisjoint(STORED):
         return reasons.custom_definition(
-            f"This class derives from `{use.name or 'flax.optim'}` and works on the whole tree of parameters."
-            if use.name == "MultiOptimizer"
-            else f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
+            f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
             "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
         )
     exchanged = next((node for node in ast.walk(owner) if _exchanges_state(node)), None)
@@ -112,12 +112,20 @@ def _exchanges_state(node: ast.AST) -> bool:
 @rule("FO702", "the transformation of a custom optimizer", "custom")
 def made(use: Use, context: Context) -> Edit | Refusal:
     """Where an optimizer of the user's own class is made, its `transformation()` is taken. If steps set its learning rate, that
-    becomes an injected hyperparameter, and the class is made anew with it at each step.
+    becomes an injected hyperparameter, and the class is made anew with it at each step. One that derives from `MultiOptimizer` has
+    the rates of its parts.
     """
     assert isinstance(use.node, ast.Call)
+    classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
+    if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
+        if not traversals_known(use.node, context):
+            return reasons.traversal(
+                "Where a traversal of this MultiOptimizer comes from is not in view.",
+                "Label the parameters for `optax.partition`.",
+            )
+        return ConvertCustom(use.unit.span(use.node), None)
     if not any(thing in context.injected for thing in use.things):
         return ConvertCustom(use.unit.span(use.node), None)
-    classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
     names = {tuple(_parameters(item)) for item in classes}
     if len(names) != 1 or RATE not in (parameters := names.pop()):
         return reasons.overrides(

@@ -43,7 +43,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     refusal = optimizers()[use.name].refuse(use.node)
     if refusal is not None:
         return refusal
-    if use.name == "MultiOptimizer" and not _traversals_known(use.node, context):
+    if use.name == "MultiOptimizer" and not traversals_known(use.node, context):
         return reasons.traversal(
             "Where a traversal of this MultiOptimizer comes from is not in view.",
             "Label the parameters for `optax.partition`.",
@@ -59,7 +59,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE)
 
 
-def _traversals_known(call: ast.Call, context: Context) -> bool:
+def traversals_known(call: ast.Call, context: Context) -> bool:
     """Whether every group of a MultiOptimizer is chosen by a traversal that becomes a predicate."""
 
     def known(node: ast.expr) -> bool:

@@ -6,7 +6,8 @@ import ast
 
 from codemods.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Thing
+from codemods.flow.objects import Class, Thing
+from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support, is_unpacked
 from codemods.rules import reasons, rule
@@ -91,15 +92,18 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep:
 
 
 def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
-    """How `hyper_params=value` of a step says its new `opt_state`: a template, its holes besides the owner, and helpers."""
+    """How `hyper_params=value` of a step says its new `opt_state`: a template, its holes besides the owner, and helpers.
+
+    Where optimizers of one and of several groups meet, legacy could take such a step with those of the one sort alone.
+    """
     rates = _new_rates(value, use.unit, context)
     made = [inner for outer, inner in context.facts.legacy.links if outer in use.things and inner.kind == "definition"]
-    sizes = [_group_count(thing) for thing in made]
+    sizes = [_group_count(thing, context) for thing in made]
     groups, plain = {*sizes} - {None}, None in sizes
-    if isinstance(rates, ast.expr) and not groups:
+    if isinstance(rates, ast.expr) and plain:
         template = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={{rate}})"
         return template, (("rate", use.unit.span(rates)),), ()
-    if isinstance(rates, tuple) and groups == {len(rates)} and not plain:
+    if isinstance(rates, tuple) and groups == {len(rates)}:
         if not _keeps_the_same_groups(rates, use, context):
             return reasons.overrides(
                 "This step keeps the constructor's learning rate of a group, while another step sets that.",
@@ -129,12 +133,17 @@ def _kept(rates: Rates) -> set[int]:
     return {index for index, rate in enumerate(rates) if rate is None}
 
 
-def _group_count(definition: Thing) -> int | None:
+def _group_count(definition: Thing, context: Context) -> int | None:
     """How many groups a MultiOptimizer has; None for any other definition."""
     call = definition.node
-    if definition.name != "MultiOptimizer" or not isinstance(call, ast.Call) or is_unpacked(call):
+    if not isinstance(call, ast.Call) or is_unpacked(call):
         return None
-    return len(call.args)
+    derived = any(
+        context.facts.derives_from(item, MULTI_OPTIMIZER) and "__init__" not in item.scope.names
+        for item in context.facts.objects(call.func)
+        if isinstance(item, Class)
+    )
+    return len(call.args) if derived or definition.name == "MultiOptimizer" else None
 
 
 def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rates | None:

@@ -183,7 +183,7 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
-    """Whether the optax forms of all optimizers at a place count their steps in their state too; None if some do, or who knows."""
+    """Whether the optax forms of all optimizers at a place count steps in their state too; None if some do, or who knows."""
     definitions = [
         found
         for thing in context.facts.things(optimizer, "optimizer")

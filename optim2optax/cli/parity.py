@@ -186,8 +186,8 @@ def _run(
         arguments += [f"--junitxml={reports['junit']}"] if reports.get("junit") else []
         os.environ.pop("PYTEST_ADDOPTS", None)
         pytest.main([*arguments, *(paths or [folder])], plugins=[listener])
-    for error in listener.errors:
-        click.echo(f"error: {error}", err=True)
+    for reason in listener.errors:
+        click.echo(f"error: {reason}", err=True)
     if listener.nothing_found:
         click.echo("There is no legacy optimizer and no scenario here.")
     return listener.exit_code

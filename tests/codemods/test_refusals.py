@@ -337,7 +337,7 @@ REFUSED = {
 
         class Frozen(optim.MultiOptimizer):
             def init_state(self, params):
-                return super().init_state(params)
+                return self.sub_optimizers[0].init_state(params)
 
         def create(params, traversal):
             return Frozen((traversal, optim.Adam(0.1))).create(params)

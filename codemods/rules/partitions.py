@@ -1,0 +1,98 @@
+"""Optimizers of the user's own that derive from MultiOptimizer."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, Replace
+from codemods.model import Refusal
+from codemods.optimizers.base import Support
+from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.uses import Use
+
+INHERITED = ("__init__", "init_state")
+"""What such a class may ask of its base."""
+
+OVERRIDDEN = frozenset(
+    (
+        "apply_gradient",
+        "apply_param_gradient",
+        "create",
+        "init_param_state",
+        "restore_state",
+        "state_dict",
+        "update_hyper_params",
+    )
+)
+INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
+
+PARTITION_RULE = Support(
+    name="PartitionRule",
+    source='''class PartitionRule:
+    """The base of an optimizer of several groups.
+
+    A group is a pair of a predicate over path and value, and a gradient transformation.
+    """
+
+    def __init__(self, *groups):
+        self.traversals = [selects for selects, _ in groups]
+        self.partition = partition_by_path(*groups)
+
+    def init_state(self, params):
+        return self.partition.init(params)
+
+    def transformation(self):
+        return optax.GradientTransformation(self.init_state, self.partition.update)
+''',
+    imports=("import optax",),
+)
+
+
+@rule(
+    "FO704",
+    "a MultiOptimizer of one's own keeps its methods",
+    "base:MultiOptimizer",
+    before="class LoggingOptimizer(optim.MultiOptimizer): ...\n",
+    after="class LoggingOptimizer(PartitionRule): ...\n",
+)
+def partition(use: Use, context: Context) -> Edit | Refusal:
+    """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log of the groups, keeps its methods.
+    Its base becomes a small class that is added to the file, with the groups under the name that they had, `traversals`. One that
+    takes steps in its own way, or asks for the inner optimizers, is left, with a reason.
+    """
+    owner = use.unit.parents.get(use.node)
+    assert isinstance(owner, ast.ClassDef)
+    methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
+    if len(owner.bases) != 1 or methods & OVERRIDDEN or any(_reaches_inside(node) for node in ast.walk(owner)):
+        return reasons.custom_definition(
+            "This class derives from `MultiOptimizer` and works on the whole tree of parameters.",
+            "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
+        )
+    template = f"{{support:{PARTITION_RULE.name}}}"
+    return Replace(use.unit.span(use.node), template, supports=(PARTITION_BY_PATH, PARTITION_RULE))
+
+
+def _reaches_inside(node: ast.AST) -> bool:
+    """Whether a part of such a class asks the instance or its base for what the new base does not have."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return name in INNER
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
+            return name not in INHERITED
+        case _:
+            return False
+
+
+@rule(
+    "FO705",
+    "a traversal's predicate is the traversal",
+    "filter",
+    before="if traversal._filter_fn(path, value): ...\n",
+    after="if traversal(path, value): ...\n",
+)
+def predicate(use: Use, context: Context) -> Edit:
+    """In a class that derives from `MultiOptimizer`, the traversals are predicates now (FO302)."""
+    assert isinstance(use.node, ast.Attribute)
+    return Replace(use.unit.span(use.node), "{owner}", (("owner", use.unit.span(use.node.value)),))
