@@ -164,7 +164,8 @@ class Uses:
             return Use("definition", name, unit, parent, things, others, legacy_import)
         last = externals[0].rpartition(".")[2]
         if isinstance(parent, ast.Call) and parent.func is node and PARAM_STATE.fullmatch(last):
-            things = self._made_by(lambda thing: last == f"_{thing.name}ParamState")
+            things = self._of_class_around(unit, node)
+            things = things or self._made_by(lambda thing: last == f"_{thing.name}ParamState")
             return Use("definition", last, unit, parent, things, others, legacy_import)
         if isinstance(parent, ast.Call) and parent.func is node:
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)

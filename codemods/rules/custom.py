@@ -8,12 +8,16 @@ from codemods.edits import ConvertCustom, Edit, Replace
 from codemods.flow.objects import Class
 from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
+from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, Support
-from codemods.optimizers.views import OPTIMIZER_STATE
+from codemods.optimizers.views import OPTIMIZER_STATE, VIEWABLE, param_state
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.definitions import traversals_known
 from codemods.uses import Use
+
+PARAM_METHOD = "apply_param_gradient"
+"""The method whose `state` is that of one parameter, a class of the user's own."""
 
 STORED = ("create", "state_dict", "restore_state")
 """Methods of which a train state has its own."""
@@ -81,23 +85,62 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     class that is added to the file, `ParamRule`, with the methods it inherited and one that makes a gradient transformation of
     them, which is called where the optimizer is made.
 
-    One that derives from another optimizer, and one that has a `create` or `state_dict` of its own, is left, with a reason.
+    One that derives from another optimizer, and has its own arithmetic, gets a base with the constructor and the state of that. One
+    that asks its base for a step, or has a `create` or `state_dict` of its own, is left, with a reason.
     """
     owner = use.unit.parents.get(use.node)
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
-    if use.name != "OptimizerDef" or len(owner.bases) != 1 or not methods.isdisjoint(STORED):
+    derives = use.name == "OptimizerDef" or (use.name in VIEWABLE and "apply_param_gradient" in methods)
+    if not derives or len(owner.bases) != 1 or not methods.isdisjoint(STORED) or any(map(_asks_base, ast.walk(owner))):
         return reasons.custom_definition(
             f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
             "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
         )
-    exchanged = next((node for node in ast.walk(owner) if _exchanges_state(node)), None)
-    if exchanged is not None:
+    whole = (node for node in owner.body if not (isinstance(node, ast.FunctionDef) and node.name == PARAM_METHOD))
+    if any(_exchanges_state(inner) for node in whole for inner in ast.walk(node)):
         return reasons.custom_definition(
             "This class exchanges a part of its state by `replace`.", "Make a new state instead."
         )
-    supports = (PARAM_RULE_STATE, PARAM_RULE)
-    return Replace(use.unit.span(use.node), f"{{support:{PARAM_RULE.name}}}", supports=supports)
+    supports = (PARAM_RULE_STATE, PARAM_RULE) + (rule_of(use.name) if use.name in VIEWABLE else ())
+    return Replace(use.unit.span(use.node), f"{{support:{supports[-1].name}}}", supports=supports)
+
+
+def rule_of(optimizer: str) -> tuple[Support, ...]:
+    """The base of a class that derived from an optimizer and has an arithmetic of its own, behind what it needs.
+
+    It has the constructor and the state of that optimizer.
+    """
+    found = optimizers()[optimizer]
+    kept = param_state(optimizer)
+    names = [parameter.name for parameter in found.parameters]
+    fields = "\n".join(f"    {name}: jax.Array" for name in names)
+    hyper_params = Support(
+        f"{optimizer}HyperParams",
+        f'@struct.dataclass\nclass {optimizer}HyperParams:\n    """The hyperparameters of {optimizer}."""\n\n{fields}\n',
+        ("from flax import struct", "import jax"),
+    )
+    defaults = ", ".join(f"{parameter.name}={parameter.default}" for parameter in found.parameters)
+    zeros = ", ".join("jnp.zeros_like(param)" for _ in found.state)
+    source = f'''class {optimizer}Rule({PARAM_RULE.name}):
+    """A rule with the hyperparameters of {optimizer}, and with what that keeps for a parameter."""
+
+    def __init__(self, {defaults}):
+        super().__init__({hyper_params.name}({", ".join(names)}))
+
+    def init_param_state(self, param):
+        return {kept.name}({zeros})
+'''
+    return kept, hyper_params, Support(f"{optimizer}Rule", source, ("import jax.numpy as jnp",))
+
+
+def _asks_base(node: ast.AST) -> bool:
+    """Whether a part of a class asks its base for a step."""
+    match node:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
+            return name in ("apply_param_gradient", "apply_gradient", *STORED)
+        case _:
+            return False
 
 
 def _exchanges_state(node: ast.AST) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, Replace
+from codemods.flow.objects import External
+from codemods.legacy import legacy_name
 from codemods.model import Refusal
 from codemods.optimizers.views import VIEWABLE, param_state, to_legacy
 from codemods.rules import reasons, rule
@@ -48,11 +50,17 @@ def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
 def made(use: Use, context: Context) -> Edit | Refusal:
     """A function that makes a new state of an old one, as in `optimizer.replace(state=function(optimizer.state))`, keeps
     its form: it is given the state as it was, made from the train state, and the result is put back. The classes of which such a
-    state was made, `OptimizerState` and the private one of its optimizer, are added to the file.
+    state was made, `OptimizerState` and the private one of its optimizer, are added to the file, as is the latter for a class that
+    derives from that optimizer (FO701).
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
-    if optimizer not in context.viewed.values():
+    around = next((outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)), None)
+    derives = around is not None and any(
+        isinstance(item, External) and legacy_name(item.name) == optimizer
+        for item in context.facts.flow.ancestry(context.facts.flow.class_of(around))
+    )
+    if optimizer not in context.viewed.values() and not derives:
         return reasons.definition_internals(
             f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
         )
