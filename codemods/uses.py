@@ -67,9 +67,9 @@ class Use:
 
     `kind` is `import`, `module`, `definition`, `base`, `annotation`, `check` (isinstance), `value` (a class or method used as a
     value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `custom` (an optimizer of the user's own class
-    is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes to a checkpoint), `restored` (what reads
-    one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint that was read as plain dicts), or
-    `KIND.ATTRIBUTE` for an attribute of a thing, such as
+    is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes
+    to a checkpoint), `restored` (what reads one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint
+    that was read as plain dicts), or `KIND.ATTRIBUTE` for an attribute of a thing, such as
     `optimizer.target`.
     """
 

@@ -85,8 +85,8 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     class that is added to the file, `ParamRule`, with the methods it inherited and one that makes a gradient transformation of
     them, which is called where the optimizer is made.
 
-    One that derives from another optimizer, and has its own arithmetic, gets a base with the constructor and the state of that. One
-    that asks its base for a step, or has a `create` or `state_dict` of its own, is left, with a reason.
+    One that derives from another optimizer, and has its own arithmetic, gets a base with the constructor and the state of that.
+    One that asks its base for a step, or has a `create` or `state_dict` of its own, is left, with a reason.
     """
     owner = use.unit.parents.get(use.node)
     assert isinstance(owner, ast.ClassDef)
@@ -155,8 +155,8 @@ def _exchanges_state(node: ast.AST) -> bool:
 @rule("FO702", "the transformation of a custom optimizer", "custom")
 def made(use: Use, context: Context) -> Edit | Refusal:
     """Where an optimizer of the user's own class is made, its `transformation()` is taken. If steps set its learning rate, that
-    becomes an injected hyperparameter, and the class is made anew with it at each step. One that derives from `MultiOptimizer` has
-    the rates of its parts.
+    becomes an injected hyperparameter, and the class is made anew with it at each step. One that derives from `MultiOptimizer`
+    has the rates of its parts.
     """
     assert isinstance(use.node, ast.Call)
     classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
