@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
@@ -160,7 +160,8 @@ class ImportEditor:
             return _insert(module, _after_header(module), statement, head=False, blank=True)
         own = [found for found in sections if any(_root(roots[index]) == _root(new) for index in found)]
         near = [found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)]
-        section = (own or near or sections)[-1]
+        in_order = [found for found in near if _is_sorted(found, roots)]
+        section = (own or in_order or near or sections)[-1]
         if not (own or near) and not _is_standard(new) and all(_is_standard(roots[index]) for index in section):
             return _insert(module, section[-1] + 1, statement, head=False, blank=True)
         index = _place(section, roots, new)
@@ -293,17 +294,23 @@ def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
     return sections
 
 
-def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
-    """Where in a section an import belongs: at its sorted place by the section's own order, else behind its relatives."""
+def _sorter(section: list[int], lines: Mapping[int, ImportLine]) -> Callable[[ImportLine], tuple[bool, str]]:
+    """What the imports of a section are sorted by: their modules, behind their kinds if these are kept apart."""
     kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]
     plain_first = kinds == sorted(kinds)
+    return lambda statement: (plain_first and isinstance(statement, cst.ImportFrom), _module(statement).lower())
 
-    def key(statement: ImportLine) -> tuple[bool, str]:
-        return (plain_first and isinstance(statement, cst.ImportFrom), _module(statement).lower())
 
-    keys = [key(lines[index]) for index in section]
-    if keys == sorted(keys):
-        return next((index for index, found in zip(section, keys, strict=True) if found > key(new)), section[-1] + 1)
+def _is_sorted(section: list[int], lines: Mapping[int, ImportLine]) -> bool:
+    keys = [*map(_sorter(section, lines), (lines[index] for index in section))]
+    return keys == sorted(keys)
+
+
+def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
+    """Where in a section an import belongs: at its sorted place by the section's own order, else behind its relatives."""
+    if _is_sorted(section, lines):
+        key = _sorter(section, lines)
+        return next((index for index in section if key(lines[index]) > key(new)), section[-1] + 1)
     own = [index for index in section if _root(lines[index]) == _root(new)]
     related = [index for index in section if _root(lines[index]) in RELATED]
     return (own or related or section)[-1] + 1

@@ -49,9 +49,10 @@ def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
 )
 def made(use: Use, context: Context) -> Edit | Refusal:
     """A function that makes a new state of an old one, as in `optimizer.replace(state=function(optimizer.state))`, keeps its
-    form: it is given the state as it was, made from the train state, and the result is put back. The classes of which such a state
-    was made, `OptimizerState` and the private one of its optimizer, are added to the file, as is the latter for a class that
-    derives from that optimizer (FO701).
+    form: it is given the state as it was, made from the train state, and the result is put back.
+
+    The classes of which such a state was made, `OptimizerState` and the private one of its optimizer, are added to the file, as
+    is the latter for a class that derives from that optimizer (FO701).
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
