@@ -7,6 +7,10 @@ from collections.abc import Sequence
 import libcst as cst
 
 
+INDENT = " " * 4
+"""The indentation in which helpers are written."""
+
+
 def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
     """Put helper definitions after the imports at the module's top, once, in the file's indentation."""
     new = [
@@ -32,13 +36,27 @@ def has_support(module: cst.Module, source: str) -> bool:
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
-    """The source in the module's own indentation and line ends."""
-    step = module.default_indent
-    lines = []
-    for line in source.split("\n"):
-        body = line.lstrip(" ")
-        lines.append(step * ((len(line) - len(body)) // 4) + body)
-    return cst.parse_module("\n".join(lines), module.config_for_parsing)
+    """The source with the module's own indentation and line ends; what hangs in brackets stays four columns in."""
+    config = cst.PartialParserConfig(default_indent=INDENT, default_newline=module.default_newline)
+    parsed = cst.parse_module(source, config).visit(_Docstrings(module.default_indent))
+    return parsed.with_changes(default_indent=module.default_indent)
+
+
+class _Docstrings(cst.CSTTransformer):
+    """Indents the lines of docstrings, which are no code."""
+
+    def __init__(self, indent: str) -> None:
+        super().__init__()
+        self.indent = indent
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        first, *rest = updated_node.value.split("\n")
+        deeper = [self.indent * _depth(line) + line.lstrip(" ") for line in rest]
+        return updated_node.with_changes(value="\n".join([first, *deeper]))
+
+
+def _depth(line: str) -> int:
+    return (len(line) - len(line.lstrip(" "))) // len(INDENT)
 
 
 def _after_imports(module: cst.Module) -> int:
