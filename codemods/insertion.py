@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-
 INDENT = " " * 4
 """The indentation in which helpers are written."""
 
