@@ -148,7 +148,8 @@ class ImportEditor:
         changed = (index for index, found in lines if any(found is old for old in self._changed))
         related = (index for index, found in lines if _root(found) in RELATED)
         anchor = next(chain(changed, related), 0)
-        sections = _sections(module, _run(module, [index for index, _ in lines], anchor))
+        run = _run(module, [index for index, _ in lines], anchor)
+        sections = _sections(module, run)
         statement = cst.SimpleStatementLine([new])
         roots = dict(lines)
         if _is_standard(new):
@@ -157,7 +158,8 @@ class ImportEditor:
                 filter(None, first)
             )
         if not sections:
-            return _insert(module, _after_header(module), statement, head=False, blank=True)
+            start = next((index for index in run if _module(roots[index]) != "__future__"), 0)
+            return _insert(module, max(start, _after_header(module)), statement, head=False, blank=True)
         own = [found for found in sections if any(_root(roots[index]) == _root(new) for index in found)]
         near = [found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)]
         in_order = [found for found in near if _is_sorted(found, roots)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from codemods import FileResult, Options, Source, migrate
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
+NOTEBOOKS = sorted(path.parent for path in FIXTURES.glob("*/before.ipynb"))
 CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
 FORMS = ("alias", "chain")
 
@@ -60,7 +62,33 @@ def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel:
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
+@pytest.mark.parametrize("case", NOTEBOOKS, ids=lambda case: case.name)
+def test_notebooks(case: Path, tmp_path: Path, legacy_wheel: Path) -> None:
+    from optim2optax.parity.judge import Verdict
+    from optim2optax.parity.scenario import run_scenario
+
+    result = rewritten(case / "before.ipynb")
+    assert result.after.decode() == (case / "after.ipynb").read_text()
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert not rewritten(case / "after.ipynb").changed
+
+    modules = tmp_path / "before.py", tmp_path / "after.py"
+    for module in modules:
+        module.write_text(python_of(case / f"{module.stem}.ipynb"))
+    comparison = run_scenario(case / "scenario.py", *modules)
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+
+
+def python_of(notebook: Path) -> str:
+    """The Python lines of a notebook's cells."""
+    cells = json.loads(notebook.read_text())["cells"]
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in [*cell["source"], "\n"]]
+    return "".join(line for line in lines if not line.startswith(("!", "%")))
+
+
 if __name__ == "__main__":
+    for folder in NOTEBOOKS:
+        (folder / "after.ipynb").write_bytes(rewritten(folder / "before.ipynb").after)
     for folder in CASES:
         (folder / "after.py").write_bytes(rewritten(folder / "before.py").after)
         if folder in CHAIN_CASES:
