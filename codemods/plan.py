@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 
 from codemods.edits import Edit, Keep
@@ -17,6 +18,9 @@ from codemods.rules.context import Context
 from codemods.suppression import Suppression, suppressions
 from codemods.trace import Traces, Way
 from codemods.uses import Use
+
+MAKING_STATES = ("FO213", "FO703")
+"""The rules for what makes a state, or a part of one."""
 
 MODERNIZED = ("removed", "removed_import")
 """The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
@@ -64,6 +68,7 @@ def make_plan(facts: Facts, options: Options, failed: Mapping[Unit, str] = Mappi
     """Decide on every use. The groups that reach a file in `failed` are refused."""
     plan = Plan(facts, options)
     context = Context(facts)
+    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed)))  # what makes such states does not say for whom
     for unit in facts.project.units:
         plan.names[unit] = names_for(unit, facts)
         plan.comments[unit] = suppressions(unit.code)
@@ -81,7 +86,7 @@ def make_plan(facts: Facts, options: Options, failed: Mapping[Unit, str] = Mappi
         elif not (isinstance(outcome, Keep) and use.kind != "import"):
             _judge(decision, plan, failed)
             plan.decisions.append(decision)
-    _complete_groups(plan)
+    _complete_groups(plan, next(iter(context.viewed), None))
     return plan
 
 
@@ -147,8 +152,11 @@ def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppres
     return None
 
 
-def _complete_groups(plan: Plan) -> None:
-    """Where one site of a group stays, all of it stays, unless the user asked for partial work."""
+def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
+    """Where one site of a group stays, all of it stays, unless the user asked for partial work.
+
+    `viewed` is any of the states that keep their legacy form; what makes such states without an optimizer belongs to their group.
+    """
     group = plan.facts.groups
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
@@ -162,6 +170,8 @@ def _complete_groups(plan: Plan) -> None:
         cause = next((causes[group[thing]] for thing in decision.use.things if group[thing] in causes), None)
         if decision.use.kind == "check" and not decision.use.things:  # asked of anything: any optimizer may come
             cause = next(iter(causes.values()), None)
+        if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
+            cause = causes.get(group[viewed])
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
 

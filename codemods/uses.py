@@ -15,7 +15,6 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, External, Function, Instance, Module, Object, Result, Thing
 from codemods.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
 from codemods.model import Evidence
-from codemods.optimizers.views import VIEWABLE
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -160,13 +159,10 @@ class Uses:
         ):
             return None
         if isinstance(parent, ast.Call) and parent.func is node and name == "OptimizerState":
-            things = self._of_class_around(unit, node) or self._made_by(lambda thing: thing.name in VIEWABLE)
-            return Use("definition", name, unit, parent, things, others, legacy_import)
+            return Use("definition", name, unit, parent, self._of_class_around(unit, node), others, legacy_import)
         last = externals[0].rpartition(".")[2]
         if isinstance(parent, ast.Call) and parent.func is node and PARAM_STATE.fullmatch(last):
-            things = self._of_class_around(unit, node)
-            things = things or self._made_by(lambda thing: last == f"_{thing.name}ParamState")
-            return Use("definition", last, unit, parent, things, others, legacy_import)
+            return Use("definition", last, unit, parent, self._of_class_around(unit, node), others, legacy_import)
         if isinstance(parent, ast.Call) and parent.func is node:
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
             return Use("definition", name, unit, parent, things, others, legacy_import)

@@ -28,9 +28,9 @@ OVERRIDDEN = frozenset(
 )
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
 
-PARTITION_RULE = Support(
-    name="PartitionRule",
-    source='''class PartitionRule:
+PARTITIONED_RULE = Support(
+    name="PartitionedRule",
+    source='''class PartitionedRule:
     """The base of an optimizer of several groups.
 
     A group is a pair of a predicate over path and value, and a gradient transformation.
@@ -55,7 +55,7 @@ PARTITION_RULE = Support(
     "a MultiOptimizer of one's own keeps its methods",
     "base:MultiOptimizer",
     before="class LoggingOptimizer(optim.MultiOptimizer): ...\n",
-    after="class LoggingOptimizer(PartitionRule): ...\n",
+    after="class LoggingOptimizer(PartitionedRule): ...\n",
 )
 def partition(use: Use, context: Context) -> Edit | Refusal:
     """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log of the groups, keeps its
@@ -70,8 +70,8 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
             "This class derives from `MultiOptimizer` and works on the whole tree of parameters.",
             "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
         )
-    template = f"{{support:{PARTITION_RULE.name}}}"
-    return Replace(use.unit.span(use.node), template, supports=(PARTITION_BY_PATH, PARTITION_RULE))
+    template = f"{{support:{PARTITIONED_RULE.name}}}"
+    return Replace(use.unit.span(use.node), template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
 
 
 def _reaches_inside(node: ast.AST) -> bool:
