@@ -129,6 +129,11 @@ def read_notebook(content: bytes) -> Notebook:
     return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
 
 
+def python_of(content: bytes) -> str:
+    """The code of a notebook's cells, to be run: shell lines and magics do nothing. Raises UndecodableError."""
+    return PLACEHOLDER.sub("None", read_notebook(content).code)
+
+
 def _lines_of(cell: Cell) -> Iterator[int]:
     """For each line of a cell's body, and the one that its last newline opens, the index of the line in its source."""
     line = cell.header.count("\n")

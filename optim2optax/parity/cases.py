@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from codemods.model import EmittedOptimizer
@@ -59,13 +61,37 @@ def command_case(name: str, command: Sequence[str], before: str, folder: Path) -
         return Case(name, "command", None, reason=str(error))
 
 
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@contextmanager
+def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
+    """The modules themselves, or those that the cells of notebooks are."""
+    from codemods.notebook import python_of
+
+    with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
+        modules = []
+        for path in (before, after):
+            if path.suffix == ".ipynb":
+                module = Path(folder, f"{path.stem}.py")
+                module.write_text(python_of(path.read_bytes()), encoding="utf-8")
+                modules.append(module)
+            else:
+                modules.append(path)
+        yield modules[0], modules[1]
+
+
 def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None) -> Case:
     """Drive the old code and the new through a scenario, the old one under another interpreter if there is one."""
-    texts = before.read_text(encoding="utf-8"), after.read_text(encoding="utf-8") if after.exists() else ""
+    texts = _text(before), _text(after)
     try:
-        if legacy_python is not None:
-            return Case(name, "scenario", run_scenario(scenario, before, after, legacy_python=legacy_python), *texts)
-        comparison, opened = run_both_loops(scenario, before, after)
+        with as_modules(before, after) as (before, after):
+            if legacy_python is not None:
+                return Case(
+                    name, "scenario", run_scenario(scenario, before, after, legacy_python=legacy_python), *texts
+                )
+            comparison, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, *texts, f"{type(error).__name__}: {error}")
     if opened is not None and opened.verdict is Verdict.DIFFERENT and comparison.verdict is not Verdict.DIFFERENT:

@@ -23,6 +23,11 @@ class Listener:
         if report.failed:
             self.errors.append(f"{report.nodeid or 'collection'}: {report.longreprtext.strip()}")
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep why a case failed ahead of any outcome."""
+        if report.failed and not hasattr(report, "parity_case"):
+            self.errors.append(f"{report.nodeid}: {report.longreprtext.strip()}")
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Take the exit code from the cases that ran."""
@@ -30,4 +35,4 @@ class Listener:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             self.exit_code, self.nothing_found = 0, True
         elif isinstance(parity, ParitySession) and parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
-            self.exit_code = parity.report().exit_code
+            self.exit_code = FAILED if self.errors else parity.report().exit_code

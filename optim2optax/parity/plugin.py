@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 REPORTS = ("json", "markdown", "html")
 SCENARIO, BEFORE, AFTER = "scenario.py", "before.py", "after.py"
+NOTEBOOK = ".ipynb"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -266,7 +267,10 @@ class ScenarioItem(ParityItem):
     """A scenario."""
 
     def run(self) -> Case:
-        """Drive both sides: `before.py` and `after.py` beside the scenario, or the module that it names, old and new."""
+        """Drive both sides: `before.py` and `after.py` beside the scenario, or the module that it names, old and new.
+
+        Notebooks may stand in the place of these two.
+        """
         from optim2optax.parity.cases import scenario_case
         from optim2optax.parity.scenario import module_of
 
@@ -276,7 +280,9 @@ class ScenarioItem(ParityItem):
         given = self.config.getoption("--parity-legacy-python")
         python = Path(given) if given else None
         if module is None:
-            return scenario_case(name, self.path, folder / BEFORE, folder / AFTER, python)
+            notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (folder / BEFORE).exists()
+            before, after = (Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER))
+            return scenario_case(name, self.path, folder / before, folder / after, python)
         return scenario_case(name, self.path, session.before(folder / module), folder / module, python)
 
 

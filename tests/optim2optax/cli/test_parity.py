@@ -114,13 +114,18 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_collected_is_told(tmp_path: Path) -> None:
-    (tmp_path / "scenario.py").write_text("")
-    (tmp_path / "before.py").write_text("")
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     done = run("parity", *QUICK, "train.py::missing", cwd=tmp_path)
 
     assert done.returncode == 2
     assert "train.py::missing" in done.stderr
+
+    (tmp_path / "train.py").unlink()
+    (tmp_path / "scenario.py").write_text("")
+    done = run("parity", *QUICK, ".", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "1 could not run" in done.stdout
+    assert "before.py" in done.stdout
 
 
 def test_verify_writes_what_is_proven(tmp_path: Path) -> None:
