@@ -14,17 +14,26 @@ TOLERANCE = 20
 """A line that was too long already may grow by so much before it is broken."""
 
 
+ALIGNED = 12
+"""Arguments that stand further to the right than this, from their statement's indentation, do not hang: they are aligned."""
+
+
 def enclose(
     call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool, base: int
 ) -> cst.Call:
     """`arrange`, with an eye to new arguments of several lines: these move in, and break a call that stood on one line.
 
     `hanging` leaves the last parenthesis on the last line. `base` is how far the call's line is indented within its statement.
+    Arguments that were aligned far to the right, below the old callee, move to where they hang.
     """
     old = {argument.value for argument in call.args}
     tall = [item.value not in old and "\n" in cst.Module([]).code_for_node(item.value) for item in arguments]
     moved = [_deeper(item) if high else item for item, high in zip(arguments, tall, strict=True)]
-    if any(tall) and isinstance(call.whitespace_before_args, cst.SimpleWhitespace):
+    before = call.whitespace_before_args
+    if isinstance(before, cst.SimpleWhitespace):
+        return _stacked(call, callee, moved, hanging, base) if any(tall) else arrange(call, callee, moved)
+    aligned = len(before.last_line.value) > base + ALIGNED and not any(map(_has_comment, call.args))
+    if aligned and not any("\n" in cst.Module([]).code_for_node(argument.value) for argument in call.args):
         return _stacked(call, callee, moved, hanging, base)
     return arrange(call, callee, moved)
 
