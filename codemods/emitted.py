@@ -133,7 +133,8 @@ def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> Emit
 
 
 def _is_real(parameter: Parameter) -> bool:
-    return parameter.name == RATE or isinstance(ast.literal_eval(parameter.default or "None"), float)
+    default = ast.parse(parameter.default or "None", mode="eval").body
+    return parameter.name == RATE or (isinstance(default, ast.Constant) and isinstance(default.value, float))
 
 
 class _Substitution(ast.NodeTransformer):

@@ -21,7 +21,8 @@ COMPOSITE = ("MultiOptimizer", "WeightNorm")
 
 BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
-LAST_CALL = re.compile(r"^( +)(.*)\(([^()]*)\),$", re.MULTILINE)
+LAST_CALL = re.compile(r"^( +)(.*)\(([^()]+)\),$", re.MULTILINE)
+CHOICE = re.compile(r"^( +)(.*) (if .*) (else .*),$", re.MULTILINE)
 
 
 def function_name(optimizer: str) -> str:
@@ -46,7 +47,8 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     """{optimizer} by the names that its arguments had in Flax."""
     return {body}
 '''
-    return (*one_line.supports, Support(function_name(optimizer), source, ("import optax",)))
+    imports = ("import jax.numpy as jnp", "import optax") if "jnp." in source else ("import optax",)
+    return (*one_line.supports, Support(function_name(optimizer), source, imports))
 
 
 def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, ...]:
@@ -84,7 +86,16 @@ def _signature(optimizer: LegacyOptimizer, inject: bool) -> str:
 
 def _body(node: cst.BaseExpression) -> str:
     text = cst.Module([]).code_for_node(node).replace("\n", "\n    ").replace("'", '"')
-    return LAST_CALL.sub(_stacked, text)
+    return LAST_CALL.sub(_stacked, CHOICE.sub(_apart, text))
+
+
+def _apart(match: re.Match[str]) -> str:
+    """A choice on a line of its own, with a line for each part if it is too long."""
+    indent, *parts = match.groups()
+    if len(match[0]) <= WIDTH:
+        return match[0]
+    lines = "".join(f"{indent}    {part}\n" for part in parts)
+    return f"{indent}(\n{lines}{indent}),"
 
 
 def _stacked(match: re.Match[str]) -> str:

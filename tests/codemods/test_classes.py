@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from textwrap import dedent
 
+import pyflakes.api
+import pyflakes.reporter
 import pytest
 
-from codemods import Source, migrate
+from codemods import Options, Source, migrate
+from codemods.model import Form
+from codemods.optimizers import optimizers
 
 ADAM = '''
 def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
@@ -24,6 +29,23 @@ def flax_gradient_descent(learning_rate):
     """GradientDescent by the names that its arguments had in Flax."""
     return optax.sgd(learning_rate)
 '''
+
+@pytest.mark.parametrize("name", sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"}))
+@pytest.mark.parametrize("steps", ["optimizer.apply_gradient(grads)", "optimizer.apply_gradient(grads, learning_rate=1e-2)"])
+@pytest.mark.parametrize("form", ["alias", "chain"])
+def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> None:
+    before = f"""
+        from flax import optim
+
+        def train(params, grads, arguments):
+            optimizer = optim.{name}(**arguments).create(params)
+            return {steps}
+        """
+    [result] = migrate([Source("train.py", dedent(before).encode())], Options(form=form))
+    assert {site.status for site in result.sites} == {"rewritten"}
+    messages = io.StringIO()
+    assert pyflakes.api.check(result.after.decode(), "train.py", pyflakes.reporter.Reporter(messages, messages)) == 0
+
 
 PROGRAMS = {
     "arguments in a dict": (
