@@ -210,6 +210,8 @@ def edit_file(work: Work) -> Outcome:
         return _edit_file(work)
     except RecursionError:
         return work.code, Applied(), TOO_DEEP
+    except Exception as error:  # noqa: BLE001 - one file that this tool fails on must not keep the others from their migration
+        return work.code, Applied(), f"{type(error).__name__} within this tool: {error}"
 
 
 def _edit_file(work: Work) -> Outcome:

@@ -30,7 +30,7 @@ def enclose(
     tall = [item.value not in old and "\n" in cst.Module([]).code_for_node(item.value) for item in arguments]
     moved = [_deeper(item) if high else item for item, high in zip(arguments, tall, strict=True)]
     before = call.whitespace_before_args
-    if isinstance(before, cst.SimpleWhitespace):
+    if not isinstance(before, cst.ParenthesizedWhitespace):
         return _stacked(call, callee, moved, hanging, base) if any(tall) else arrange(call, callee, moved)
     aligned = len(before.last_line.value) > base + ALIGNED and not any(map(_has_comment, call.args))
     if aligned and not any("\n" in cst.Module([]).code_for_node(argument.value) for argument in call.args):

@@ -30,8 +30,11 @@ def flax_gradient_descent(learning_rate):
     return optax.sgd(learning_rate)
 '''
 
+
 @pytest.mark.parametrize("name", sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"}))
-@pytest.mark.parametrize("steps", ["optimizer.apply_gradient(grads)", "optimizer.apply_gradient(grads, learning_rate=1e-2)"])
+@pytest.mark.parametrize(
+    "steps", ["optimizer.apply_gradient(grads)", "optimizer.apply_gradient(grads, learning_rate=1e-2)"]
+)
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> None:
     before = f"""

@@ -227,6 +227,7 @@ def test_a_result_with_undefined_names_is_refused() -> None:
 
     assert edit_file(work)[2] == "undefined: nowhere"
     assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
+    assert "ParserSyntaxError within this tool" in edit_file(replace(work, edits=(Replace((1, 4, 1, 5), "("),)))[2]
 
 
 def test_a_check_of_anything_stays_while_any_optimizer_does() -> None:
