@@ -197,22 +197,28 @@ class Evidence:
 
     def _seed_likely(self) -> None:
         for unit, node in list(self.facts.flow.reading.attributes):
-            if node.attr not in ("target", "state") or not isinstance(node.ctx, ast.Load) or self._known(node.value):
+            replaces = _replaces_target(unit, node)
+            if not (node.attr in ("target", "state") or replaces) or not isinstance(node.ctx, ast.Load):
+                continue
+            if self._known(node.value):
                 continue
             if "jax" not in unit.code or self._annotated(node.value):
                 continue
             parent = unit.parents.get(node)
             named_so = OPTIMIZER_LIKE.search(_last_word(node.value)) is not None
             derived = any(isinstance(item, Derived) for item in self.facts.objects(node.value))
-            if node.attr == "target":
+            if replaces:
+                fits = named_so
+            elif node.attr == "target":
                 fits = named_so or derived or self._passed_as_params(unit, node)
             else:
                 fits = isinstance(parent, ast.Attribute) and (
                     parent.attr == "param_states" or (parent.attr == "step" and (named_so or derived))
                 )
             if fits:
+                word = _last_word(node.value)
                 sure = self._field_of_one_class(node.value) or (
-                    named_so and _last_word(node.value) in self._names_of_optimizers
+                    named_so and (word in self._names_of_optimizers or (unit, word) in self._names_with_targets)
                 )
                 thing = Thing("optimizer", unit, node, "", "deduced" if sure else "likely")
                 if named_so:
@@ -234,6 +240,15 @@ class Evidence:
                 legacy |= {word for item in told if isinstance(item, Thing) and item.kind == "optimizer"}
                 other |= {word for item in told if not isinstance(item, Thing | Container | Function)}
         return frozenset(legacy - other)
+
+    @cached_property
+    def _names_with_targets(self) -> frozenset[tuple[Unit, str]]:
+        """The names of which a file says `name.replace(target=…)`, which nothing but a legacy optimizer has."""
+        return frozenset(
+            (unit, _last_word(node.value))
+            for unit, node in self.facts.flow.reading.attributes
+            if _replaces_target(unit, node)
+        )
 
     def _link_sources(self, thing: Thing, node: ast.expr) -> None:
         """Let a thing migrate together with those that the fields of its name hold, or that it is derived from."""
@@ -293,6 +308,17 @@ class Evidence:
             for container in held:
                 self.facts.flow.store_element(container, self.facts.flow.key(node.slice), source)
         self.facts.flow.solver.add(place, thing)
+
+
+def _replaces_target(unit: Unit, node: ast.Attribute) -> bool:
+    """Whether this is the method in `x.replace(target=…)`."""
+    call = unit.parents.get(node)
+    return (
+        node.attr == "replace"
+        and isinstance(call, ast.Call)
+        and call.func is node
+        and any(word.arg == "target" for word in call.keywords)
+    )
 
 
 def _tells(item: Object) -> bool:

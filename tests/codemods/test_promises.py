@@ -503,3 +503,26 @@ def test_state_dicts(before: str, after: str) -> None:
     )
     assert "".join(result.after.decode().split("return ")[1].split()) == after.replace(" ", "")
     assert {site.status for site in result.sites} == {"rewritten"}
+
+
+def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
+    before = """
+        import jax
+
+        def load(train_state, restored, edge, params):
+            edge = edge.replace(target=params)
+            restored = restored.optimizer.target
+            return edge, train_state.replace(optimizer=train_state.optimizer.replace(target=restored))
+        """
+    after = """
+        import jax
+
+        def load(train_state, restored, edge, params):
+            edge = edge.replace(target=params)
+            restored = restored.optimizer.params
+            return edge, train_state.replace(optimizer=train_state.optimizer.replace(params=restored))
+        """
+    result = run(before)
+
+    assert result.after.decode() == program(after)
+    assert {site.evidence for site in result.sites} == {"deduced"}
