@@ -198,7 +198,8 @@ class Uses:
             return Use("check" if plain else "reflection", name, unit, node, tuple(self.facts.things(subject)))
         container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
-            return Use("check", name, unit, node, tuple(self.facts.things(container.args[0], "optimizer")))
+            things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
+            return Use("check", name, unit, node, things)
         if name == "":
             return Use("module", name, unit, node, self._made_by(lambda thing: thing.name == "?"))
         return Use(
@@ -275,12 +276,20 @@ class Uses:
         kinds = {thing.kind: None for thing in things}
         owner = next((kind for kind in kinds if node.attr in ATTRIBUTES.get(kind, ())), None)
         if owner is None:
-            return None
+            return self._own_attribute(unit, node)
         if owner == "definition" and "optimizer" in kinds and self._is_step(unit, node):
             owner = "optimizer"
         others = tuple(item for item in self.facts.objects(node.value) if self._offers(item, node.attr))
         owners = tuple(thing for thing in things if thing.kind == owner)
         return Use(f"{owner}.{node.attr}", node.attr, unit, node, owners, others)
+
+    def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:
+        """An attribute that a definition has beside those of its base, such as one that its own class sets."""
+        objects = list(self.facts.objects(node.value))
+        things = tuple(item for item in objects if isinstance(item, Thing) and item.kind == "definition")
+        if not things or any(self._offers(item, node.attr) for item in objects):
+            return None
+        return Use("definition.own", node.attr, unit, node, things)
 
     def _filter_use(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """The predicate of a traversal, in a class that derives from MultiOptimizer."""

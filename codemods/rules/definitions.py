@@ -93,6 +93,7 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     "definition.restore_state",
     "definition.apply_param_gradient",
     "definition.init_param_state",
+    "definition.own",
 )
 def internals(use: Use, context: Context) -> Refusal:
     """What reaches into a definition is left, with a reason."""

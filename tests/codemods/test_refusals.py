@@ -287,6 +287,43 @@ REFUSED = {
             return definition.apply_gradient(rates.replace(learning_rate=0.2), params, state, grads)
         """,
     ),
+    "an attribute of a definition's own class": (
+        "FO907",
+        """
+        from flax import optim
+
+        class Sign(optim.OptimizerDef):
+            def __init__(self, rate):
+                super().__init__(rate)
+                self.scale = 2.0
+
+        def create(params):
+            definition = Sign(0.1)
+            print(definition.scale)
+            return definition.create(params)
+        """,
+    ),
+    "the groups of a MultiOptimizer read back": (
+        "FO907",
+        """
+        from flax import optim
+
+        def create(params, kernels):
+            kernels = optim.ModelParamTraversal(kernels)
+            optimizer = optim.MultiOptimizer((kernels, optim.Adam(0.1))).create(params)
+            return optimizer.optimizer_def.traversals
+        """,
+    ),
+    "the class of a definition asked for": (
+        "FO903",
+        """
+        from flax import optim
+
+        def describe(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return isinstance(optimizer.optimizer_def, optim.Adam)
+        """,
+    ),
     "the state exchanged": (
         "FO906",
         """
