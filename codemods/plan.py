@@ -161,19 +161,25 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
-            for thing in decision.use.things:
+            for thing in _concerned(decision, viewed):
                 causes.setdefault(group[thing], decision)
     if plan.options.partial:
         return
     traces = Traces(plan.facts)
     for decision in plan.decisions:
-        cause = next((causes[group[thing]] for thing in decision.use.things if group[thing] in causes), None)
+        concerned = _concerned(decision, viewed)
+        cause = next((causes[group[thing]] for thing in concerned if group[thing] in causes), None)
         if decision.use.kind == "check" and not decision.use.things:  # asked of anything: any optimizer may come
             cause = next(iter(causes.values()), None)
-        if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
-            cause = causes.get(group[viewed])
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
+
+
+def _concerned(decision: Decision, viewed: Thing | None) -> Iterable[Thing]:
+    """The things that a decision is about."""
+    if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
+        return (viewed,)
+    return decision.use.things
 
 
 def _because_of(cause: Decision, way: Way | None) -> Refusal:

@@ -36,11 +36,18 @@ def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
     held = [
         Use("stored", ast.unparse(argument), unit, argument, things)
         for argument in arguments
-        if (things := tuple(thing for thing in facts.within(facts.flow.places[argument]) if thing.kind == "optimizer"))
+        for things in _met(facts, argument)
     ]
     if not held or not called & READING:
         return held
     return [*held, Use("restored", ast.unparse(call.func), unit, call, held[0].things)]
+
+
+def _met(facts: Facts, argument: ast.expr) -> list[tuple[Thing, ...]]:
+    """The optimizers that an argument is; each for itself, those that a container holds."""
+    direct = tuple(facts.things(argument, "optimizer"))
+    held = [thing for thing in facts.within(facts.flow.places[argument]) if thing.kind == "optimizer"]
+    return [direct] if direct else [(thing,) for thing in held]
 
 
 def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:

@@ -10,8 +10,9 @@ from functools import cached_property
 from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Thing
+from codemods.flow.objects import Container, External, Thing
 from codemods.flow.scopes import Scope
+from codemods.legacy import legacy_name
 from codemods.optimizers.views import VIEWABLE
 from codemods.uses import ATTRIBUTES, Use
 
@@ -179,6 +180,15 @@ def names_like(name: ast.Name, within: Scope, unit: Unit, facts: Facts) -> tuple
 def _function_around(node: ast.AST, unit: Unit) -> ast.AST | None:
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, functions)), None)
+
+
+def legacy_bases(use: Use, facts: Facts) -> set[str]:
+    """The legacy classes from which the class around a use derives."""
+    around = next((outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)), None)
+    if around is None:
+        return set()
+    ancestry = facts.flow.ancestry(facts.flow.class_of(around))
+    return {name for item in ancestry if isinstance(item, External) and (name := legacy_name(item.name))}
 
 
 def free_name(unit: Unit, *choices: str) -> str:

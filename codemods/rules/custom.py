@@ -12,7 +12,7 @@ from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.views import OPTIMIZER_STATE, VIEWABLE, param_state
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context
+from codemods.rules.context import Context, legacy_bases
 from codemods.rules.definitions import traversals_known
 from codemods.uses import Use
 
@@ -191,8 +191,7 @@ def state(use: Use, context: Context) -> Edit | Refusal:
     """The `OptimizerState` that an optimizer of the user's own makes becomes a `ParamRuleState` with the same fields; one that
     a function makes of an optimizer's state becomes a class of the file (FO213).
     """
-    around = any(isinstance(outer, ast.ClassDef) for outer in use.unit.ancestors(use.node))
-    viewed = bool(context.viewed) and not around
+    viewed = bool(context.viewed) and not legacy_bases(use, context.facts)
     if use.kind == "annotation" and not viewed:
         return Replace(use.unit.span(use.node), "{optax}.OptState")
     node = use.node.func if isinstance(use.node, ast.Call) else use.node

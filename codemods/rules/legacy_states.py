@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, Replace
-from codemods.flow.objects import External
-from codemods.legacy import legacy_name
 from codemods.model import Refusal
 from codemods.optimizers.views import VIEWABLE, param_state, to_legacy
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context
+from codemods.rules.context import Context, legacy_bases
 from codemods.uses import Use
 
 
@@ -56,12 +54,7 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
-    around = next((outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)), None)
-    derives = around is not None and any(
-        isinstance(item, External) and legacy_name(item.name) == optimizer
-        for item in context.facts.flow.ancestry(context.facts.flow.class_of(around))
-    )
-    if optimizer not in context.viewed.values() and not derives:
+    if optimizer not in context.viewed.values() and optimizer not in legacy_bases(use, context.facts):
         return reasons.definition_internals(
             f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
         )

@@ -154,32 +154,28 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
 
 def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
-    word = unit.parents.get(node) if node is not None else None
-    call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
-    if not (isinstance(node, ast.Call) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-        return False
-    owner = _owner_of_state(node.func, "replace", context)
-    value = _only_keyword(node, "param_states")
-    return (
-        owner is not None
-        and value is not None
-        and ast.dump(owner) == ast.dump(call.func.value)
-        and _is_mapped(value, unit, context)
-    )
+    value = _new_field(node, "param_states", unit, context)
+    return value is not None and _is_mapped(value, unit, context)
 
 
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
     """The step in `optimizer.state.replace(step=value)` in `optimizer.replace(state=…)`, where a value is plain."""
+    value = _new_field(node, "step", unit, context)
+    owner = _owner_of_state(node.func, "replace", context) if isinstance(node, ast.Call) else None
+    if value is None or owner is None or not is_path(owner) or not is_plain(value):
+        return None
+    return value if counts_in_state(owner, context) is not None else None
+
+
+def _new_field(node: ast.AST | None, name: str, unit: Unit, context: Context) -> ast.expr | None:
+    """The value in `optimizer.state.replace(NAME=value)`, if this is that in `optimizer.replace(state=…)` of the same one."""
     word = unit.parents.get(node) if node is not None else None
     call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
     if not (isinstance(node, ast.Call) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return None
-    owner, value = _owner_of_state(node.func, "replace", context), _only_keyword(node, "step")
-    if owner is None or value is None or not is_path(owner) or not is_plain(value):
-        return None
-    return (
-        value if ast.dump(owner) == ast.dump(call.func.value) and counts_in_state(owner, context) is not None else None
-    )
+    owner = _owner_of_state(node.func, "replace", context)
+    same = owner is not None and ast.dump(owner) == ast.dump(call.func.value)
+    return _only_keyword(node, name) if same else None
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:

@@ -526,3 +526,39 @@ def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
 
     assert result.after.decode() == program(after)
     assert {site.evidence for site in result.sites} == {"deduced"}
+
+
+def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
+    before = """
+        from flax import optim
+        from flax.training import checkpoints
+
+        def train(params, directory):
+            first = optim.Adam(0.1).create(params)
+            second = optim.Momentum(0.1).create(params)
+            checkpoints.save_checkpoint(directory, {"first": first, "second": second}, 0)
+            return first.target, second.state.param_states
+        """
+    left = {(site.line, site.code) for site in run(before).sites if site.status == "unresolved"}
+    assert left == {(1, "FO911"), (6, "FO901"), (8, "FO906")}
+
+
+def test_a_method_that_makes_a_state_keeps_its_form() -> None:
+    before = """
+        from flax import optim
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Adagrad(0.1).create(params)
+
+            def changed(self, state: optim.OptimizerState):
+                return optim.OptimizerState(state.step, {"w": optim.adagrad._AdagradParamState(state.param_states["w"].G / 2)})
+
+            def restart(self):
+                self.optimizer = self.optimizer.replace(state=self.changed(self.optimizer.state))
+        """
+    after = run(before).after.decode()
+    assert "def changed(self, state: OptimizerState):" in after
+    assert 'return OptimizerState(state.step, {"w": AdagradParamState(state.param_states["w"].G / 2)})' in after
+    assert "with_optimizer_state(" in after
+    assert "optim.Optimizer" not in after

@@ -287,6 +287,22 @@ REFUSED = {
             return definition.apply_gradient(rates.replace(learning_rate=0.2), params, state, grads)
         """,
     ),
+    "a method that makes a state of another optimizer's parts": (
+        "FO907",
+        """
+        from flax import optim
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Adam(0.1).create(params)
+
+            def changed(self, state: optim.OptimizerState):
+                return optim.OptimizerState(state.step, optim.lamb._LAMBParamState(1.0, state.param_states.grad_ema))
+
+            def restart(self):
+                self.optimizer = self.optimizer.replace(state=self.changed(self.optimizer.state))
+        """,
+    ),
     "an attribute of a definition's own class": (
         "FO907",
         """
