@@ -10,12 +10,16 @@ import libcst as cst
 from libcst.metadata import CodeRange
 
 from codemods.edits import (
+    AddArgument,
     Argument,
+    ChangeParameters,
     ConvertClass,
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
+    DropArgument,
     Edit,
+    MoveStatement,
     Replace,
     ReplaceQuoted,
     ReplaceStatement,
@@ -23,16 +27,20 @@ from codemods.edits import (
 )
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
-from codemods.layout import comments_of, enclose, fit, quoted_as, usual_quote
+from codemods.layout import arrange, comments_of, enclose, fit, joined, quoted_as, usual_quote
 from codemods.model import Form
+from codemods.movement import Block, Moves, gap_above, with_gap
 from codemods.optimizers import optimizers
+from codemods.optimizers.arguments import with_rate
 from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
+from codemods.parameters import with_parameters
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
+OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters)
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
 
 
@@ -64,8 +72,10 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.module = module
         self.positions = positions
-        self.edits = {edit.span: edit for edit in edits if not isinstance(edit, ReplaceStatement)}
+        self.edits = {edit.span: edit for edit in edits if not isinstance(edit, OF_STATEMENTS)}
         self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
+        self.parameters = {edit.span[:2]: edit for edit in edits if isinstance(edit, ChangeParameters)}
+        self.moves = Moves(edit for edit in edits if isinstance(edit, MoveStatement))
         self.names = names
         self.form = form
         self.imports = imports
@@ -73,8 +83,10 @@ class Applier(cst.CSTTransformer):
         self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
         self.done: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
+        self.became: dict[cst.CSTNode, Node] = {}
         self.preludes: list[cst.SimpleStatementLine] = []
         self.stray: list[str] = []
+        self.shrinks = False
         self.lines = LINE_END.split(module.code)
         self.quote = usual_quote(module.code)
         self.block = 0
@@ -84,9 +96,14 @@ class Applier(cst.CSTTransformer):
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: Node) -> Node:  # type: ignore[override]
         updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[arg-type]
         position = self.positions.get(original_node)
-        if position is None or not isinstance(updated, cst.BaseExpression):
+        if position is None:
             return updated
         span = span_of(position)
+        if isinstance(original_node, cst.BaseStatement):
+            self.moves.met(span, updated)
+            self.became[original_node] = updated
+        if not isinstance(updated, cst.BaseExpression):
+            return updated
         edit = self.edits.get(span)
         if edit is not None:
             updated = self._edit(edit, updated)
@@ -101,7 +118,20 @@ class Applier(cst.CSTTransformer):
                 return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports, it=node))
             case RewriteCall() if isinstance(node, cst.Call):
                 return self._rewrite_call(edit, node)
+            case AddArgument() if isinstance(node, cst.Call):
+                value = expression(self._say(edit.template))
+                added = cst.Arg(value)
+                if edit.keyword:
+                    added = cst.Arg(value, cst.Name(edit.keyword), _equal())
+                return arrange(node, node.func, [*node.args, added])
+            case DropArgument() if isinstance(node, cst.Call):
+                self.shrinks = True
+                kept = [argument for index, argument in enumerate(node.args) if index != edit.index]
+                self.stray.extend(comments_of(node.args[edit.index]))
+                return kept[0].value if edit.is_partial and len(kept) == 1 else arrange(node, node.func, kept)
             case ConvertDefinition() if isinstance(node, cst.Call):
+                if edit.rate:
+                    node = with_rate(node, expression(edit.rate))
                 converted = optimizers()[edit.optimizer].convert(node, self.form, edit.inject)
                 for support in converted.supports:
                     self.applied.supports[support.name] = support
@@ -206,6 +236,9 @@ class Applier(cst.CSTTransformer):
             span[0] <= start[0] <= span[2] for start in self.applied.after
         ):
             result = fit(self.module, original_node, result, span[1])
+            if self.shrinks:
+                result = joined(self.module, original_node, result, span[1])
+        self.shrinks = False
         return self._with_preludes(result, span[1]) if self.preludes else result
 
     def _with_preludes(
@@ -257,9 +290,34 @@ class Applier(cst.CSTTransformer):
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.IndentedBlock:
-        return self.imports.block(updated_node)
+        return self.imports.block(self._arranged(original_node, updated_node))
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        return self._arranged(original_node, updated_node)
+
+    def _arranged(self, original: Block, updated: Block) -> Block:
+        """A block in which the statements that move have moved, and the gaps above those that went are still there."""
+        gaps: dict[int, list[cst.EmptyLine]] = {}
+        gap: list[cst.EmptyLine] = []
+        for node in original.body:
+            became = self.became.get(node)
+            if became is cst.RemovalSentinel.REMOVE and span_of(self.positions[node]) in self.statements:
+                gap = gap or gap_above(node)
+            elif gap:
+                gaps[id(became)], gap = gap, []
+        if gaps:
+            updated = updated.with_changes(body=[with_gap(node, gaps.get(id(node), ())) for node in updated.body])
+        block, done = self.moves.carry_out(updated)
+        for span, nodes in done.items():
+            self.applied.after[span] = "".join(self.module.code_for_node(node) for node in nodes).strip()
+        return block
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        start = self.positions[original_node].start
+        edit = self.parameters.get((start.line, start.column))
+        if edit is not None:
+            updated_node = with_parameters(updated_node, edit)
+            self.applied.after[edit.span] = self.module.code_for_node(updated_node.params)
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:

@@ -51,12 +51,31 @@ class RewriteCall:
 
 
 @dataclass(frozen=True)
+class AddArgument:
+    """Give the call at `span` one more argument, whose value is made from a template; by position if `keyword` is empty."""
+
+    span: Span
+    keyword: str
+    template: str
+
+
+@dataclass(frozen=True)
+class DropArgument:
+    """Take the argument at `index` out of the call at `span`. A partial application that is left with none is its function."""
+
+    span: Span
+    index: int
+    is_partial: bool
+
+
+@dataclass(frozen=True)
 class ConvertDefinition:
-    """Turn the constructor call at `span` into its optax form."""
+    """Turn the constructor call at `span` into its optax form, with another learning rate if `rate` has a text."""
 
     span: Span
     optimizer: str
     inject: bool
+    rate: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,6 +128,26 @@ class ReplaceStatement:
 
 
 @dataclass(frozen=True)
+class MoveStatement:
+    """Move the statement at `span` to just before the one at `target`, in the same block."""
+
+    span: Span
+    target: Span
+
+
+@dataclass(frozen=True)
+class ChangeParameters:
+    """Give the function at `span` further parameters, or take some away, along with what its docstring says of them.
+
+    `added` has names with the source text of their annotations, which may be empty.
+    """
+
+    span: Span
+    added: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class MoveImport:
     """Import the name `bound`, which the statement at `span` imports, by another statement."""
 
@@ -125,11 +164,15 @@ class Keep:
 Edit = (
     Replace
     | RewriteCall
+    | AddArgument
+    | DropArgument
     | ConvertDefinition
     | ConvertClass
     | ConvertLookup
     | ConvertCustom
     | ReplaceQuoted
     | ReplaceStatement
+    | MoveStatement
+    | ChangeParameters
     | MoveImport
 )

@@ -60,6 +60,7 @@ class Emitter:
                 optax_expression=ast.unparse(self._optax(node, DEEPEST)),
                 injected=decision.edit.inject,
                 supports=supports,
+                schedule=self._schedule(decision),
             )
             for node, decision in self.converted.items()
             if decision.use.unit is unit
@@ -76,6 +77,12 @@ class Emitter:
         """Whether all that a definition is made of is made by calls that were converted."""
         inner = (found for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
         return all(found.node in self.converted for found in inner)
+
+    def _schedule(self, decision: Decision) -> str:
+        """The schedule of a definition, or of those that it is made of."""
+        inner = (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
+        edits = (self.converted[node].edit for node in (decision.use.node, *inner) if node in self.converted)
+        return next((edit.rate for edit in edits if isinstance(edit, ConvertDefinition) and edit.rate), "")
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
         return _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))

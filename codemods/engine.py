@@ -158,11 +158,12 @@ class Work:
 def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Callable[[str], None]
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
-    """Edit every file; when one turns out invalid, once more without the optimizers that reach it."""
+    """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
     failed: dict[Unit, str] = {}
+    plain: set[Unit] = set()
     told: set[Unit] = set()
     while True:
-        plan = make_plan(facts, options, failed)
+        plan = make_plan(facts, options, failed, plain)
         imports = {unit: plan_imports(unit, plan) if plan.of(unit) else ImportPlan() for unit in facts.project.units}
         work = {unit: found for unit in imports if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
@@ -177,7 +178,8 @@ def _edit_all(
                 unit: (code, tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)), applied)
                 for unit, (code, applied, _) in outcomes.items()
             }
-        failed |= invalid
+        failed |= {unit: problem for unit, problem in invalid.items() if unit in plain}
+        plain |= invalid.keys()
 
 
 def _run(work: Sequence[Work], jobs: int) -> Iterator[Outcome]:
@@ -277,6 +279,7 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         before=use.unit.source(use.node),
         after=after,
         remedy=refusal.remedy if refusal is not None and status in ("unresolved", "hint") else None,
+        note=decision.note if status == "rewritten" else "",
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from codemods.edits import (
+    AddArgument,
     ConvertClass,
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
+    DropArgument,
     MoveImport,
     Replace,
     ReplaceQuoted,
@@ -31,6 +33,7 @@ from codemods.rules import reasons
 from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
 
+WORD = re.compile(r"\b[^\W\d]\w*")
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
 
 
@@ -55,6 +58,7 @@ def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
     applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
     imports = plan.facts.imported(unit)
     said = {plan.names[unit][key].expression.partition(".")[0] for decision in applied for key in _keys(decision)}
+    said |= {word for decision in applied for word in _words(decision)}
     for item in imports:
         legacy = legacy_name(item.target) is not None
         used = _loads(unit, item, plan.facts)
@@ -106,9 +110,33 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
                 gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
             case Replace() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
+            case ReplaceStatement(templates=()):
+                gone.update(ast.walk(node))
+            case RewriteCall() | DropArgument():
+                gone.update(_left_out(decision.edit, node, unit))
             case _:
                 pass
     return gone
+
+
+def _left_out(edit: RewriteCall | DropArgument, node: ast.AST, unit: Unit) -> Iterator[ast.AST]:
+    """What a call has before an edit, and not after it."""
+    call = node if isinstance(node, ast.Call) and unit.span(node) == edit.span else unit.parents.get(node)
+    if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
+        return
+    values = [*call.args, *(word.value for word in call.keywords)]
+    if isinstance(edit, DropArgument):
+        yield from ast.walk(values[edit.index])
+        if edit.is_partial and len(values) == 2:
+            yield from ast.walk(call.func)
+        return
+    kept = {argument.index for argument in edit.arguments}
+    said = " ".join((edit.function, edit.prelude, *(argument.template for argument in edit.arguments)))
+    holes = [span for _, span in edit.holes]
+    for index, value in enumerate(values):
+        inner = [part for part in ast.walk(value) if isinstance(part, ast.expr) and unit.span(part) in holes]
+        if index not in kept and f"{{argument:{index}}}" not in said and not inner:
+            yield from ast.walk(value)
 
 
 def _is_in(node: ast.expr, span: Span, unit: Unit) -> bool:
@@ -273,6 +301,17 @@ def _keys(decision: Decision) -> set[str]:
     return {match[1] for text in texts for match in PLACEHOLDER.finditer(text)}
 
 
+def _words(decision: Decision) -> list[str]:
+    """The words of source text that an edit puts into the file as it is."""
+    match decision.edit:
+        case ConvertDefinition(rate=text) | AddArgument(template=text):
+            return WORD.findall(text)
+        case Replace(template=text, holes=()):
+            return WORD.findall(text)
+        case _:
+            return []
+
+
 def _has_an_else(item: Import, unit: Unit) -> bool:
     """Whether the name is bound in the other branch too, as with `if TYPE_CHECKING:`, so that it is there in any case."""
     branch = unit.parents.get(item.statement)
@@ -287,7 +326,8 @@ def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[in
     """The nested import statement that bound the legacy name at a use; None when the module's top level did."""
     root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
     if isinstance(root, ast.Constant):
-        root = next(found.expression for found in facts.flow.reading.annotations if found.node is root)
+        quoted = (found.expression for found in facts.flow.reading.annotations if found.node is root)
+        root = next(quoted, root)
     for node in ast.walk(root):
         if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
             binding = facts.scope(node).binding(node.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,9 +124,11 @@ class ImportEditor:
                 if not has_comment and not carried:
                     carried = leading
                 continue
-            kept.append(
-                statement.with_changes(leading_lines=_merge_leading(carried, leading)) if carried else statement
-            )
+            if carried:
+                leading = _merge_leading(carried, leading)
+            elif not kept and statement is not body[0]:
+                leading = _without_gap(leading)
+            kept.append(_led_by(statement, leading))
             carried = []
         return kept
 
@@ -350,6 +353,19 @@ def _insert(
         if index < len(body) and not getattr(body[index], "leading_lines", ()):
             body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     return module.with_changes(body=[*body[:index], statement, *body[index:]])
+
+
+def _led_by(statement: cst.BaseStatement, lines: list[cst.EmptyLine]) -> cst.BaseStatement:
+    return (
+        statement
+        if list(getattr(statement, "leading_lines", ())) == lines
+        else statement.with_changes(leading_lines=lines)
+    )
+
+
+def _without_gap(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """The lines above a statement from the first comment on."""
+    return list(itertools.dropwhile(lambda line: line.comment is None, lines))
 
 
 def _merge_leading(carried: list[cst.EmptyLine], own: list[cst.EmptyLine]) -> list[cst.EmptyLine]:

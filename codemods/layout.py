@@ -151,7 +151,7 @@ def fit(
 ) -> cst.SimpleStatementLine:
     """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
-    limit = max(line_limit(module.code), NARROW_LIMIT if hanging else BLACK_LIMIT)
+    limit = _limit(module)
     before = _longest(module, original, indent)
     limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
@@ -161,6 +161,43 @@ def fit(
             return updated
         updated = broken
     return updated
+
+
+def joined(
+    module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int
+) -> cst.SimpleStatementLine:
+    """A statement on one line, if it was too long for one before, and is not any more."""
+    limit = _limit(module)
+    texts = [_lines(module, statement) for statement in (original, updated)]
+    if "#" in texts[1] or '"""' in texts[1] or "\\" in texts[1]:
+        return updated
+    lengths = [indent + len(_lines(module, _flat(statement))) for statement in (original, updated)]
+    return _flat(updated) if lengths[0] > limit >= lengths[1] else updated
+
+
+def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+    flat = statement.visit(_Flat())
+    return flat if isinstance(flat, cst.SimpleStatementLine) else statement
+
+
+class _Flat(cst.CSTTransformer):
+    """Puts the arguments of calls on the line of the call."""
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        args = [
+            argument.with_changes(
+                comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
+                whitespace_after_arg=cst.SimpleWhitespace(""),
+            )
+            for argument in updated_node.args
+        ]
+        args[-1:] = [argument.with_changes(comma=cst.MaybeSentinel.DEFAULT) for argument in args[-1:]]
+        return updated_node.with_changes(args=args, whitespace_before_args=cst.SimpleWhitespace(""))
+
+
+def _limit(module: cst.Module) -> int:
+    """How long the lines of rewritten statements may be."""
+    return max(line_limit(module.code), NARROW_LIMIT if len(module.default_indent) == 2 else BLACK_LIMIT)
 
 
 def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:

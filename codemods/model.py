@@ -54,7 +54,8 @@ class Site:
 
     `line` and `column` count from 1, columns in characters. `before` and `after` are source text; `after` is None unless the
     site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless that is needed. A hint is what
-    `modernize` would have rewritten or reported.
+    `modernize` would have rewritten or reported. `note` says why a rewritten site has the general form, which is always right,
+    where a shorter one was to be hoped for; it is empty otherwise.
     """
 
     code: str
@@ -68,6 +69,7 @@ class Site:
     before: str
     after: str | None = None
     remedy: str | None = None
+    note: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -80,7 +82,8 @@ class EmittedOptimizer:
 
     `before` and `after` are source text as it stands in the file. The two expressions stand on their own but for values such as
     `config.lr`: in the old one the package is called `optim`, and definitions made elsewhere are in the place of their names.
-    `injected` says that the learning rate is set at each step; `supports` are the sources of helpers, imports included.
+    `injected` says that the learning rate is set at each step, and `schedule` which part of the new expression is a schedule in
+    the place of such rates; `supports` are the sources of helpers, imports included.
     """
 
     name: str
@@ -91,6 +94,7 @@ class EmittedOptimizer:
     optax_expression: str
     injected: bool
     supports: tuple[str, ...]
+    schedule: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
@@ -28,13 +28,17 @@ MODERNIZED = ("removed", "removed_import")
 
 @dataclass
 class Decision:
-    """A use, the rule that decided on it, and the outcome: an edit, or a refusal (which a suppression also is)."""
+    """A use, the rule that decided on it, and the outcome: an edit, or a refusal (which a suppression also is).
+
+    `note` says why the edit is a general form, where a person may have expected a shorter one.
+    """
 
     use: Use
     rule: Rule
     edit: Edit | Keep | None
     refusal: Refusal | None = None
     status: Status = "rewritten"
+    note: str = ""
 
     @property
     def code(self) -> str:
@@ -64,20 +68,25 @@ class Plan:
         return [decision for decision in self.decisions if decision.use.unit is unit]
 
 
-def make_plan(facts: Facts, options: Options, failed: Mapping[Unit, str] = MappingProxyType({})) -> Plan:
-    """Decide on every use. The groups that reach a file in `failed` are refused."""
+def make_plan(
+    facts: Facts,
+    options: Options,
+    failed: Mapping[Unit, str] = MappingProxyType({}),
+    plain: Collection[Unit] = (),
+) -> Plan:
+    """Decide on every use. The groups that reach a file in `failed` are refused; those in `plain` take their general forms."""
     plan = Plan(facts, options)
-    context = Context(facts)
+    context = Context(facts, options, plain)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed)))  # what makes such states does not say for whom
     for unit in facts.project.units:
         plan.names[unit] = names_for(unit, facts)
         plan.comments[unit] = suppressions(unit.code)
-    for use in facts.uses:
+    for use in _in_order(facts, context.schedules.uses()):
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
             continue
         outcome = found.decide(use, context)
-        decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome)
+        decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
         if isinstance(outcome, Refusal):
             decision.refuse(outcome)
         if use.kind in MODERNIZED and not options.modernize:
@@ -88,6 +97,14 @@ def make_plan(facts: Facts, options: Options, failed: Mapping[Unit, str] = Mappi
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed), None))
     return plan
+
+
+def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
+    """The uses of a project with some more, by files and lines."""
+    if not more:
+        return facts.uses
+    files = {unit: number for number, unit in enumerate(facts.project.units)}
+    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.unit.span(use.node)[:2]))
 
 
 def _foreign_traversal(use: Use, facts: Facts) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codemods.flow.classes import Classes
 from codemods.flow.modules import Unit
@@ -34,7 +35,10 @@ Key = int | str | None
 
 @dataclass(frozen=True, eq=False)
 class CallSite:
-    """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked."""
+    """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked.
+
+    `partials` are the calls that filled in arguments before, in the order of these.
+    """
 
     unit: Unit
     node: ast.AST
@@ -44,6 +48,7 @@ class CallSite:
     starred: int | None = None
     unpacked: tuple[Place, ...] = ()
     scope: Scope | None = None
+    partials: tuple[ast.Call, ...] = ()
 
     def argument(self, index: int, name: str) -> Place | None:
         """The place of a parameter's argument, by position or name; None when it is not given plainly."""
@@ -117,6 +122,8 @@ class Calls(Classes):
 
     library: Library
     places: dict[ast.expr, Place] = field(default_factory=dict)
+    entered: dict[ast.AST, list[tuple[CallSite, int]]] = field(default_factory=lambda: defaultdict(list))
+    """The calls that reach each function, with the number of parameters that are bound to something else than an argument."""
 
     # Attributes
 
@@ -353,6 +360,7 @@ class Calls(Classes):
 
     def enter(self, function: Function, site: CallSite, offset: int) -> None:
         """Bind a call's arguments to the function's parameters, of which the first `offset` are bound already."""
+        self.entered[function.node].append((site, offset))
         arguments = function.node.args
         names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][offset:]
         named = {*names, *(argument.arg for argument in arguments.kwonlyargs)}
@@ -526,14 +534,13 @@ class Calls(Classes):
             starred,
             site.unpacked,
             site.scope,
+            (call, *site.partials),
         )
         self.invoke(function, combined)
 
     def _call_derivative(self, function: Object, layout: tuple[str, ...], site: CallSite) -> None:
         value = ("value of", site.node, function)
-        self.invoke(
-            function, CallSite(site.unit, site.node, site.positional, site.keywords, value, site.starred, site.unpacked)
-        )
+        self.invoke(function, replace(site, result=value))
         outcome = Container(site.node, "derivative")
         self.solver.add(site.result, outcome)
         for index, word in enumerate(layout):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import libcst as cst
 
 from codemods.optimizers.base import RATE, Parameter
-from codemods.optimizers.pieces import Layout, Piece, new
+from codemods.optimizers.pieces import NOTHING, Layout, Piece, new
 from codemods.template import expression
 
 UNSET_RATE = "0.0"
@@ -116,6 +116,18 @@ class Arguments:
         first, *others = [link for link in links if link is not None]
         first = self.layout.annotated(first, self.left.values())
         return self.layout.arrange(expression("optax.chain"), [first, *others], stack=True)
+
+
+def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
+    """A constructor call with another learning rate, or with one if it had none. It is every optimizer's first parameter."""
+    args = list(call.args)
+    given = next((arg for arg in args if arg.keyword is not None and arg.keyword.value == RATE), None)
+    if given is None and args and args[0].keyword is None:
+        given = args[0]
+    if given is not None:
+        return call.with_changes(args=[arg.with_changes(value=rate) if arg is given else arg for arg in args])
+    added = cst.Arg(rate, cst.Name(RATE), cst.AssignEqual(NOTHING, NOTHING))
+    return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
 
 
 def constant(node: cst.BaseExpression) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from codemods.exposure import exposed_classes
@@ -12,26 +12,39 @@ from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, External, Thing
 from codemods.flow.scopes import Scope
+from codemods.idioms.schedules import Schedules
 from codemods.legacy import legacy_name
+from codemods.model import Options
+from codemods.optimizers.base import is_unpacked
 from codemods.optimizers.views import VIEWABLE
+from codemods.origins import Origins
 from codemods.uses import ATTRIBUTES, Use
 
 OVERRIDES = ("learning_rate", "hyper_params")
+STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
 BATCH = "batch"
 """The axis over which `Optimizer.replicate()` averaged by default."""
 
 
 class Context:
-    """The facts, and the uses of the project by the things that meet at them."""
+    """The facts, and the uses of the project by the things that meet at them. In the files of `plain`, no idioms are tried."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, options: Options | None = None, plain: Collection[Unit] = ()) -> None:
         self.facts = facts
+        self.options = options or Options()
+        self.plain = plain
+        self.origins = Origins(facts)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """The learning rates that go into the transformation."""
+        return Schedules(self)
 
     @cached_property
     def _steps(self) -> dict[Thing, list[Use]]:
         steps: dict[Thing, list[Use]] = defaultdict(list)
         for use in self.facts.uses:
-            if use.kind == "optimizer.apply_gradient" or (use.kind == "optimizer.optimize"):
+            if use.kind in STEPS:
                 for thing in use.things:
                     steps[thing].append(use)
         return steps
@@ -42,9 +55,30 @@ class Context:
         return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
 
     def override(self, use: Use) -> ast.keyword | None:
-        """The `learning_rate=` or `hyper_params=` that a step gives."""
+        """The `learning_rate=` or `hyper_params=` that a step gives, unless it becomes a schedule in the transformation."""
+        return None if self.schedules.of(use.things) else self.given_override(use)
+
+    def given_override(self, use: Use) -> ast.keyword | None:
+        """The `learning_rate=` or `hyper_params=` in the source text of a step."""
         call = self.call_of(use)
         return next((word for word in call.keywords if word.arg in OVERRIDES), None) if call else None
+
+    def note(self, use: Use) -> str:
+        """Why a use has a general form, as a sentence; empty if there is no other."""
+        if use.kind not in STEPS or self.given_override(use) is None or not (why := self.schedules.reason(use.things)):
+            return ""
+        return f"The learning rate is set before this step, and is no schedule: {why}."
+
+    @cached_property
+    def all_steps(self) -> list[Use]:
+        """Where any optimizer takes a step."""
+        return list(dict.fromkeys(use for uses in self._steps.values() for use in uses))
+
+    @cached_property
+    def constructors(self) -> frozenset[ast.AST]:
+        """The calls that make definitions by the name of their class."""
+        calls = (use.node for use in self.facts.uses if use.kind == "definition")
+        return frozenset(call for call in calls if isinstance(call, ast.Call) and not is_unpacked(call))
 
     def steps(self, optimizers: Iterable[Thing]) -> list[Use]:
         """Where these optimizers take a step."""

@@ -48,6 +48,9 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
             "Where a traversal of this MultiOptimizer comes from is not in view.",
             "Label the parameters for `optax.partition`.",
         )
+    scheduled = context.schedules.of(use.things)
+    if scheduled is not None and use.node in scheduled.rates:
+        return ConvertDefinition(use.unit.span(use.node), use.name, inject=False, rate=scheduled.rates[use.node])
     injected = any(thing in context.injected for thing in use.things)
     if use.name not in COMPOSITE and learning_rate(use.node) is None and not injected:
         if context.steps(found for thing in use.things for found in context.optimizers_of(thing)):

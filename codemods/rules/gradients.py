@@ -64,7 +64,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     if (
         isinstance(statement.targets[0], ast.Name)
         or len(targets) != 2 + auxiliary
-        or given != 1 + (override is not None)
+        or given != 1 + (context.given_override(use) is not None)
     ):
         return _refuse()
     if override is not None and override.arg != "learning_rate":
@@ -79,7 +79,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     evaluation = _evaluation(targets[1:], gradient, auxiliary)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
-        if any(thing in context.overridden for thing in context.definitions(use)):
+        if context.given_override(use) is None and not context.overridden.isdisjoint(context.definitions(use)):
             return reasons.overrides(
                 "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
                 "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.",

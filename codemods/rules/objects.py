@@ -240,7 +240,9 @@ def _asks_for_parts(use: Use, parent: ast.AST | None) -> bool:
     after="optimizer = optimizer.apply_gradients(grads=grads)\n",
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step (FO401)."""
+    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step, unless it is a
+    function of the optimizer's own step (FO404).
+    """
     call = context.call_of(use)
     if call is None:
         return reasons.create_as_value(
@@ -264,7 +266,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     override = context.override(use)
     if override is not None:
         return _set_rate(use, context, call, override, (argument,), tuple(holes))
-    refusal = _refuse_missing_rate(use, context)
+    refusal = _refuse_missing_rate(use, context) if context.given_override(use) is None else None
     return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
 
 

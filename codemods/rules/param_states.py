@@ -180,11 +180,11 @@ def _new_field(node: ast.AST | None, name: str, unit: Unit, context: Context) ->
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
     """Whether the optax forms of all optimizers at a place count steps in their state too; None if some do, or who knows."""
-    definitions = [
-        found
-        for thing in context.facts.things(optimizer, "optimizer")
-        for found in context.facts.legacy.definitions(thing) or [thing]
-    ]
+    things = context.facts.things(optimizer, "optimizer")
+    scheduled = context.schedules.of(things)
+    if scheduled is not None and scheduled.counts:
+        return True
+    definitions = [found for thing in things for found in context.facts.legacy.definitions(thing) or [thing]]
     names = {thing.name for thing in definitions} - WRAPPERS
     if names <= COUNTING:
         return True if names else None

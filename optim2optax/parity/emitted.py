@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from typing import Any
 
@@ -19,6 +20,9 @@ from optim2optax.parity.sampling import Sample, sample
 
 INJECTED = "optax.inject_hyperparams"
 RATE, RATE_DECAY = 0.021, 0.97
+SCHEDULE = "SCHEDULE"
+MOST_STEPS = 2_000
+"""How far the schedule goes that stands for the program's own."""
 
 
 class UnevaluableError(ValueError):
@@ -46,8 +50,9 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     """
     if not emitted.optax_expression:
         raise UnevaluableError("the new tree has no transformation at this place")
-    sampled = sample(emitted.legacy_expression, emitted.optax_expression, helper_names(emitted))
+    sampled = sampled_texts(emitted)
     names = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax, **sampled.values}
+    names[SCHEDULE] = _schedule
     with legacy_optim() as optim:
         old = _evaluate(sampled.legacy, {**names, "optim": optim})
         for source in emitted.supports:
@@ -58,9 +63,26 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     return old, new
 
 
-def sampled(emitted: EmittedOptimizer) -> Sample:
-    """The two texts with placeholders, and what stands for them."""
-    return sample(emitted.legacy_expression, emitted.optax_expression, helper_names(emitted))
+def sampled_texts(emitted: EmittedOptimizer) -> Sample:
+    """The two texts with placeholders, and what stands for them. A schedule is called by one name of ours."""
+    helpers = [*helper_names(emitted), SCHEDULE]
+    expression = emitted.optax_expression
+    if emitted.schedule:
+        tree = _Exchange(emitted.schedule).visit(ast.parse(expression, mode="eval"))
+        expression = ast.unparse(tree)
+    return sample(emitted.legacy_expression, expression, helpers)
+
+
+class _Exchange(ast.NodeTransformer):
+    """Puts the schedule by its own name in the place of a source text, wherever that is an argument."""
+
+    def __init__(self, text: str) -> None:
+        self.text = ast.unparse(ast.parse(text, mode="eval"))
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr) and ast.unparse(node) == self.text:
+            return ast.Name(SCHEDULE, ast.Load())
+        return super().generic_visit(node)
 
 
 def helper_names(emitted: EmittedOptimizer) -> list[str]:
@@ -83,12 +105,17 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
 
 def sets_rate(emitted: EmittedOptimizer) -> bool:
     """Whether the learning rate is set at each step, of the optimizer itself or of those that it is made of."""
-    return emitted.injected or INJECTED in emitted.optax_expression
+    return emitted.injected or bool(emitted.schedule) or INJECTED in emitted.optax_expression
 
 
 def rate(step: int) -> float:
     """The learning rate that both sides are given at a step, from 0."""
     return RATE * RATE_DECAY**step
+
+
+def _schedule(count: Any) -> Any:
+    """The same rates as a function of a traced step."""
+    return jnp.asarray([rate(step) for step in range(MOST_STEPS)])[count]
 
 
 def _params_for(emitted: EmittedOptimizer, seed: int) -> PyTree:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import RATE, RATE_DECAY, sampled, sets_rate
+from optim2optax.parity.emitted import RATE, RATE_DECAY, sampled_texts, sets_rate
 
 TEMPLATE = """\
 # {before}
@@ -28,7 +28,7 @@ print(compare_transformations(old, new, steps={steps}, seed={seed}{overrides}))
 
 def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
     """A script that compares an emitted optimizer with the one it replaces; it needs the extra `parity` alone."""
-    sample = sampled(emitted)
+    sample = sampled_texts(emitted)
     values = "".join(
         f"{name} = {text}  # {source}\n"
         for (source, text), name in zip(sample.named.items(), sample.values, strict=True)

@@ -46,6 +46,7 @@ def _site(site: Site) -> dict[str, Any]:
         "evidence": site.evidence,
         "message": site.message,
         "remedy": site.remedy,
+        "note": site.note,
         "before": site.before,
         "after": site.after,
     }

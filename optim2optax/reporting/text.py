@@ -33,6 +33,9 @@ def _file(result: FileResult) -> Iterator[str]:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {result.error}"
     unresolved = (_unresolved(path, site) for site in result.sites if site.status == "unresolved")
     yield from dict.fromkeys(unresolved)  # a constructor and its `create` are two sites at one place
+    for site in result.sites:
+        if site.note:
+            yield f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {site.note}"
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {click.style('unused suppression', fg='yellow')}: there is nothing to ignore here"
 

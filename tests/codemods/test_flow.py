@@ -1156,28 +1156,21 @@ WHOLE = {
             return jax_utils.unreplicate(carry).target
         """,
         """
-        import functools
         import jax
         import optax
         from flax import jax_utils
         from flax.training import train_state
 
-        def step(carry, batch, schedule):
-            rate = schedule(carry.step)
-            opt_state = optax.tree_utils.tree_set(carry.opt_state, learning_rate=rate)
-            return carry.replace(opt_state=opt_state).apply_gradients(grads=batch)
+        def step(carry, batch):
+            return carry.apply_gradients(grads=batch)
 
         def train(params, schedule, batch):
             carry = jax_utils.replicate(
                 train_state.TrainState.create(
-                    apply_fn=None,
-                    params=params,
-                    tx=optax.inject_hyperparams(
-                        optax.adam, static_args=("b1", "b2", "eps", "eps_root")
-                    )(learning_rate=1e-3),
+                    apply_fn=None, params=params, tx=optax.adam(schedule)
                 ),
             )
-            p_step = jax.pmap(functools.partial(step, schedule=schedule), axis_name="batch")
+            p_step = jax.pmap(step, axis_name="batch")
             carry = p_step(carry, batch)
             return jax_utils.unreplicate(carry).params
         """,

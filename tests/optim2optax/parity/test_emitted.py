@@ -8,6 +8,7 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
+from codemods.optimizers import optimizers
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.result import Outcome
 
@@ -65,6 +66,36 @@ def test_parts_from_elsewhere_are_put_in_their_place() -> None:
 def test_a_whole_program_is_proven(number: int) -> None:
     case = optimizer_case("case", emitted(PROGRAM)[number], steps=100, seed=1)
     assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+SCHEDULED = """
+    from flax import optim
+
+    def create(params, rate):
+        return optim.{definition}.create(params)
+
+    def train(params, grads, schedule):
+        optimizer = create(params, 0.1)
+        for grad in grads:
+            lr = schedule(optimizer.state.step)
+            optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+        return optimizer
+    """
+TAKING_RATES = sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"})
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [*(f"{name}(rate)" for name in TAKING_RATES), *(f"WeightNorm(optim.{name}(rate))" for name in ("Adam", "Momentum"))],
+)
+def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(definition: str) -> None:
+    found = emitted(SCHEDULED.replace("{definition}", definition))
+
+    assert {one.schedule for one in found} == {"rate"}
+    for one in found:
+        assert "inject" not in one.optax_expression
+        case = optimizer_case("case", one, steps=100, seed=2)
+        assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
 
 
 WRONG = {

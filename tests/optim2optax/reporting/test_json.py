@@ -23,6 +23,7 @@ SITE = {
     "before",
     "after",
     "remedy",
+    "note",
     "end_line",
     "end_column",
 }

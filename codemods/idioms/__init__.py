@@ -1,0 +1,11 @@
+"""What a person would write in the place of a general form, and where that provably means the same.
+
+A rule asks here before it falls back on the form that is always right. Whoever cannot prove an idiom raises `Unproven`, and its
+words reach the user beside the general form.
+"""
+
+from __future__ import annotations
+
+
+class Unproven(Exception):  # noqa: N818 - no error: the general form is right, too
+    """Why an idiom is not taken: one clause, without a full stop."""

@@ -1,0 +1,152 @@
+"""Fields beside an optimizer that count its steps a second time, as `step` does in `TrainState(step, optimizer, …)`."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Class, External, Function, Instance
+from codemods.idioms import Unproven
+from codemods.origins import Origins, Path
+
+DEEPEST = 3
+"""How many functions deep an optimizer may be made."""
+
+
+class Counters:
+    """Proves by induction that a field is always the count of the optimizer in another field: at every place that sets one."""
+
+    def __init__(self, facts: Facts, origins: Origins) -> None:
+        self.facts = facts
+        self.origins = origins
+        self._known: dict[tuple[Class, str, str], int | Unproven] = {}
+
+    def ahead(self, cls: Class, counter: str, field: str) -> int:
+        """By how much a field is larger than the count of the optimizer in another, in every object of a class.
+
+        Raises:
+          Unproven: if some place may set one of them without the other.
+        """
+        key = (cls, counter, field)
+        if key not in self._known:
+            try:
+                self._known[key] = self._prove(cls, counter, field)
+            except Unproven as why:
+                self._known[key] = why
+        found = self._known[key]
+        if isinstance(found, Unproven):
+            raise found
+        return found
+
+    def _prove(self, cls: Class, counter: str, field: str) -> int:
+        starts: set[int] = set()
+
+        def doubt(unit: Unit, node: ast.expr) -> Unproven:
+            where = unit.place(node.lineno)
+            return Unproven(
+                f"`{counter}` of `{cls.node.name}` does not always count the steps of its optimizer ({where})"
+            )
+
+        for unit, node in self.facts.flow.reading.attributes:
+            if not isinstance(node.ctx, ast.Load) and node.attr in (counter, field) and self._is_one(node.value, cls):
+                raise doubt(unit, node)
+        for unit, call in self.facts.flow.reading.calls:
+            if cls in self.facts.objects(call.func):
+                start = self._start(cls, call, counter, field)
+                if start is None:
+                    raise doubt(unit, call)
+                starts.add(start)
+            elif (base := self._replaced(call, cls)) is not None and not self._keeps_pace(call, base, counter, field):
+                raise doubt(unit, call)
+        if len(starts) != 1:
+            raise Unproven(f"`{counter}` of `{cls.node.name}` does not always begin at the same number")
+        return starts.pop()
+
+    def _is_one(self, node: ast.expr, cls: Class) -> bool:
+        return any(isinstance(item, Instance) and item.cls is cls for item in self.facts.objects(node))
+
+    # At the beginning
+
+    def _start(self, cls: Class, call: ast.Call, counter: str, field: str) -> int | None:
+        """At what a new object begins to count, if its optimizer is new, too."""
+        names = self.facts.flow.fields_in_order(cls)
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
+            return None
+        given = dict(zip(names, call.args, strict=False))
+        given.update({str(word.arg): word.value for word in call.keywords})
+        match given.get(counter):
+            case ast.Constant(value=int(start)) if field in given and self._is_new(given[field], DEEPEST):
+                return start
+        return None
+
+    def _is_new(self, node: ast.expr, depth: int) -> bool:
+        """Whether an expression is an optimizer that has taken no step."""
+        match node:
+            case ast.Name():
+                variable = self.origins.variable(node)
+                assigned = [] if variable is None else self.origins.values(variable)
+                return bool(assigned) and all(value is not None and self._is_new(value, depth) for value in assigned)
+            case ast.Call():
+                if any(thing.node is node for thing in self.facts.things(node, "optimizer")):
+                    return True
+                made = [item for item in self.facts.objects(node.func) if isinstance(item, Function)]
+                return bool(depth and made) and all(
+                    self._is_new(value, depth - 1) for function in made for value in self.origins.returned(function)
+                )
+        return False
+
+    # At every change
+
+    def _replaced(self, call: ast.Call, cls: Class) -> ast.expr | None:
+        """The object of which a call makes another one by changing some fields."""
+        match call:
+            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=base)) if self._is_one(base, cls):
+                return base
+            case ast.Call(func=function, args=[base]) if "dataclasses.replace" in {
+                item.name for item in self.facts.objects(function) if isinstance(item, External)
+            } and self._is_one(base, cls):
+                return base
+        return None
+
+    def _keeps_pace(self, call: ast.Call, base: ast.expr, counter: str, field: str) -> bool:
+        """Whether a call that changes fields changes neither of the two, or lets both go one step."""
+        given = {word.arg: word.value for word in call.keywords}
+        if None in given:
+            return False
+        if counter not in given and field not in given:
+            return True
+        path = self.origins.path(base)
+        if path is None or field not in given:
+            return False
+        stepped = self._steps(given[field], Path(path.root, (*path.attributes, field)), call)
+        counted = (
+            self._counts(given[counter], Path(path.root, (*path.attributes, counter)), call) if counter in given else 0
+        )
+        return stepped is not None and stepped == counted
+
+    def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
+        """How many steps an optimizer has taken beyond the one at a path; None if that is not plain to see."""
+        match self.origins.expanded(node):
+            case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)) if self._is_at(
+                owner, optimizer, call
+            ):
+                return 1
+            case ast.Call(func=ast.Attribute(attr="replace", value=owner), keywords=words) if self._is_at(
+                owner, optimizer, call
+            ) and all(word.arg == "target" for word in words):
+                return 0
+        return None
+
+    def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:
+        """By how much an expression is larger than the number at a path."""
+        match self.origins.expanded(node):
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int(more))):
+                count = self._counts(left, counter, call)
+                return None if count is None else count + more
+            case expression if self._is_at(expression, counter, call):
+                return 0
+        return None
+
+    def _is_at(self, node: ast.expr, path: Path, call: ast.Call) -> bool:
+        return self.origins.path(node) == path and self.origins.unchanged(path.root, node, call)

@@ -1,0 +1,83 @@
+"""Which expressions are the number of steps that an optimizer has taken."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.facts import Facts
+from codemods.flow.objects import Instance
+from codemods.idioms.counters import Counters
+from codemods.origins import Origins, Path
+from codemods.uses import Use
+
+
+class Counts:
+    """Compares what a step is given with the optimizer that takes it."""
+
+    def __init__(self, facts: Facts, origins: Origins) -> None:
+        self.facts = facts
+        self.origins = origins
+        self.counters = Counters(facts, origins)
+
+    def ahead(self, node: ast.expr, use: Use) -> int | None:
+        """By how much an expression is larger than the optimizer's own count before a step; None if that is not known.
+
+        Args:
+          node: an expression in the function that takes the step.
+          use: the step.
+
+        Raises:
+          Unproven: if it is a count of its own that does not always agree.
+        """
+        assert isinstance(use.node, ast.Attribute)
+        match node:
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int(more))):
+                count = self.ahead(left, use)
+                return None if count is None else count + more
+            case ast.Name():
+                value = self.origins.local_value(node)
+                return None if value is None else self.ahead(value, use)
+            case ast.Attribute(attr=name, value=state):
+                owner = _owner_of_state(state) if name == "step" else None
+                if owner is not None and self.facts.things(owner, "optimizer"):
+                    return 0 if self._is_stepped(self.origins.path(owner), node, use) else None
+                return self._counter(node, use)
+        return None
+
+    def _is_stepped(self, path: Path | None, node: ast.expr, use: Use) -> bool:
+        """Whether the optimizer at a path is, unchanged, the one that takes the step."""
+        assert isinstance(use.node, ast.Attribute)
+        return path is not None and path == self.origins.path(use.node.value) and self._unchanged(path, node, use.node)
+
+    def _counter(self, node: ast.Attribute, use: Use) -> int | None:
+        """The same for a field of the object that holds the optimizer in another field."""
+        assert isinstance(use.node, ast.Attribute)
+        base, optimizer = self.origins.path(node.value), self.origins.path(use.node.value)
+        classes = {item.cls for item in self.facts.objects(node.value) if isinstance(item, Instance)}
+        if base is None or optimizer is None or not optimizer.attributes or len(classes) != 1:
+            return None
+        holder, field = Path(optimizer.root, optimizer.attributes[:-1]), optimizer.attributes[-1]
+        if base != holder or not self._unchanged(base, node, use.node):
+            return None
+        return self.counters.ahead(classes.pop(), node.attr, field)
+
+    def _unchanged(self, path: Path, first: ast.AST, second: ast.AST) -> bool:
+        """Whether a path leads to the same object at two places of a function."""
+        if not self.origins.unchanged(path.root, first, second):
+            return False
+        owner = path.root.scope.parent
+        in_method = owner is not None and isinstance(owner.node, ast.ClassDef)
+        for node in self.origins.between(path.root.unit, first, second):
+            match node:
+                case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()) if name in path.attributes:
+                    return False
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if in_method and name == path.root.name:
+                    return False
+        return True
+
+
+def _owner_of_state(node: ast.expr) -> ast.expr | None:
+    """The optimizer in `optimizer.state`, or in `optimizer.state[0]`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "state" else None

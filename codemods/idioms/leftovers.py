@@ -1,0 +1,99 @@
+"""What nothing needs any more once an argument is left out: assignments, parameters, and the arguments for these."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from codemods.edits import ChangeParameters, DropArgument, Edit, ReplaceStatement
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from codemods.idioms.quiet import is_quiet
+from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read
+
+SHIFTING = ("static_argnums", "donate_argnums", "in_axes", "static_broadcasted_argnums", "nondiff_argnums")
+"""Arguments of JAX's transformations that name parameters by their position."""
+
+
+class Leftovers:
+    """Clears away behind expressions that go, except for some variables that are needed elsewhere now.
+
+    `edits` has what changes already, by node, and takes up what goes.
+    """
+
+    def __init__(
+        self, facts: Facts, origins: Origins, edits: dict[ast.AST, tuple[Unit, Edit]], needed: Collection[Variable]
+    ) -> None:
+        self.facts = facts
+        self.origins = origins
+        self.edits = edits
+        self.needed = needed
+        self._gone: set[ast.AST] = set()
+
+    def clear(self, expression: ast.expr) -> None:
+        """Take away what only this expression, which goes, made use of."""
+        self._gone.update(ast.walk(expression))
+        for name in names_read([expression]):
+            variable = self.origins.variable(name)
+            if variable is None or variable in self.needed:
+                continue
+            if self._gone.issuperset(self.origins.loads(variable)):
+                self._clear_variable(variable)
+
+    def _clear_variable(self, variable: Variable) -> None:
+        function = self.origins.parameter(variable)
+        if isinstance(function, ast.FunctionDef):
+            self._clear_parameter(variable, function)
+            return
+        setting = self.origins.setting(variable)
+        value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
+        if setting is None or value is None or setting in self.edits or variable.scope.parent is None:
+            return
+        alone = len(block_of(variable.unit, setting)) > 1 and self._is_whole_line(variable.unit, setting)
+        if alone and self._may_go(value):
+            self.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+            self.clear(value)
+
+    def _may_go(self, value: ast.expr) -> bool:
+        """Whether nobody will miss the evaluation of a rate: the schedule itself is called by the transformation."""
+        inner = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else [value]
+        return all(is_quiet(part, self.facts) for part in inner)
+
+    @staticmethod
+    def _is_whole_line(unit: Unit, statement: ast.stmt) -> bool:
+        line = unit.code.splitlines()[statement.lineno - 1]
+        return ";" not in line and not line.rstrip().endswith("\\")
+
+    # Parameters
+
+    def _clear_parameter(self, variable: Variable, function: ast.FunctionDef) -> None:
+        """Take a parameter away where each call names it, or where no position matters."""
+        bindings = self.origins.bindings(function)
+        if bindings is None or function.decorator_list or function in self.edits or self._is_named(variable):
+            return
+        given = [(binding, binding.given.get(variable.name)) for binding in bindings]
+        shifts = any(argument is not None and argument.keyword is None for _, argument in given)
+        if shifts and any(word in variable.unit.code for word in SHIFTING):
+            return
+        edits: dict[ast.AST, tuple[Unit, Edit]] = {}
+        for binding, argument in given:
+            if argument is None:
+                continue
+            if argument.call in self.edits:
+                return
+            edits[argument.call] = (argument.unit, _without(argument, binding))
+        self.edits.update(edits)
+        change = ChangeParameters(variable.unit.span(function), dropped=(variable.name,))
+        self.edits[function] = (variable.unit, change)
+
+    @staticmethod
+    def _is_named(variable: Variable) -> bool:
+        """Whether something in the file says the name of a parameter in quotes, as `static_argnames` does."""
+        return any(isinstance(node, ast.Constant) and node.value == variable.name for node in variable.unit.nodes)
+
+
+def _without(argument: Argument, binding: Binding) -> Edit:
+    """The call without an argument."""
+    call = argument.call
+    values = [*call.args, *(word.value for word in call.keywords)]
+    return DropArgument(argument.unit.span(call), values.index(argument.value), is_partial=call is not binding.call)

@@ -1,0 +1,204 @@
+"""How a value gets to the place that makes an optimizer: by a name that is known there, or through parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from codemods.edits import AddArgument, ChangeParameters, Edit, MoveStatement, Replace
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from codemods.flow.scopes import Scope
+from codemods.idioms import Unproven
+from codemods.idioms.quiet import is_quiet
+from codemods.idioms.rates import Rate
+from codemods.optimizers.base import learning_rate
+from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read, statement_of
+
+Edits = dict[ast.AST, tuple[Unit, Edit]]
+
+
+class Passing:
+    """Brings a rate to the calls that need it, and collects what changes on the way."""
+
+    def __init__(self, facts: Facts, origins: Origins, rate: Rate) -> None:
+        self.facts = facts
+        self.origins = origins
+        self.rate = rate
+        self.edits: Edits = {}
+        self.needed: set[Variable] = set()
+        self._filled: set[ast.expr] = set()
+
+    def fill(self, constructors: Iterable[ast.Call]) -> dict[ast.Call, str]:
+        """The source text of the rate for each constructor of optimizers.
+
+        Raises:
+          Unproven: if there is no way to one of them.
+        """
+        current = {call: learning_rate(call) for call in constructors}
+        self._filled.update(value for value in current.values() if value is not None)
+        return {call: self._at(call, value) for call, value in current.items()}
+
+    def _at(self, call: ast.Call, current: ast.expr | None) -> str:
+        """The text of the rate as an argument of a call, in the place of `current`."""
+        names = [self._name(chain, call) for chain in self.rate.chains]
+        known = [name for name in names if name is not None]
+        if len(known) == len(names):
+            return self.rate.text(known)
+        function = self._function_around(call)
+        parameter = self._parameter(current, function)
+        if parameter is None:
+            return self.rate.text([self._brought(chain, call) for chain in self.rate.chains])
+        for binding in self._bindings(function):
+            argument = binding.given.get(parameter)
+            if argument is None:
+                self._add_argument(binding, parameter, self._at(binding.call, None))
+            else:
+                self._exchange(argument)
+        return parameter
+
+    def _name(self, chain: Iterable[Variable], node: ast.expr) -> str | None:
+        """The name under which a value is known at a node, if it is, perhaps after some statements have moved up."""
+        for variable in chain:
+            moves: Edits = {}
+            if self._is_known(variable, node, moves):
+                self.edits.update(moves)
+                self.needed.add(variable)
+                return variable.name
+        return None
+
+    def _brought(self, chain: tuple[Variable, ...], call: ast.Call) -> str:
+        """The name of a value at a call, to which it comes through a new parameter if need be."""
+        name = self._name(chain, call)
+        if name is None:
+            name = chain[-1].name
+            self._introduce(name, chain, self._function_around(call), self.facts.scope(call).unit)
+        return name
+
+    def _function_around(self, call: ast.Call) -> ast.FunctionDef:
+        scope = self.facts.scope(call)
+        function = scope.function.node
+        if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
+            where = scope.unit.place(call.lineno)
+            raise Unproven(f"the schedule is not in reach at {where}, where the optimizer is made")
+        return function
+
+    def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
+        """Whether a variable has its value where a node is evaluated, if only after a statement has moved up."""
+        scope = self.facts.scope(node)
+        if not self.origins.means_the_same(variable.name, scope, variable):
+            return False
+        setting = self.origins.setting(variable)
+        if setting is None or variable.unit is not scope.unit:
+            return True  # a parameter or an import
+        if variable.scope.parent is None and scope.function.parent is not None:
+            return _outermost(scope).lineno > setting.lineno  # whoever calls the function finds the variable set
+        block = block_of(variable.unit, setting)
+        around = [statement_of(scope.unit, node), *scope.unit.ancestors(statement_of(scope.unit, node))]
+        target = next((outer for outer in around if outer in block), None)
+        if not isinstance(target, ast.stmt) or target is setting:
+            raise Unproven(f"`{variable.name}` is made in a block of its own")
+        if block.index(target) > block.index(setting):
+            return True
+        for statement in self._needed(variable, setting, target, block):
+            moves[statement] = (
+                variable.unit,
+                MoveStatement(variable.unit.span(statement), variable.unit.span(target)),
+            )
+        return True
+
+    def _needed(self, variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements that have to move ahead of `target`, in order, so that a variable is set there.
+
+        Raises:
+          Unproven: if one of them does more than to set its variable, or would find something changed.
+        """
+        value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
+        if value is not None and not is_quiet(value, self.facts):
+            raise Unproven(f"`{variable.name}` is made after the optimizer, by something that may do more than that")
+        between = block[block.index(target) : block.index(setting)]
+        needed: list[ast.stmt] = []
+        for name in names_read([setting] if value is None else [value]):
+            read = self.origins.variable(name)
+            if read is None or read.scope is not variable.scope:
+                continue
+            within = {inner for statement in between for inner in ast.walk(statement)}
+            if any(store in within for store in self.origins.stores(read)):
+                earlier = self.origins.setting(read)
+                if earlier is None or earlier not in between:
+                    raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
+                needed += [one for one in self._needed(read, earlier, target, block) if one not in needed]
+            elif _is_changed(read.name, within):
+                raise Unproven(
+                    f"`{read.name}`, of which `{variable.name}` is made, changes after the optimizer was made"
+                )
+        return [*needed, setting]
+
+    # Through functions
+
+    def _parameter(self, current: ast.expr | None, function: ast.FunctionDef) -> str | None:
+        """The parameter of a function that is passed on as the rate, and is used for nothing else."""
+        variable = self.origins.variable(current) if isinstance(current, ast.Name) else None
+        if variable is None or self.origins.parameter(variable) is not function:
+            return None
+        return variable.name if self._filled.issuperset(self.origins.loads(variable)) else None
+
+    def _bindings(self, function: ast.FunctionDef) -> list[Binding]:
+        bindings = self.origins.bindings(function)
+        if bindings is None:
+            raise Unproven(f"not every call of `{function.name}` is in view")
+        return bindings
+
+    def _exchange(self, argument: Argument) -> None:
+        if argument.value not in self.edits:
+            self._filled.add(argument.value)
+            text = self._at(argument.call, argument.value)
+            if text != ast.unparse(argument.value):
+                self.edits[argument.value] = (argument.unit, Replace(argument.unit.span(argument.value), text))
+
+    def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
+        call, unit = binding.call, binding.unit
+        edit = AddArgument(unit.span(call), parameter, text)
+        if self.edits.setdefault(call, (unit, edit)) != (unit, edit):
+            raise Unproven("two schedules would go through one call")
+
+    def _introduce(self, name: str, chain: tuple[Variable, ...], function: ast.FunctionDef, unit: Unit) -> None:
+        """Give a function a parameter for a value, and each of its calls an argument."""
+        change = ChangeParameters(unit.span(function), added=((name, self._annotation(chain, unit)),))
+        if self.edits.get(function) == (unit, change):
+            return
+        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        names |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+        if name in names or function in self.edits:
+            raise Unproven(f"the name `{name}` is taken where the optimizer is made")
+        if function.args.vararg or function.args.kwarg or function.decorator_list:
+            raise Unproven(f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated")
+        self.edits[function] = (unit, change)
+        required = len(function.args.args) + len(function.args.posonlyargs) - len(function.args.defaults)
+        for binding in self._bindings(function):
+            is_next = len(binding.call.args) == len(binding.given) == required and not binding.call.keywords
+            self._add_argument(binding, "" if is_next else name, self._brought(chain, binding.call))
+
+    def _annotation(self, chain: Iterable[Variable], unit: Unit) -> str:
+        """The source text of the annotation that a value has in this file already."""
+        stores = (store for one in chain if one.unit is unit for store in self.origins.stores(one))
+        found = (store.annotation for store in stores if isinstance(store, ast.arg) and store.annotation is not None)
+        return next((unit.source(annotation) for annotation in found), "")
+
+
+def _outermost(scope: Scope) -> ast.stmt | ast.expr:
+    """The function or class of the module's own level in which a scope is."""
+    while scope.parent is not None and scope.parent.parent is not None:
+        scope = scope.parent
+    assert isinstance(scope.node, ast.stmt | ast.expr)
+    return scope.node
+
+
+def _is_changed(name: str, nodes: set[ast.AST]) -> bool:
+    """Whether something within the object of a name is set by some nodes."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and isinstance(node.ctx, ast.Store | ast.Del)
+        and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node.value))
+        for node in nodes
+    )

@@ -1,0 +1,162 @@
+"""Learning rates that are a function of the optimizer's own step: in optax, a schedule within the transformation."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codemods.edits import Edit
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Thing
+from codemods.idioms import Unproven
+from codemods.idioms.counts import Counts
+from codemods.idioms.leftovers import Leftovers
+from codemods.idioms.passing import Passing
+from codemods.idioms.rates import Rates, common_rate
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import RATE
+from codemods.optimizers.functions import COMPOSITE
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+
+CODE = "FO404"
+RESTORING = ("restore_checkpoint", "from_bytes", "msgpack_restore", "from_state_dict", "orbax")
+"""What a file that reads checkpoints names."""
+
+
+@dataclass
+class Schedule:
+    """Where the schedule of a group of optimizers goes.
+
+    `rates` has the source text of the learning rate for each constructor; `edits` has what changes elsewhere, by the node that it
+    changes. It `counts` steps in the state unless the rate is a constant.
+    """
+
+    rates: dict[ast.Call, str]
+    edits: dict[ast.AST, tuple[Unit, Edit]]
+    counts: bool
+
+
+class Schedules:
+    """The schedules of a project, by the things of their groups; for a group that has none, the reason."""
+
+    def __init__(self, context: Context) -> None:
+        self.found: dict[Thing, Schedule | str] = {}
+        if context.options.partial or not context.options.selects(CODE):
+            return
+        groups = context.facts.groups
+        members: dict[Thing, list[Thing]] = defaultdict(list)
+        for thing, group in groups.items():
+            members[group].append(thing)
+        rated: dict[Thing, list[Use]] = defaultdict(list)
+        for use in context.all_steps:
+            if use.things:
+                rated[groups[use.things[0]]].append(use)
+        for group, steps in rated.items():
+            if any(context.given_override(use) is not None for use in steps):
+                try:
+                    outcome: Schedule | str = _Attempt(context, members[group], steps).schedule()
+                except Unproven as why:
+                    outcome = str(why)
+                self.found.update(dict.fromkeys(members[group], outcome))
+
+    def of(self, things: Iterable[Thing]) -> Schedule | None:
+        """The schedule of some things that meet at a use."""
+        found = next((self.found[thing] for thing in things if thing in self.found), None)
+        return found if isinstance(found, Schedule) else None
+
+    def reason(self, things: Iterable[Thing]) -> str:
+        """Why the rate of some things is set at each step instead; empty if it is not."""
+        found = next((self.found[thing] for thing in things if thing in self.found), None)
+        return found if isinstance(found, str) else ""
+
+    def edit(self, use: Use) -> Edit:
+        """What changes at one of `uses`."""
+        found = self.of(use.things)
+        assert found is not None
+        return found.edits[use.node][1]
+
+    def uses(self) -> list[Use]:
+        """What changes beside the legacy constructs."""
+        kept: dict[int, tuple[Schedule, Thing]] = {}
+        for thing, found in self.found.items():
+            if isinstance(found, Schedule) and thing.kind == "optimizer":
+                kept.setdefault(id(found), (found, thing))
+        return [
+            Use("schedule", "", unit, node, (thing,))  # type: ignore[arg-type]
+            for found, thing in kept.values()
+            for node, (unit, _) in found.edits.items()
+        ]
+
+
+class _Attempt:
+    """The proof for one group, step by step; whatever cannot be shown raises `Unproven`."""
+
+    def __init__(self, context: Context, things: list[Thing], steps: list[Use]) -> None:
+        self.context = context
+        self.facts = context.facts
+        self.things = things
+        self.steps = steps
+
+    def schedule(self) -> Schedule:
+        constructors = self._constructors()
+        origins = self.context.origins
+        rates = Rates(origins, Counts(self.facts, origins))
+        rate = common_rate([rates.of_step(self._override(use), use) for use in self.steps])
+        passing = Passing(self.facts, origins, rate)
+        filled = passing.fill(constructors)
+        leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed)
+        for use in self.steps:
+            leftovers.clear(self._override(use))
+        changed = {use.unit for use in self.steps} | {thing.unit for thing in self.things}
+        if not changed.isdisjoint(self.context.plain) or any(
+            unit in self.context.plain for unit, _ in leftovers.edits.values()
+        ):
+            raise Unproven("the file could not be rewritten in this form")
+        return Schedule(filled, leftovers.edits, counts=not isinstance(rate.expression, ast.Constant))
+
+    def _override(self, use: Use) -> ast.expr:
+        override = self.context.given_override(use)
+        if override is None or override.arg != RATE:
+            raise Unproven("a step does without it")
+        return override.value
+
+    def _constructors(self) -> list[ast.Call]:
+        """The constructors of the group's optimizers that take a learning rate."""
+        made: dict[ast.AST, Thing] = {thing.node: thing for thing in self.things if thing.kind == "definition"}
+        optimizers_of_group = [thing for thing in self.things if thing.kind == "optimizer"]
+        if not made or any(not self.facts.legacy.definitions(thing) for thing in optimizers_of_group):
+            raise Unproven("the place that makes the optimizer is not in view")
+        constructors = self.context.constructors
+        found = []
+        for node, thing in made.items():
+            if not (isinstance(node, ast.Call) and node in constructors and thing.name in optimizers()):
+                raise Unproven("the optimizer is not made by a plain constructor")
+            if thing.name not in COMPOSITE:
+                found.append(node)
+        concerned = {*self.things}
+        for use in self.facts.uses:
+            if use.kind in ("definition.hyper_params", "definition.apply_gradient") and concerned & {*use.things}:
+                raise Unproven("the hyperparameters of the optimizer are read")
+        self._refuse_templates({thing.name for thing in made.values()})
+        return found
+
+    def _refuse_templates(self, names: set[str]) -> None:
+        """An optimizer that takes no step may be what restores the checkpoints of this one, and has to have the same state."""
+        stepped = {thing for use in self.context.all_steps for thing in use.things}
+        for thing in self.facts.groups:
+            if thing.kind != "optimizer" or thing in stepped or thing in self.things or thing.evidence != "proven":
+                continue
+            made = {found.name for found in self.facts.legacy.definitions(thing)}
+            if made & names and any(word in thing.unit.code for word in RESTORING):
+                raise Unproven(f"{_place(thing)} restores checkpoints into such an optimizer that takes no step")
+
+
+def _place(thing: Thing) -> str:
+    return thing.unit.place(getattr(thing.node, "lineno", 1))

@@ -1,0 +1,657 @@
+"""Learning rates that become schedules in the transformation. First, those that must not, each with the reason that is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Options
+from tests.codemods.programs import migrated, program, project, result_of
+
+STEP = """
+def train_step(optimizer, batch, learning_rate_fn):
+    lr = learning_rate_fn(optimizer.state.step)
+    grad = jax.grad(loss_fn)(optimizer.target, batch)
+    return optimizer.apply_gradient(grad, learning_rate=lr)
+"""
+
+KEPT = {
+    "a step of the caller's own may be another number": (
+        """
+        import jax
+        from flax import optim
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, schedule, start):
+            optimizer = optim.Adam(1e-3).create(params)
+            for step, grad in enumerate(grads, start):
+                optimizer = train_step(optimizer, grad, schedule(step))
+            return optimizer
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "the step of another optimizer": (
+        """
+        from flax import optim
+
+        def train_step(generator, critic, grad, schedule):
+            generator = generator.apply_gradient(grad, learning_rate=schedule(critic.state.step))
+            return generator
+
+        def train(params, grads, schedule):
+            generator = optim.Adam(1e-3).create(params)
+            critic = optim.Adam(1e-3).create(params)
+            for grad in grads:
+                critic = critic.apply_gradient(grad)
+                generator = train_step(generator, critic, grad, schedule)
+            return generator
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "the step is taken between reading the count and using it": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule):
+            optimizer = optim.Momentum(0.1).create(params)
+            step = optimizer.state.step
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(step))
+            return optimizer
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "two steps that compute it in different ways": (
+        """
+        from flax import optim
+
+        def warm(optimizer, grad):
+            return optimizer.apply_gradient(grad, learning_rate=0.1 * optimizer.state.step)
+
+        def cool(optimizer, grad):
+            return optimizer.apply_gradient(grad, learning_rate=0.1 / optimizer.state.step)
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = cool(warm(optimizer, grad), grad)
+            return optimizer
+        """,
+        "not all steps compute it in the same way",
+    ),
+    "two functions for one step": (
+        """
+        from flax import optim
+
+        def train_step(optimizer, grad, schedule):
+            return optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+
+        def train(params, grads, slow, fast):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, slow)
+                optimizer = train_step(optimizer, grad, fast)
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:7, where the optimizer is made",
+    ),
+    "a function that is exchanged half-way": (
+        """
+        from flax import optim
+
+        def train(params, grads, slow, fast):
+            optimizer = optim.Momentum(0.1).create(params)
+            schedule = slow
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+                if optimizer.state.step > 100:
+                    schedule = fast
+            return optimizer
+        """,
+        "`schedule` has more than one value",
+    ),
+    "a rate that is changed after the schedule gave it": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule, factor):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = schedule(optimizer.state.step)
+                lr *= factor
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """,
+        "`lr` has more than one value",
+    ),
+    "the schedule is made by something that does more, after the optimizer": (
+        """
+        from flax import optim
+
+        def make_schedule(registry):
+            registry.append("schedule")
+            return lambda step: 0.1 / (step + 1)
+
+        def train(params, grads, registry):
+            optimizer = optim.Momentum(0.1).create(params)
+            registry.append("optimizer")
+            schedule = make_schedule(registry)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`schedule` is made after the optimizer, by something that may do more than that",
+    ),
+    "the schedule depends on the optimizer": (
+        """
+        from flax import optim
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            config.peak = largest(optimizer.target)
+            schedule = lambda step: config.peak / (step + 1)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`config`, of which `schedule` is made, changes after the optimizer was made",
+    ),
+    "a schedule that only one branch makes": (
+        """
+        from flax import optim
+
+        def train(params, grads, decays):
+            optimizer = optim.Momentum(0.1).create(params)
+            if decays:
+                schedule = lambda step: 0.1 / (step + 1)
+                for grad in grads:
+                    optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`schedule` is made in a block of its own",
+    ),
+    "another program restores what this one stores": (
+        """
+        from flax import optim
+        from flax.training import checkpoints
+
+        def train(params, grads, schedule):
+            optimizer = optim.Adam().create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            checkpoints.save_checkpoint("runs", optimizer, 1)
+
+        def evaluate(params):
+            return checkpoints.restore_checkpoint("runs", optim.Adam().create(params)).target
+        """,
+        "train.py:11 restores checkpoints into such an optimizer that takes no step",
+    ),
+    "what calls the function that makes the optimizer is not all in view": (
+        """
+        import jax
+        from flax import optim
+
+        def make(params, rate):
+            return optim.Adam(rate).create(params)
+
+        def train(params, grads, run):
+            schedule = lambda step: 0.1 / (step + 1)
+            optimizer = run(make, params)
+            optimizer = make(params, 0.1)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "not every call of `make` is in view",
+    ),
+    "a counter that goes on when the step is not taken": (
+        """
+        import jax
+        import jax.numpy as jnp
+        from flax import optim, struct
+
+        @struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: optim.Optimizer
+
+        def train_step(state, grad, schedule):
+            new = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            kept = jax.tree_util.tree_map(lambda x, y: jnp.where(finite(grad), x, y), new, state.optimizer)
+            return state.replace(step=state.step + 1, optimizer=kept)
+
+        def train(params, grads, schedule):
+            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params))
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:13)",
+    ),
+    "the class is chosen at run time": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule, arguments):
+            optimizer = optim.Adam(**arguments).create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "the optimizer is not made by a plain constructor",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), KEPT.values(), ids=KEPT)
+def test_what_stays_a_rate_that_each_step_sets(text: str, why: str) -> None:
+    result = result_of(text)
+
+    assert {site.status for site in result.sites} == {"rewritten"}
+    notes = {site.note for site in result.sites} - {""}
+    assert notes == {f"The learning rate is set before this step, and is no schedule: {why}."}
+    after = result.after.decode()
+    assert "learning_rate=" in after
+    assert "opt_state, learning_rate=" in after
+
+
+BECOME = {
+    "made before the optimizer": (
+        """
+        import optax
+        from flax import optim
+
+        def train(params, grads, peak):
+            schedule = optax.cosine_decay_schedule(peak, 100)
+            optimizer = optim.Adam(peak, beta1=0.8).create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads, peak):
+            schedule = optax.cosine_decay_schedule(peak, 100)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(schedule, b1=0.8)
+            )
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "made after it, and handed to the step as a keyword that nothing needs any more": (
+        """
+        import functools
+
+        import jax
+        from flax import optim
+
+        def create_schedule(peak, warmup):
+            return lambda step: peak * jax.numpy.minimum(1.0, step / warmup)
+
+        def create_optimizer(params, learning_rate, weight_decay):
+            definition = optim.Adam(learning_rate, weight_decay=weight_decay)
+            return definition.create(params)
+
+        def train_step(optimizer, grad, learning_rate_fn):
+            '''One step.
+
+            Args:
+              optimizer: what takes it.
+              learning_rate_fn (callable): the learning rate,
+                as a function of the step.
+              grad: the gradient.
+            '''
+            lr = learning_rate_fn(optimizer.state.step)
+
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            # The optimizer.
+            optimizer = create_optimizer(params, config.rate, 1e-4)
+
+            warmup = config.warmup * 10
+            # Warm up first.
+            learning_rate_fn = create_schedule(config.rate, warmup)
+
+            p_train_step = jax.jit(functools.partial(train_step, learning_rate_fn=learning_rate_fn))
+            for grad in grads:
+                optimizer = p_train_step(optimizer, grad)
+            return optimizer
+        """,
+        """
+        import jax
+        import optax
+        from flax.training import train_state
+
+        def create_schedule(peak, warmup):
+            return lambda step: peak * jax.numpy.minimum(1.0, step / warmup)
+
+        def create_optimizer(params, learning_rate, weight_decay):
+            definition = optax.adamw(learning_rate, weight_decay=weight_decay)
+            return train_state.TrainState.create(apply_fn=None, params=params, tx=definition)
+
+        def train_step(optimizer, grad):
+            '''One step.
+
+            Args:
+              optimizer: what takes it.
+              grad: the gradient.
+            '''
+
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, config):
+            warmup = config.warmup * 10
+            # Warm up first.
+            learning_rate_fn = create_schedule(config.rate, warmup)
+            # The optimizer.
+            optimizer = create_optimizer(params, learning_rate_fn, 1e-4)
+
+            p_train_step = jax.jit(train_step)
+            for grad in grads:
+                optimizer = p_train_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "the metric that logs the rate keeps working": (
+        """
+        import functools
+        import jax
+        from flax import optim
+
+        def train_step(optimizer, grad, learning_rate_fn):
+            step = optimizer.state.step
+            lr = learning_rate_fn(step)
+            optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer, {"learning_rate": lr}
+
+        def train(params, grads):
+            schedule = lambda step: 0.1 / (step + 1)
+            optimizer = optim.Momentum().create(params)
+            p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))
+            for grad in grads:
+                optimizer, metrics = p_step(optimizer, grad)
+            return optimizer
+        """,
+        """
+        import functools
+        import jax
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad, learning_rate_fn):
+            step = optimizer.step
+            lr = learning_rate_fn(step)
+            optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer, {"learning_rate": lr}
+
+        def train(params, grads):
+            schedule = lambda step: 0.1 / (step + 1)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(learning_rate=schedule, momentum=0.9)
+            )
+            p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))
+            for grad in grads:
+                optimizer, metrics = p_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "arithmetic in the step": (
+        """
+        from flax import optim
+
+        def train(params, grads, peak):
+            optimizer = optim.Momentum(peak).create(params)
+            for grad in grads:
+                count = optimizer.state.step + 1
+                optimizer = optimizer.apply_gradient(grad, learning_rate=peak / count)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads, peak):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(lambda step: peak / (step + 1), momentum=0.9),
+            )
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "a constant": (
+        """
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Momentum().create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=0.3)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(learning_rate=0.3, momentum=0.9)
+            )
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "a counter beside the optimizer that always agrees, one ahead": (
+        """
+        from typing import Callable
+
+        from flax import optim, struct
+
+        @struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: optim.Optimizer
+
+        def create_state(params, decay):
+            if decay:
+                optimizer = optim.Adam(weight_decay=decay).create(params)
+            else:
+                optimizer = optim.Adam().create(params)
+            return TrainState(step=0, optimizer=optimizer)
+
+        def train_step(state, grad, learning_rate_fn: Callable[[int], float]):
+            step = state.step + 1
+            lr = learning_rate_fn(step)
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=lr)
+            return state.replace(step=step, optimizer=optimizer)
+
+        def train(params, grads):
+            learning_rate_fn = lambda step: 0.1 / step
+            state = create_state(params, 0.0)
+            for grad in grads:
+                state = train_step(state, grad, learning_rate_fn)
+            return state
+        """,
+        """
+        from typing import Callable
+
+        import optax
+        from flax import struct
+        from flax.training import train_state
+
+        @struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: train_state.TrainState
+
+        def create_state(params, decay, learning_rate_fn: Callable[[int], float]):
+            if decay:
+                optimizer = train_state.TrainState.create(
+                    apply_fn=None,
+                    params=params,
+                    tx=optax.adamw(
+                        learning_rate=lambda step: learning_rate_fn(step + 1),
+                        weight_decay=decay,
+                    ),
+                )
+            else:
+                optimizer = train_state.TrainState.create(
+                    apply_fn=None,
+                    params=params,
+                    tx=optax.adam(learning_rate=lambda step: learning_rate_fn(step + 1)),
+                )
+            return TrainState(step=0, optimizer=optimizer)
+
+        def train_step(state, grad):
+            step = state.step + 1
+            optimizer = state.optimizer.apply_gradients(grads=grad)
+            return state.replace(step=step, optimizer=optimizer)
+
+        def train(params, grads):
+            learning_rate_fn = lambda step: 0.1 / step
+            state = create_state(params, 0.0, learning_rate_fn)
+            for grad in grads:
+                state = train_step(state, grad)
+            return state
+        """,
+    ),
+    "optimize": (
+        """
+        from flax import optim
+
+        def loss_fn(params):
+            return params["w"] ** 2
+
+        def train(params, steps):
+            optimizer = optim.Momentum(0.1).create(params)
+            for _ in range(steps):
+                optimizer, loss = optimizer.optimize(loss_fn, learning_rate=0.1 * 0.9 ** optimizer.state.step)
+            return optimizer
+        """,
+        """
+        import jax
+        import optax
+        from flax.training import train_state
+
+        def loss_fn(params):
+            return params["w"] ** 2
+
+        def train(params, steps):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(lambda step: 0.1 * 0.9 ** step, momentum=0.9),
+            )
+            for _ in range(steps):
+                loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), BECOME.values(), ids=BECOME)
+def test_what_becomes_a_schedule(before: str, after: str) -> None:
+    result = migrated(before)
+
+    assert result == program(after)
+    assert migrated(result) == result
+
+
+def test_the_factory_in_another_file_gets_a_parameter() -> None:
+    files = project(
+        {
+            "models": """
+                from flax import optim
+
+                def create_optimizer(params, config):
+                    return optim.Adam(weight_decay=config.decay).create(params)
+                """,
+            "train": """
+                import models
+                import jax
+
+                def train_step(optimizer, grad, learning_rate_fn):
+                    return optimizer.apply_gradient(grad, learning_rate=learning_rate_fn(optimizer.state.step))
+
+                def train(params, grads, config):
+                    learning_rate_fn = lambda step: config.rate / (step + 1)
+                    optimizer = models.create_optimizer(params, config)
+                    for grad in grads:
+                        optimizer = train_step(optimizer, grad, learning_rate_fn=learning_rate_fn)
+                    return optimizer
+                """,
+        }
+    )
+
+    models, train = (files[name].after.decode() for name in ("models", "train"))
+    assert "def create_optimizer(params, config, learning_rate_fn):\n" in models
+    assert "optax.adamw(learning_rate=learning_rate_fn, weight_decay=config.decay)" in models
+    assert "models.create_optimizer(params, config, learning_rate_fn)" in train
+    assert "optimizer = train_step(optimizer, grad)\n" in train
+    assert "def train_step(optimizer, grad):\n" in train
+
+
+def test_two_groups_of_parameters_have_one_schedule() -> None:
+    result = migrated(
+        """
+        from flax import optim
+
+        def schedule(step):
+            return 0.1 / (step + 1)
+
+        def train(params, grads, rate):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+            optimizer = optim.MultiOptimizer(
+                (kernels, optim.Momentum(rate, beta=0.8)), (others, optim.GradientDescent(rate))
+            ).create(params)
+            for grad in grads:
+                lr = schedule(optimizer.state[0].step)
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """
+    )
+
+    assert "(kernels, optax.sgd(schedule, momentum=0.8)), (others, optax.sgd(schedule))" in result
+    assert "opt_state" not in result
+
+
+def test_a_parameter_whose_position_counts_stays() -> None:
+    result = migrated(
+        """
+        import jax
+        from flax import optim
+
+        def train_step(optimizer, schedule, grad):
+            return optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+
+        def train(params, grads):
+            schedule = lambda step: 0.1 / (step + 1)
+            optimizer = optim.Adam(schedule(0)).create(params)
+            jitted = jax.jit(train_step, static_argnums=(1,))
+            for grad in grads:
+                optimizer = jitted(optimizer, schedule, grad)
+            return optimizer
+        """
+    )
+
+    assert "optax.adam(schedule)" in result
+    assert "jitted(optimizer, schedule, grad)" in result
+
+
+@pytest.mark.parametrize("options", [Options(ignore=("FO404",)), Options(partial=True)], ids=["ignored", "partial"])
+def test_on_demand_the_rate_stays_one_that_each_step_sets(options: Options) -> None:
+    before, _ = BECOME["made before the optimizer"]
+
+    assert "opt_state, learning_rate=schedule(optimizer.step)" in migrated(before, options)
