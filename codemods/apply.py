@@ -24,17 +24,19 @@ from codemods.edits import (
     ReplaceQuoted,
     ReplaceStatement,
     RewriteCall,
+    TakePart,
 )
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
 from codemods.layout import arrange, comments_of, enclose, fit, joined, quoted_as, usual_quote
 from codemods.model import Form
-from codemods.movement import Block, Moves, gap_above, with_gap
+from codemods.movement import Block, Moves, gap_and_comments, with_gap
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import with_rate
+from codemods.optimizers.arguments import with_mask, with_rate
 from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
+from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.parameters import with_parameters
 from codemods.template import expression, statement
 from codemods.text import LINE_END
@@ -86,6 +88,7 @@ class Applier(cst.CSTTransformer):
         self.became: dict[cst.CSTNode, Node] = {}
         self.preludes: list[cst.SimpleStatementLine] = []
         self.stray: list[str] = []
+        self.carried: list[cst.EmptyLine] = []
         self.shrinks = False
         self.lines = LINE_END.split(module.code)
         self.quote = usual_quote(module.code)
@@ -132,10 +135,16 @@ class Applier(cst.CSTTransformer):
             case ConvertDefinition() if isinstance(node, cst.Call):
                 if edit.rate:
                     node = with_rate(node, expression(edit.rate))
+                if edit.mask is not None:
+                    self.applied.supports[MASK_BY_PATH.name] = MASK_BY_PATH
+                    predicate = expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask]
+                    node = with_mask(node, predicate)
                 converted = optimizers()[edit.optimizer].convert(node, self.form, edit.inject)
                 for support in converted.supports:
                     self.applied.supports[support.name] = support
                 return quoted_as(converted.expression, self.quote)
+            case TakePart(part=part):
+                return _parenthesized_as(node, self.done[part])
             case ConvertClass():
                 name = expression(self._helper(as_function(edit.optimizer, self.form, edit.inject)))
                 return node.with_changes(func=name) if isinstance(node, cst.Call) else _parenthesized_as(node, name)
@@ -228,6 +237,10 @@ class Applier(cst.CSTTransformer):
         if edit is not None:
             return self._replace_statement(edit, updated_node)
         updated_node = self._commented(original_node, updated_node)
+        if self.carried:
+            blank, own = gap_and_comments(updated_node)
+            updated_node = updated_node.with_changes(leading_lines=[*blank, *self.carried, *own])
+            self.carried = []
         strays, self.stray = [cst.EmptyLine(comment=cst.Comment(text)) for text in self.stray], []
         if strays:
             updated_node = updated_node.with_changes(leading_lines=[*updated_node.leading_lines, *strays])
@@ -258,7 +271,7 @@ class Applier(cst.CSTTransformer):
         lines = [statement(self._say(template), **holes) for template in edit.templates]
         if not lines:
             self.applied.after[edit.span] = ""
-            self.stray.extend(line.comment.value for line in node.leading_lines if line.comment is not None)
+            self.carried.extend(line for line in node.leading_lines if line.comment is not None)
             return cst.RemovalSentinel.REMOVE
         nothing = statement("pass")
         lines = [fit(self.module, nothing, line, edit.span[1]) for line in lines]
@@ -301,8 +314,9 @@ class Applier(cst.CSTTransformer):
         gap: list[cst.EmptyLine] = []
         for node in original.body:
             became = self.became.get(node)
-            if became is cst.RemovalSentinel.REMOVE and span_of(self.positions[node]) in self.statements:
-                gap = gap or gap_above(node)
+            start = self.positions[node].start
+            if became is cst.RemovalSentinel.REMOVE and self._removed(start.line, start.column) is not None:
+                gap = gap or gap_and_comments(node)[0]
             elif gap:
                 gaps[id(became)], gap = gap, []
         if gaps:
@@ -312,13 +326,25 @@ class Applier(cst.CSTTransformer):
             self.applied.after[span] = "".join(self.module.code_for_node(node) for node in nodes).strip()
         return block
 
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef | cst.RemovalSentinel:
         start = self.positions[original_node].start
+        removed = self._removed(start.line, start.column)
+        if removed is not None:
+            self.applied.after[removed] = ""
+            return cst.RemovalSentinel.REMOVE
         edit = self.parameters.get((start.line, start.column))
         if edit is not None:
             updated_node = with_parameters(updated_node, edit)
             self.applied.after[edit.span] = self.module.code_for_node(updated_node.params)
         return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def _removed(self, line: int, column: int) -> Span | None:
+        """The span of the edit that takes away a statement which begins here."""
+        return next(
+            (span for span, edit in self.statements.items() if span[:2] == (line, column) and not edit.templates), None
+        )
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         return self._compound(original_node, updated_node, updated_node.leading_lines)

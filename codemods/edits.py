@@ -70,12 +70,33 @@ class DropArgument:
 
 @dataclass(frozen=True)
 class ConvertDefinition:
-    """Turn the constructor call at `span` into its optax form, with another learning rate if `rate` has a text."""
+    """Turn the constructor call at `span` into its optax form.
+
+    `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the span of the predicate that
+    chooses the parameters whose weights decay, if not all do.
+    """
 
     span: Span
     optimizer: str
     inject: bool
     rate: str = ""
+    mask: Span | str | None = None
+
+    @property
+    def holes(self) -> Holes:
+        return (("mask", self.mask),) if isinstance(self.mask, tuple) else ()
+
+
+@dataclass(frozen=True)
+class TakePart:
+    """Put a part of the call at `span` in its place: what stands at another span."""
+
+    span: Span
+    part: Span
+
+    @property
+    def holes(self) -> Holes:
+        return (("part", self.part),)
 
 
 @dataclass(frozen=True)
@@ -120,7 +141,7 @@ class ReplaceQuoted:
 
 @dataclass(frozen=True)
 class ReplaceStatement:
-    """Replace the simple statement at `span` by statements made from templates; by none, take it away."""
+    """Replace the simple statement at `span` by statements made from templates; by none, take it away, or a whole function."""
 
     span: Span
     templates: tuple[str, ...]
@@ -167,6 +188,7 @@ Edit = (
     | AddArgument
     | DropArgument
     | ConvertDefinition
+    | TakePart
     | ConvertClass
     | ConvertLookup
     | ConvertCustom

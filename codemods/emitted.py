@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codemods.edits import ConvertClass, ConvertDefinition, Replace
+from codemods.edits import ConvertClass, ConvertDefinition, Keep, Replace, TakePart
 from codemods.facts import Facts
 from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Thing
@@ -37,7 +37,7 @@ class Emitter:
         self.converted: dict[ast.AST, Decision] = {
             decision.use.node: decision
             for decision in decisions
-            if isinstance(decision.edit, ConvertDefinition | Replace)
+            if isinstance(decision.edit, ConvertDefinition | TakePart | Replace)
             and decision.applies
             and decision.rule.code in ("FO102", "FO302")
             and isinstance(decision.use.node, ast.Call)
@@ -55,16 +55,16 @@ class Emitter:
                 name=decision.use.name,
                 line=unit.line(node.lineno),
                 before=unit.source(node),
-                after=self.texts.after[unit].get(decision.edit.span, ""),
+                after=self._text(decision),
                 legacy_expression=ast.unparse(self._legacy(node, DEEPEST)),
                 optax_expression=ast.unparse(self._optax(node, DEEPEST)),
-                injected=decision.edit.inject,
+                injected=isinstance(decision.edit, ConvertDefinition) and decision.edit.inject,
                 supports=supports,
                 schedule=self._schedule(decision),
             )
             for node, decision in self.converted.items()
             if decision.use.unit is unit
-            and isinstance(decision.edit, ConvertDefinition)
+            and _stands_alone(decision)
             and isinstance(node, ast.Call)
             and self._is_whole(decision)
         ) + tuple(
@@ -77,6 +77,11 @@ class Emitter:
         """Whether all that a definition is made of is made by calls that were converted."""
         inner = (found for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
         return all(found.node in self.converted for found in inner)
+
+    def _text(self, decision: Decision) -> str:
+        assert decision.edit is not None
+        assert not isinstance(decision.edit, Keep)
+        return self.texts.after[decision.use.unit].get(decision.edit.span, "")
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
@@ -102,8 +107,7 @@ class Emitter:
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
         decision = self.converted[node]
-        assert isinstance(decision.edit, ConvertDefinition | Replace)
-        text = self.texts.after[decision.use.unit].get(decision.edit.span, "")
+        text = self._text(decision)
         parts = {
             ast.unparse(inner): self._optax(made, depth - 1)
             for inner in ast.walk(node)
@@ -119,6 +123,12 @@ class Emitter:
         return next(
             (thing.node for thing in things if thing.node in self.converted and isinstance(thing.node, ast.Call)), None
         )
+
+
+def _stands_alone(decision: Decision) -> bool:
+    """Whether the new transformation at a definition is what the old one was: one with a mask takes the place of two."""
+    edit = decision.edit
+    return isinstance(edit, TakePart) or (isinstance(edit, ConvertDefinition) and edit.mask is None)
 
 
 def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:

@@ -19,6 +19,7 @@ from codemods.edits import (
     ReplaceQuoted,
     ReplaceStatement,
     RewriteCall,
+    TakePart,
 )
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
@@ -100,7 +101,7 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         if not decision.applies or decision.use.kind == "import":
             continue
         match decision.edit:
-            case ConvertDefinition() if isinstance(node, ast.Call):
+            case ConvertDefinition() | TakePart() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
             case Replace(holes=(), span=span) if isinstance(node, ast.expr):
                 gone.update(

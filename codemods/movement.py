@@ -48,14 +48,14 @@ def _moved(
 ) -> list[cst.CSTNode]:
     """Some statements of a block in front of another one. The blank lines between paragraphs stay where they were."""
     going = {id(node) for nodes in moving for node in nodes}
-    blank, own = _split(target)
+    blank, own = gap_and_comments(target)
     first, *others = [node for nodes in moving for node in nodes]
-    first = first.with_changes(leading_lines=[*blank, *_split(first)[1]])
+    first = first.with_changes(leading_lines=[*blank, *gap_and_comments(first)[1]])
     rest: list[cst.CSTNode] = []
     gap: list[cst.EmptyLine] = []
     for node in body:
         if id(node) in going:
-            gap = gap or _split(node)[0]
+            gap = gap or gap_and_comments(node)[0]
         elif node is target:
             rest += [first, *others, target if own else target.with_changes(leading_lines=[])]
         else:
@@ -66,16 +66,11 @@ def _moved(
 
 def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
     """A statement with these blank lines above, unless it has some."""
-    blank, own = _split(statement)
+    blank, own = gap_and_comments(statement)
     return statement.with_changes(leading_lines=[*gap, *own]) if gap and not blank else statement
 
 
-def gap_above(statement: cst.CSTNode) -> list[cst.EmptyLine]:
-    """The blank lines above a statement."""
-    return _split(statement)[0]
-
-
-def _split(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
     """The blank lines above a statement, and the comments below these."""
     lines = list(getattr(statement, "leading_lines", ()))
     first = next((index for index, line in enumerate(lines) if line.comment is not None), len(lines))

@@ -81,7 +81,7 @@ def make_plan(
     for unit in facts.project.units:
         plan.names[unit] = names_for(unit, facts)
         plan.comments[unit] = suppressions(unit.code)
-    for use in _in_order(facts, context.schedules.uses()):
+    for use in _in_order(facts, context.more_uses):
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
             continue

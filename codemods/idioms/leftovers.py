@@ -8,6 +8,7 @@ from collections.abc import Collection
 from codemods.edits import ChangeParameters, DropArgument, Edit, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
+from codemods.idioms.order import Edits
 from codemods.idioms.quiet import is_quiet
 from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read
 
@@ -21,9 +22,7 @@ class Leftovers:
     `edits` has what changes already, by node, and takes up what goes.
     """
 
-    def __init__(
-        self, facts: Facts, origins: Origins, edits: dict[ast.AST, tuple[Unit, Edit]], needed: Collection[Variable]
-    ) -> None:
+    def __init__(self, facts: Facts, origins: Origins, edits: Edits, needed: Collection[Variable]) -> None:
         self.facts = facts
         self.origins = origins
         self.edits = edits
@@ -75,7 +74,7 @@ class Leftovers:
         shifts = any(argument is not None and argument.keyword is None for _, argument in given)
         if shifts and any(word in variable.unit.code for word in SHIFTING):
             return
-        edits: dict[ast.AST, tuple[Unit, Edit]] = {}
+        edits: Edits = {}
         for binding, argument in given:
             if argument is None:
                 continue

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codemods.edits import AddArgument, ChangeParameters, Edit, MoveStatement, Replace
+from codemods.edits import AddArgument, ChangeParameters, Replace
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
-from codemods.idioms.quiet import is_quiet
+from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.rates import Rate
 from codemods.optimizers.base import learning_rate
-from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read, statement_of
-
-Edits = dict[ast.AST, tuple[Unit, Edit]]
+from codemods.origins import Argument, Binding, Origins, Variable, statement_of
 
 
 class Passing:
@@ -93,46 +91,8 @@ class Passing:
             return True  # a parameter or an import
         if variable.scope.parent is None and scope.function.parent is not None:
             return _outermost(scope).lineno > setting.lineno  # whoever calls the function finds the variable set
-        block = block_of(variable.unit, setting)
-        around = [statement_of(scope.unit, node), *scope.unit.ancestors(statement_of(scope.unit, node))]
-        target = next((outer for outer in around if outer in block), None)
-        if not isinstance(target, ast.stmt) or target is setting:
-            raise Unproven(f"`{variable.name}` is made in a block of its own")
-        if block.index(target) > block.index(setting):
-            return True
-        for statement in self._needed(variable, setting, target, block):
-            moves[statement] = (
-                variable.unit,
-                MoveStatement(variable.unit.span(statement), variable.unit.span(target)),
-            )
+        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.facts, self.origins))
         return True
-
-    def _needed(self, variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
-        """The statements that have to move ahead of `target`, in order, so that a variable is set there.
-
-        Raises:
-          Unproven: if one of them does more than to set its variable, or would find something changed.
-        """
-        value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
-        if value is not None and not is_quiet(value, self.facts):
-            raise Unproven(f"`{variable.name}` is made after the optimizer, by something that may do more than that")
-        between = block[block.index(target) : block.index(setting)]
-        needed: list[ast.stmt] = []
-        for name in names_read([setting] if value is None else [value]):
-            read = self.origins.variable(name)
-            if read is None or read.scope is not variable.scope:
-                continue
-            within = {inner for statement in between for inner in ast.walk(statement)}
-            if any(store in within for store in self.origins.stores(read)):
-                earlier = self.origins.setting(read)
-                if earlier is None or earlier not in between:
-                    raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
-                needed += [one for one in self._needed(read, earlier, target, block) if one not in needed]
-            elif _is_changed(read.name, within):
-                raise Unproven(
-                    f"`{read.name}`, of which `{variable.name}` is made, changes after the optimizer was made"
-                )
-        return [*needed, setting]
 
     # Through functions
 
@@ -192,13 +152,3 @@ def _outermost(scope: Scope) -> ast.stmt | ast.expr:
         scope = scope.parent
     assert isinstance(scope.node, ast.stmt | ast.expr)
     return scope.node
-
-
-def _is_changed(name: str, nodes: set[ast.AST]) -> bool:
-    """Whether something within the object of a name is set by some nodes."""
-    return any(
-        isinstance(node, ast.Attribute | ast.Subscript)
-        and isinstance(node.ctx, ast.Store | ast.Del)
-        and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node.value))
-        for node in nodes
-    )

@@ -11,14 +11,8 @@ DEEPEST = 4
 """How many calls within calls are looked into."""
 
 QUIET_MODULES = (
-    "jax.numpy.",
-    "jax.lax.",
-    "jax.nn.",
-    "numpy.",
-    "math.",
-    "optax.",
-    "functools.partial",
-    "flax.training.lr_schedule.",
+    *("jax.numpy.", "jax.lax.", "jax.nn.", "numpy.", "math.", "optax.", "functools.partial"),
+    *("flax.training.lr_schedule.", "flax.optim.ModelParamTraversal", "flax.traverse_util.ModelParamTraversal"),
 )
 QUIET_BUILTINS = frozenset(
     f"builtins.{name}"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codemods.edits import Edit
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
 from codemods.idioms.leftovers import Leftovers
+from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates, common_rate
 from codemods.optimizers import optimizers
@@ -39,7 +39,7 @@ class Schedule:
     """
 
     rates: dict[ast.Call, str]
-    edits: dict[ast.AST, tuple[Unit, Edit]]
+    edits: Edits
     counts: bool
 
 

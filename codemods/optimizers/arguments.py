@@ -13,6 +13,8 @@ from codemods.template import expression
 UNSET_RATE = "0.0"
 """Stands where legacy gave no learning rate because every step sets one."""
 
+DECAY, MASK = "weight_decay", "mask"
+EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 NUMPY = ("np", "numpy", "onp")
 
 
@@ -108,7 +110,7 @@ class Arguments:
 
     def decay(self) -> Piece | None:
         """The link that adds decayed weights, if there is a weight decay."""
-        decay = self.take({"weight_decay": None})
+        decay = self.take({DECAY: None, MASK: MASK})
         return self.link("optax.add_decayed_weights", *decay) if decay else None
 
     def chain(self, *links: Piece | None) -> cst.Call:
@@ -126,8 +128,16 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
         given = args[0]
     if given is not None:
         return call.with_changes(args=[arg.with_changes(value=rate) if arg is given else arg for arg in args])
-    added = cst.Arg(rate, cst.Name(RATE), cst.AssignEqual(NOTHING, NOTHING))
+    added = cst.Arg(rate, cst.Name(RATE), EQUAL)
     return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
+
+
+def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
+    """A constructor call with a mask for its weight decay, behind that."""
+    layout = Layout(call)
+    mask = Piece(cst.Arg(expression("mask_by_path({predicate})", predicate=predicate), cst.Name(MASK), EQUAL))
+    at = next(index for index, arg in enumerate(call.args) if arg.keyword is not None and arg.keyword.value == DECAY)
+    return layout.arrange(call.func, [*layout.pieces[: at + 1], mask, *layout.pieces[at + 1 :]])
 
 
 def constant(node: cst.BaseExpression) -> object:

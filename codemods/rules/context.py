@@ -12,6 +12,7 @@ from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, External, Thing
 from codemods.flow.scopes import Scope
+from codemods.idioms.masks import Masks
 from codemods.idioms.schedules import Schedules
 from codemods.legacy import legacy_name
 from codemods.model import Options
@@ -63,8 +64,20 @@ class Context:
         call = self.call_of(use)
         return next((word for word in call.keywords if word.arg in OVERRIDES), None) if call else None
 
+    @cached_property
+    def masks(self) -> Masks:
+        """The optimizers of several groups that are one with a mask."""
+        return Masks(self)
+
+    @cached_property
+    def more_uses(self) -> list[Use]:
+        """What changes beside the legacy constructs, for the sake of idioms."""
+        return [*self.schedules.uses(), *self.masks.uses()]
+
     def note(self, use: Use) -> str:
         """Why a use has a general form, as a sentence; empty if there is no other."""
+        if use.kind == "definition" and (why := self.masks.reason(use.node)):
+            return f"Its groups differ in weight decay alone, and stay groups: {why}."
         if use.kind not in STEPS or self.given_override(use) is None or not (why := self.schedules.reason(use.things)):
             return ""
         return f"The learning rate is set before this step, and is no schedule: {why}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import ConvertDefinition, Edit, Replace
+from codemods.edits import ConvertDefinition, Edit, Replace, TakePart
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import is_unpacked, learning_rate
@@ -48,9 +48,15 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
             "Where a traversal of this MultiOptimizer comes from is not in view.",
             "Label the parameters for `optax.partition`.",
         )
+    if (whole := context.masks.of(use.node)) is not None:
+        return TakePart(use.unit.span(use.node), use.unit.span(whole.stands_for))
+    masked = context.masks.of_definition(use.node)
+    mask = masked.predicate_in(use.unit) if masked is not None else None
     scheduled = context.schedules.of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
-        return ConvertDefinition(use.unit.span(use.node), use.name, inject=False, rate=scheduled.rates[use.node])
+        return ConvertDefinition(
+            use.unit.span(use.node), use.name, inject=False, rate=scheduled.rates[use.node], mask=mask
+        )
     injected = any(thing in context.injected for thing in use.things)
     if use.name not in COMPOSITE and learning_rate(use.node) is None and not injected:
         if context.steps(found for thing in use.things for found in context.optimizers_of(thing)):
@@ -59,7 +65,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
                 "Give the constructor a learning rate.",
             )
         injected = True
-    return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE)
+    return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE, mask=mask)
 
 
 def traversals_known(call: ast.Call, context: Context) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, Replace
+from codemods.idioms.masks import CODE
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -30,6 +31,31 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
         return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
     predicate = use.node.args[0] if use.node.args else use.node.keywords[0].value
     return Replace(use.unit.span(use.node), "{predicate}", (("predicate", use.unit.span(predicate)),))
+
+
+@rule(
+    CODE,
+    "decay for some parameters is a mask",
+    "mask",
+    before="""\
+kernels = optim.ModelParamTraversal(lambda path, _: 'kernel' in path)
+others = optim.ModelParamTraversal(lambda path, _: 'kernel' not in path)
+decay = optim.Adam(1e-3, weight_decay=1e-4)
+no_decay = optim.Adam(1e-3, weight_decay=0)
+optimizer_def = optim.MultiOptimizer((kernels, decay), (others, no_decay))
+""",
+    after="""\
+kernels = lambda path, _: 'kernel' in path
+decay = optax.adamw(1e-3, weight_decay=1e-4, mask=mask_by_path(kernels))
+optimizer_def = decay
+""",
+)
+def mask(use: Use, context: Context) -> Edit:
+    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are one with a mask: all else that
+    they compute is computed for each parameter by itself. That holds where one predicate is the negation of the other, as their
+    expressions show, and where nobody looks into the state of the two groups. In every other case they stay a partition.
+    """
+    return context.masks.edit(use)
 
 
 @rule("FO303", "a traversal's own methods", *(f"traversal.{name}" for name in sorted(ATTRIBUTES["traversal"])))

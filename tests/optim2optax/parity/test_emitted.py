@@ -86,7 +86,10 @@ TAKING_RATES = sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"})
 
 @pytest.mark.parametrize(
     "definition",
-    [*(f"{name}(rate)" for name in TAKING_RATES), *(f"WeightNorm(optim.{name}(rate))" for name in ("Adam", "Momentum"))],
+    [
+        *(f"{name}(rate)" for name in TAKING_RATES),
+        *(f"WeightNorm(optim.{name}(rate))" for name in ("Adam", "Momentum")),
+    ],
 )
 def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(definition: str) -> None:
     found = emitted(SCHEDULED.replace("{definition}", definition))
@@ -96,6 +99,31 @@ def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(definition: s
         assert "inject" not in one.optax_expression
         case = optimizer_case("case", one, steps=100, seed=2)
         assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+MASKED = """
+    from flax import optim
+
+    def create(params, rate):
+        kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+        others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+        decays, others_def = optim.{name}(rate, weight_decay=0.1), optim.{name}(rate)
+        decays_def = optim.{name}(rate, weight_decay=0.1)
+        plain_def = optim.{name}(rate)
+        optimizer_def = optim.MultiOptimizer((kernels, decays_def), (others, plain_def))
+        return optimizer_def.create(params)
+    """
+
+
+@pytest.mark.parametrize("name", ["AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum"])
+def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
+    found = emitted(MASKED.replace("{name}", name))
+
+    [whole] = [one for one in found if one.name == "MultiOptimizer"]
+    assert "mask_by_path" in whole.optax_expression
+    assert [one.name for one in found].count(name) == 3
+    case = optimizer_case("case", whole, steps=100, seed=3)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
 
 
 WRONG = {

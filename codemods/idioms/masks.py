@@ -1,0 +1,222 @@
+"""Weight decay for some parameters and none for the others: in optax, one optimizer with a mask."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codemods.edits import Edit, ReplaceStatement
+from codemods.flow.modules import Span, Unit
+from codemods.flow.objects import Thing
+from codemods.idioms import Unproven
+from codemods.idioms.order import Edits, ahead_of, may_wait
+from codemods.idioms.predicates import Predicates
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import RATE, given
+from codemods.origins import block_of, statement_of
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+CODE = "FO304"
+DECAY = "weight_decay"
+DECAYING = ("AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum")
+"""The optimizers whose optax form decays weights in a link of its own."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A part of a MultiOptimizer: the constructors of its traversal and definition, and the expressions that stand for them."""
+
+    traversal: ast.Call
+    definition: ast.Call
+    chosen_by: ast.expr
+    stepped_by: ast.expr
+
+    @property
+    def predicate(self) -> ast.expr:
+        return self.traversal.args[0] if self.traversal.args else self.traversal.keywords[0].value
+
+
+@dataclass
+class Mask:
+    """What becomes of a MultiOptimizer that is one optimizer with a mask.
+
+    `definition` is the constructor that stays and gets the mask, `stands_for` the expression for it in the call, `predicate` the
+    one that chooses the parameters that decay.
+    """
+
+    definition: ast.Call
+    stands_for: ast.expr
+    predicate: ast.expr
+    edits: Edits = field(default_factory=dict)
+
+    def predicate_in(self, unit: Unit) -> Span | str:
+        """The predicate's name, or where it stands if it has none."""
+        return self.predicate.id if isinstance(self.predicate, ast.Name) else unit.span(self.predicate)
+
+
+class Masks:
+    """The masks of a project, by the calls of MultiOptimizer that they replace; for some that they do not, the reason."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.facts = context.facts
+        self.origins = context.origins
+        self.found: dict[ast.AST, Mask | str] = {}
+        self.things: dict[ast.AST, tuple[Thing, ...]] = {}
+        if context.options.partial or not context.options.selects(CODE):
+            return
+        for use in self.facts.uses:
+            if use.kind == "definition" and use.name == "MultiOptimizer" and isinstance(use.node, ast.Call):
+                if use.unit in context.plain:
+                    continue
+                try:
+                    mask = self._mask(use, use.node)
+                except Unproven as why:
+                    self.found[use.node] = str(why)
+                    continue
+                if mask is not None:
+                    self.found[use.node] = mask
+                    self.things[use.node] = use.things
+
+    def of(self, node: ast.AST) -> Mask | None:
+        """The mask that takes the place of a MultiOptimizer."""
+        found = self.found.get(node)
+        return found if isinstance(found, Mask) else None
+
+    def of_definition(self, node: ast.AST) -> Mask | None:
+        """The mask that a constructor gets."""
+        return next((mask for mask in self.found.values() if isinstance(mask, Mask) and mask.definition is node), None)
+
+    def reason(self, node: ast.AST) -> str:
+        """Why a MultiOptimizer stays a partition; empty if that was to be expected."""
+        found = self.found.get(node)
+        return found if isinstance(found, str) else ""
+
+    def edit(self, use: Use) -> Edit:
+        """What changes at one of `uses`."""
+        masks = (mask for mask in self.found.values() if isinstance(mask, Mask))
+        return next(mask.edits[use.node][1] for mask in masks if use.node in mask.edits)
+
+    def uses(self) -> list[Use]:
+        """What changes beside the legacy constructs."""
+        return [
+            Use("mask", "", unit, node, self.things[call])  # type: ignore[arg-type]
+            for call, mask in self.found.items()
+            if isinstance(mask, Mask)
+            for node, (unit, _) in mask.edits.items()
+        ]
+
+    def _mask(self, use: Use, call: ast.Call) -> Mask | None:
+        """The mask for a call; None if it does not look like a matter of decay."""
+        groups = [self._group(argument) for argument in call.args]
+        first, second = groups if len(groups) == 2 else (None, None)
+        if first is None or second is None:
+            return None
+        decaying = self._decaying(first, second)
+        if decaying is None:
+            return None
+        other = second if decaying is first else first
+        if not Predicates(self.facts, self.origins).are_opposite(first.predicate, second.predicate):
+            raise Unproven("nothing shows that each parameter is in just one of its two groups")
+        self._refuse_other_uses(use)
+        mask = Mask(decaying.definition, decaying.stepped_by, decaying.chosen_by)
+        for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
+            if isinstance(part, ast.Name):
+                self._refuse_shared(part)
+        leftover = [other.chosen_by, other.stepped_by]
+        if isinstance(decaying.stepped_by, ast.Name):
+            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.facts, self.origins):
+                leftover.append(decaying.stepped_by)
+                mask.stands_for = decaying.definition
+            else:
+                self._bring_forward(decaying, mask, use.unit)
+        for part in leftover:
+            if isinstance(part, ast.Name):
+                self._take_away(part, mask)
+        if isinstance(other.predicate, ast.Name):
+            self._take_function_away(other.predicate, mask)
+        return mask
+
+    def _group(self, argument: ast.expr) -> Group | None:
+        pair = self.origins.expanded(argument)
+        if not isinstance(pair, ast.Tuple | ast.List) or len(pair.elts) != 2 or pair is not argument:
+            return None
+        traversal, definition = (self.origins.expanded(part) for part in pair.elts)
+        kinds = [(traversal, "traversal"), (definition, "definition")]
+        for node, kind in kinds:
+            if not any(thing.node is node and thing.kind == kind for thing in self.facts.things(node)):
+                return None
+        if not (isinstance(traversal, ast.Call) and isinstance(definition, ast.Call)):
+            return None
+        if len(traversal.args) + len(traversal.keywords) != 1 or definition not in self.context.constructors:
+            return None
+        return Group(traversal, definition, *pair.elts)
+
+    def _decaying(self, first: Group, second: Group) -> Group | None:
+        """The group that decays, of two that are otherwise the same."""
+        names = {thing.name for group in (first, second) for thing in self.facts.things(group.definition)}
+        if len(names) != 1 or not names <= {*DECAYING}:
+            return None
+        signature = optimizers()[names.pop()].parameters
+        found = [given(group.definition, signature) for group in (first, second)]
+        one, other = (arguments if isinstance(arguments, dict) else {} for arguments in found)
+        if self.context.schedules.of(self.facts.things(first.definition)):
+            one.pop(RATE, None)
+            other.pop(RATE, None)
+        decays = [arguments.pop(DECAY, None) for arguments in (one, other)]
+        texts = [{name: ast.unparse(value) for name, value in arguments.items()} for arguments in (one, other)]
+        if texts[0] != texts[1]:
+            return None
+        zero = [decay is None or (isinstance(decay, ast.Constant) and decay.value == 0) for decay in decays]
+        if zero == [False, True]:
+            return first
+        return second if zero == [True, False] else None
+
+    # What may stand in the way
+
+    def _refuse_other_uses(self, use: Use) -> None:
+        """The state of one optimizer is not laid out as the one of two, which matters where somebody looks into it."""
+        group = self.facts.groups[use.things[0]] if use.things else None
+        for other in self.facts.uses:
+            looks = other.kind in (
+                "state.param_states",
+                "state.replace",
+                "definition.hyper_params",
+                "optimizer.state_dict",
+            )
+            if looks and any(self.facts.groups[thing] is group for thing in other.things):
+                raise Unproven(f"the state of its two groups is used at {other.unit.place(other.node.lineno)}")
+
+    def _refuse_shared(self, name: ast.Name) -> None:
+        variable = self.origins.variable(name)
+        if variable is None or len(self.origins.loads(variable)) != 1:
+            raise Unproven(f"`{name.id}` is used elsewhere, too")
+
+    def _bring_forward(self, group: Group, mask: Mask, unit: Unit) -> None:
+        """Let the predicate be there where the optimizer is made."""
+        if not isinstance(group.chosen_by, ast.Name):
+            raise Unproven("its traversal has no name, and its optimizer has one")
+        variable = self.origins.variable(group.chosen_by)
+        assert variable is not None
+        target = statement_of(unit, group.definition)
+        mask.edits.update(ahead_of(variable, target, self.facts, self.origins))
+
+    def _take_away(self, name: ast.Name, mask: Mask) -> None:
+        """Take away the statement that sets a variable that nothing needs any more."""
+        variable = self.origins.variable(name)
+        setting = self.origins.setting(variable) if variable is not None else None
+        if variable is not None and setting is not None and len(block_of(variable.unit, setting)) > 1:
+            mask.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+
+    def _take_function_away(self, name: ast.Name, mask: Mask) -> None:
+        """Take away a function within a function that was the predicate of a group alone."""
+        variable = self.origins.variable(name)
+        if variable is None or variable.scope.parent is None or self.origins.loads(variable) != [name]:
+            return
+        setting = self.origins.setting(variable)
+        if isinstance(setting, ast.FunctionDef) and len(block_of(variable.unit, setting)) > 1:
+            mask.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))

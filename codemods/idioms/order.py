@@ -1,0 +1,88 @@
+"""Statements that have to move up so that a variable is set where it comes to be needed."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Edit, MoveStatement
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from codemods.idioms import Unproven
+from codemods.idioms.quiet import is_quiet
+from codemods.origins import Origins, Variable, block_of, names_read, statement_of
+
+Edits = dict[ast.AST, tuple[Unit, Edit]]
+"""What changes, by the node that it changes."""
+
+
+def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Origins) -> Edits:
+    """The moves after which a variable of the same file is set ahead of a statement; none if it is so already.
+
+    Raises:
+      Unproven: if that would change what is computed.
+    """
+    setting = origins.setting(variable)
+    if setting is None:
+        return {}
+    unit = variable.unit
+    block = block_of(unit, setting)
+    around = [statement, *unit.ancestors(statement)]
+    target = next((outer for outer in around if outer in block), None)
+    if not isinstance(target, ast.stmt) or target is setting:
+        raise Unproven(f"`{variable.name}` is made in a block of its own")
+    if block.index(target) > block.index(setting):
+        return {}
+    moving = _needed(variable, setting, target, block, facts, origins)
+    return {one: (unit, MoveStatement(unit.span(one), unit.span(target))) for one in moving}
+
+
+def _needed(
+    variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt], facts: Facts, origins: Origins
+) -> list[ast.stmt]:
+    """The statements that have to move ahead of `target`, in order, so that a variable is set there.
+
+    Raises:
+      Unproven: if one of them does more than to set its variable, or would find something changed.
+    """
+    value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
+    if value is not None and not is_quiet(value, facts):
+        raise Unproven(f"`{variable.name}` is made after the optimizer, by something that may do more than that")
+    between = block[block.index(target) : block.index(setting)]
+    needed: list[ast.stmt] = []
+    for name in names_read([setting] if value is None else [value]):
+        read = origins.variable(name)
+        if read is None or read.scope is not variable.scope:
+            continue
+        within = {inner for statement in between for inner in ast.walk(statement)}
+        if any(store in within for store in origins.stores(read)):
+            earlier = origins.setting(read)
+            if earlier is None or earlier not in between:
+                raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
+            needed += [one for one in _needed(read, earlier, target, block, facts, origins) if one not in needed]
+        elif _is_changed(read.name, within):
+            raise Unproven(f"`{read.name}`, of which `{variable.name}` is made, changes after the optimizer was made")
+    return [*needed, setting]
+
+
+def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, facts: Facts, origins: Origins) -> bool:
+    """Whether a value may as well be computed at a later statement of the same block."""
+    statement = statement_of(unit, value)
+    block = block_of(unit, statement)
+    if later not in block or block.index(statement) >= block.index(later):
+        return False
+    within = {inner for one in block[block.index(statement) + 1 : block.index(later)] for inner in ast.walk(one)}
+    for name in names_read([value]):
+        read = origins.variable(name)
+        if _is_changed(name.id, within) or (read and any(store in within for store in origins.stores(read))):
+            return False
+    return all(is_quiet(part, facts) for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
+
+
+def _is_changed(name: str, nodes: set[ast.AST]) -> bool:
+    """Whether something within the object of a name is set by some nodes."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and isinstance(node.ctx, ast.Store | ast.Del)
+        and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node.value))
+        for node in nodes
+    )

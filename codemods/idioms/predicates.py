@@ -1,0 +1,156 @@
+"""Whether one predicate over path and value holds exactly where another does not."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.facts import Facts
+from codemods.flow.objects import Function
+from codemods.idioms.quiet import QUIET_METHODS
+from codemods.origins import FunctionNode, Origins
+
+DEEPEST = 4
+"""How many functions deep a predicate may be."""
+
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.NotIn: ast.In,
+    ast.NotEq: ast.Eq,
+    ast.IsNot: ast.Is,
+}
+"""Comparisons that are the negation of another."""
+
+Form = tuple[object, ...]
+Bindings = dict[str, Form]
+
+
+class Predicates:
+    """Brings predicates into a form in which negations stand at the leaves alone."""
+
+    def __init__(self, facts: Facts, origins: Origins) -> None:
+        self.facts = facts
+        self.origins = origins
+
+    def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
+        """Whether two functions of path and value are negations of each other, by what they are made of alone."""
+        one, other = self._called(first, True, DEEPEST), self._called(second, False, DEEPEST)
+        return one is not None and one == other
+
+    def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
+        """The form of what a function returns for a path and a value."""
+        made = [item for item in self.facts.objects(function) if isinstance(item, Function)]
+        arguments: list[Form] = [("path",), ("value",)]
+        return self._applied(made[0].node, arguments, negated, depth) if len(made) == 1 else None
+
+    def _applied(self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int) -> Form | None:
+        body = _body(function)
+        signature = function.args
+        names = [argument.arg for argument in (*signature.posonlyargs, *signature.args)]
+        if body is None or not depth or signature.kwonlyargs or signature.kwarg or len(names) > len(arguments):
+            return None
+        if len(names) < len(arguments) and signature.vararg is None:
+            return None
+        bound: Bindings = dict(zip(names, arguments, strict=False))
+        if signature.vararg is not None:
+            bound[signature.vararg.arg] = ("rest", *arguments[len(names) :])
+        return self._form(body, bound, negated, depth - 1)
+
+    def _form(self, node: ast.expr, bound: Bindings, negated: bool, depth: int) -> Form | None:
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._form(operand, bound, not negated, depth)
+            case ast.BoolOp(op=op, values=values):
+                is_and = isinstance(op, ast.And) is not negated
+                parts = [self._form(value, bound, negated, depth) for value in values]
+                return None if None in parts else ("and" if is_and else "or", *parts)
+            case ast.Compare(ops=[op], left=left, comparators=[right]):
+                plain = OPPOSITES.get(type(op))
+                return self._compared(plain or type(op), left, right, bound, negated is not (plain is not None))
+            case ast.Call(func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]) if isinstance(
+                each, ast.GeneratorExp | ast.ListComp
+            ):
+                return self._quantified(word, each, bound, negated, depth)
+            case ast.Call(func=function, args=given, keywords=[]):
+                return self._inner_call(function, given, bound, negated, depth)
+        return self._leaf(node, bound, negated)
+
+    def _compared(
+        self, op: type[ast.cmpop], left: ast.expr, right: ast.expr, bound: Bindings, negated: bool
+    ) -> Form | None:
+        parts = (self._value(left, bound), self._value(right, bound))
+        return None if None in parts else ("not" if negated else "is", op.__name__, *parts)
+
+    def _quantified(
+        self, word: str, each: ast.GeneratorExp | ast.ListComp, bound: Bindings, negated: bool, depth: int
+    ) -> Form | None:
+        generator = each.generators[0]
+        if len(each.generators) != 1 or generator.ifs or not isinstance(generator.target, ast.Name):
+            return None
+        over = self._value(generator.iter, bound)
+        inner = self._form(each.elt, {**bound, generator.target.id: ("each", len(bound))}, negated, depth)
+        exists = (word == "any") is not negated
+        return None if over is None or inner is None else ("exists" if exists else "for all", over, inner)
+
+    def _inner_call(
+        self, function: ast.expr, given: list[ast.expr], bound: Bindings, negated: bool, depth: int
+    ) -> Form | None:
+        made = [item for item in self.facts.objects(function) if isinstance(item, Function)]
+        if len(made) != 1:
+            return self._leaf(ast.Call(function, given, []), bound, negated)
+        arguments: list[Form] = []
+        for argument in given:
+            if isinstance(argument, ast.Starred) and isinstance(argument.value, ast.Name):
+                rest = bound.get(argument.value.id, ())
+                if rest[:1] != ("rest",):
+                    return None
+                arguments += [part for part in rest[1:] if isinstance(part, tuple)]
+                continue
+            value = self._value(argument, bound)
+            if value is None:
+                return None
+            arguments.append(value)
+        return self._applied(made[0].node, arguments, negated, depth)
+
+    def _leaf(self, node: ast.expr, bound: Bindings, negated: bool) -> Form | None:
+        value = self._value(node, bound)
+        return None if value is None else ("not" if negated else "is", value)
+
+    def _value(self, node: ast.expr, bound: Bindings) -> Form | None:
+        """The form of an expression that has no parts of logic: names, attributes, subscripts and constants."""
+        match node:
+            case ast.Constant(value=value):
+                return ("constant", type(value).__name__, value)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                return ("constant", "int", -number)
+            case ast.Name(id=name) if name in bound:
+                return bound[name]
+            case ast.Name():
+                variable = self.origins.variable(node)
+                single = variable is not None and len(self.origins.stores(variable)) == 1
+                return ("variable", variable) if single else None
+            case ast.Attribute(value=value, attr=name):
+                inner = self._value(value, bound)
+                return None if inner is None else ("attribute", inner, name)
+            case ast.Subscript(value=value, slice=key):
+                pair = (self._value(value, bound), self._value(key, bound))
+                return None if None in pair else ("item", *pair)
+            case ast.Call(func=ast.Name(id="len" | "str" | "tuple" as name), args=[value], keywords=[]):
+                inner = self._value(value, bound)
+                return None if inner is None else (name, inner)
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if name in QUIET_METHODS:
+                parts = [self._value(part, bound) for part in (value, *given)]
+                return None if None in parts else ("method", name, *parts)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                parts = [self._value(element, bound) for element in elements]
+                return None if None in parts else ("sequence", *parts)
+        return None
+
+
+def _body(function: FunctionNode) -> ast.expr | None:
+    """The only expression that a function evaluates; a docstring may stand above it."""
+    if isinstance(function, ast.Lambda):
+        return function.body
+    statements = function.body
+    if isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
+        statements = statements[1:]
+    only = statements[0] if len(statements) == 1 else None
+    return only.value if isinstance(only, ast.Return) else None

@@ -1,0 +1,194 @@
+"""Groups that differ in weight decay alone. First, those that stay groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Options
+from codemods.optimizers import optimizers
+from tests.codemods.programs import migrated, result_of
+
+GROUPS = """
+    from flax import optim
+
+    def create(params, config, words):
+        return optim.MultiOptimizer(
+            (optim.ModelParamTraversal({first}), optim.{one}),
+            (optim.ModelParamTraversal({second}), optim.{other}),
+        ).create(params)
+
+    def step(optimizer, grads):
+        return optimizer.apply_gradient(grads)
+    """
+KERNELS, OTHERS = "lambda path, _: 'kernel' in path", "lambda path, _: 'kernel' not in path"
+
+
+def groups(first: str = KERNELS, second: str = OTHERS, one: str = "", other: str = "") -> str:
+    """A program with a MultiOptimizer of two groups."""
+    texts = {
+        "{first}": first,
+        "{second}": second,
+        "{one}": one or "Adam(0.1, weight_decay=0.01)",
+        "{other}": other or "Adam(0.1)",
+    }
+    program = GROUPS
+    for hole, text in texts.items():
+        program = program.replace(hole, text)
+    return program
+
+
+NOT_OPPOSITE = [
+    (KERNELS, "lambda path, _: 'bias' in path"),
+    (KERNELS, "lambda path, _: 'kernel' in path"),
+    (KERNELS, "lambda path, _: '/kernel' not in path"),
+    ("lambda path, _: 'a' in path and 'b' in path", "lambda path, _: 'a' not in path and 'b' not in path"),
+    ("lambda path, _: any(word in path for word in words)", "lambda path, _: any(word not in path for word in words)"),
+    ("lambda path, _: any(w in path for w in words)", "lambda path, _: all(w not in path for w in words[1:])"),
+    ("lambda path, _: any(w in path for w in words if w)", "lambda path, _: all(w not in path for w in words)"),
+    ("lambda path, _: path in words", "lambda path, _: not words in path"),
+    ("lambda path, value: value is None", "lambda path, value: path is not None"),
+    ("lambda path, _: config.chooses(path)", "lambda path, _: not config.chooses(path)"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), NOT_OPPOSITE)
+def test_predicates_that_are_no_negations_of_each_other(first: str, second: str) -> None:
+    result = result_of(groups(first, second))
+
+    assert b"partition_by_path(" in result.after
+    [note] = {site.note for site in result.sites} - {""}
+    assert note == (
+        "Its groups differ in weight decay alone, and stay groups: "
+        "nothing shows that each parameter is in just one of its two groups."
+    )
+
+
+OTHERWISE_DIFFERENT = [
+    ("Adam(0.1, weight_decay=0.01)", "Adam(0.2)"),
+    ("Adam(0.1, weight_decay=0.01)", "Adam(0.1, beta1=0.8)"),
+    ("Adam(0.1, weight_decay=0.01)", "Adam(0.1, weight_decay=0.02)"),
+    ("Adam(0.1)", "Adam(0.1, weight_decay=0.0)"),
+    ("Adam(0.1, weight_decay=0.01)", "Adam(0.1, weight_decay=config.decay)"),
+    ("Adam(0.1, weight_decay=0.01)", "AdaBelief(0.1)"),
+    ("LARS(0.1, weight_decay=0.01)", "LARS(0.1)"),
+    ("Adam(config.pop(), weight_decay=0.01)", "Adam(config.pop(0))"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OTHERWISE_DIFFERENT)
+def test_groups_that_differ_in_more_or_in_nothing(one: str, other: str) -> None:
+    result = result_of(groups(one=one, other=other))
+
+    assert b"partition_by_path(" in result.after
+    assert {site.note for site in result.sites} == {""}
+
+
+def test_a_state_that_is_looked_into_keeps_its_groups() -> None:
+    text = groups().replace(
+        "return optimizer.apply_gradient(grads)",
+        "optimizer = optimizer.apply_gradient(grads)\n        return optimizer, optimizer.state[0].param_states",
+    )
+    result = result_of(
+        text + "\n\n    def train(params, grads):\n        return step(create(params, None, ()), grads)\n"
+    )
+
+    assert not result.changed
+    assert {site.note for site in result.sites} == {""}
+
+
+def test_definitions_that_are_used_elsewhere_stay() -> None:
+    result = result_of(
+        """
+        from flax import optim
+
+        def create(params, others):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            rest = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+            decay, plain = optim.Adam(0.1, weight_decay=0.01), optim.Adam(0.1)
+            no_decay = optim.Adam(0.1)
+            decays = optim.Adam(0.1, weight_decay=0.01)
+            optimizer = optim.MultiOptimizer((kernels, decays), (rest, no_decay)).create(params)
+            return optimizer, no_decay.create(others)
+        """
+    )
+
+    assert b"partition_by_path(" in result.after
+    notes = {site.note for site in result.sites} - {""}
+    assert notes == {"Its groups differ in weight decay alone, and stay groups: `no_decay` is used elsewhere, too."}
+
+
+OPPOSITE = [
+    (KERNELS, OTHERS),
+    (OTHERS, KERNELS),
+    (KERNELS, "lambda key, value: not 'kernel' in key"),
+    ("lambda path, _: 'a' in path or 'b' in path", "lambda path, _: 'a' not in path and 'b' not in path"),
+    ("lambda p, _: any(word in p for word in words)", "lambda p, _: all(w not in p for w in words)"),
+    ("lambda p, _: not any([word in p for word in words])", "lambda p, _: any([word in p for word in words])"),
+    ("lambda p, _: p.split('/')[-1] == 'bias'", "lambda p, _: p.split('/')[-1] != 'bias'"),
+    ("lambda p, _: p.endswith('/bias')", "lambda *args: not args_end_so(*args)"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), OPPOSITE)
+def test_predicates_that_are_negations_of_each_other(first: str, second: str) -> None:
+    text = groups(first, second) + "\n    def args_end_so(path, _):\n        return path.endswith('/bias')\n"
+    result = migrated(text)
+
+    assert f"tx=optax.adamw(0.1, weight_decay=0.01, mask=mask_by_path({first}))" in " ".join(result.split())
+    assert "partition" not in result
+    assert second not in result
+    assert migrated(result) == result
+
+
+@pytest.mark.parametrize("name", ["AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum"])
+@pytest.mark.parametrize("form", ["alias", "chain"])
+def test_each_optimizer_whose_decay_is_a_link_of_its_own(name: str, form: str) -> None:
+    assert name in optimizers()
+    options = Options(form="chain" if form == "chain" else "alias")
+    result = migrated(groups(one=f"{name}(0.1)", other=f"{name}(0.1, weight_decay=config.decay)"), options)
+
+    assert f"mask=mask_by_path({OTHERS})" in " ".join(result.split())
+    assert "partition" not in result
+
+
+def test_named_parts_move_to_where_the_groups_were_put_together() -> None:
+    result = migrated(
+        """
+        from flax import optim
+
+        def create(params, config):
+            def excluded(path, _):
+                return "bias" in path or "norm" in path
+
+            # Adam, twice.
+            decay_def = optim.Adam(config.lr, weight_decay=config.decay)
+            no_decay_def = optim.Adam(config.lr, weight_decay=0)
+            # Biases do not decay.
+            decay = optim.ModelParamTraversal(lambda *args: not excluded(*args))
+            no_decay = optim.ModelParamTraversal(excluded)
+
+            optimizer_def = optim.MultiOptimizer((decay, decay_def), (no_decay, no_decay_def))
+            return optimizer_def.create(params)
+        """
+    )
+
+    assert result.endswith(
+        """
+def create(params, config):
+    def excluded(path, _):
+        return "bias" in path or "norm" in path
+
+    # Adam, twice.
+    # Biases do not decay.
+    decay = lambda *args: not excluded(*args)
+
+    optimizer_def = optax.adamw(
+        config.lr, weight_decay=config.decay, mask=mask_by_path(decay)
+    )
+    return train_state.TrainState.create(apply_fn=None, params=params, tx=optimizer_def)
+"""
+    )
+
+
+def test_on_demand_the_groups_stay() -> None:
+    assert "partition_by_path(" in migrated(groups(), Options(ignore=("FO304",)))
