@@ -10,14 +10,13 @@ import libcst as cst
 from libcst.metadata import CodeRange
 
 from codemods.edits import (
-    AddArgument,
     Argument,
+    ChangeArguments,
     ChangeParameters,
     ConvertClass,
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
-    DropArgument,
     Edit,
     MoveStatement,
     Replace,
@@ -28,11 +27,11 @@ from codemods.edits import (
 )
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
-from codemods.layout import arrange, comments_of, enclose, fit, joined, quoted_as, usual_quote
+from codemods.layout import arrange, comments_of, comments_within, enclose, fit, joined, quoted_as, usual_quote
 from codemods.model import Form
 from codemods.movement import Block, Moves, gap_and_comments, with_gap
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import with_mask, with_rate
+from codemods.optimizers.arguments import behind, with_mask, with_rate
 from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
@@ -121,17 +120,8 @@ class Applier(cst.CSTTransformer):
                 return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports, it=node))
             case RewriteCall() if isinstance(node, cst.Call):
                 return self._rewrite_call(edit, node)
-            case AddArgument() if isinstance(node, cst.Call):
-                value = expression(self._say(edit.template))
-                added = cst.Arg(value)
-                if edit.keyword:
-                    added = cst.Arg(value, cst.Name(edit.keyword), _equal())
-                return arrange(node, node.func, [*node.args, added])
-            case DropArgument() if isinstance(node, cst.Call):
-                self.shrinks = True
-                kept = [argument for index, argument in enumerate(node.args) if index != edit.index]
-                self.stray.extend(comments_of(node.args[edit.index]))
-                return kept[0].value if edit.is_partial and len(kept) == 1 else arrange(node, node.func, kept)
+            case ChangeArguments() if isinstance(node, cst.Call):
+                return self._change_arguments(edit, node)
             case ConvertDefinition() if isinstance(node, cst.Call):
                 if edit.rate:
                     node = with_rate(node, expression(edit.rate))
@@ -142,7 +132,8 @@ class Applier(cst.CSTTransformer):
                 converted = optimizers()[edit.optimizer].convert(node, self.form, edit.inject)
                 for support in converted.supports:
                     self.applied.supports[support.name] = support
-                return quoted_as(converted.expression, self.quote)
+                new = quoted_as(converted.expression, self.quote)
+                return behind(expression(edit.link), new) if edit.link else new
             case TakePart(part=part):
                 return _parenthesized_as(node, self.done[part])
             case ConvertClass():
@@ -197,6 +188,16 @@ class Applier(cst.CSTTransformer):
             if number not in kept:
                 self.stray.extend(comments_of(argument))
         return enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
+
+    def _change_arguments(self, edit: ChangeArguments, call: cst.Call) -> cst.BaseExpression:
+        kept = [argument for index, argument in enumerate(call.args) if index not in edit.dropped]
+        self.shrinks = self.shrinks or bool(edit.dropped)
+        for index in edit.dropped:
+            self.stray.extend(comments_of(call.args[index]))
+        for keyword, template in edit.added:
+            value = expression(self._say(template))
+            kept.append(cst.Arg(value, cst.Name(keyword), _equal()) if keyword else cst.Arg(value))
+        return kept[0].value if edit.is_partial and len(kept) == 1 else arrange(call, call.func, kept)
 
     def _base(self, span: Span) -> int:
         """How far the line on which an expression starts is indented within its statement."""
@@ -349,7 +350,13 @@ class Applier(cst.CSTTransformer):
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:
+        start = self.positions[original_node].start
+        removed = self._removed(start.line, start.column)
+        if removed is not None:
+            self.applied.after[removed] = ""
+            self.carried.extend(cst.EmptyLine(comment=comment) for comment in comments_within(updated_node))
+            return cst.RemovalSentinel.REMOVE
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 
     def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codemods.flow.modules import Span
 from codemods.optimizers.base import Support
@@ -51,21 +51,17 @@ class RewriteCall:
 
 
 @dataclass(frozen=True)
-class AddArgument:
-    """Give the call at `span` one more argument, whose value is made from a template; by position if `keyword` is empty."""
+class ChangeArguments:
+    """Take the arguments at some indices out of the call at `span`, and put others behind the rest.
+
+    `added` has keywords, empty for an argument by position, with templates of values. If a partial application is left with its
+    function alone, the function takes its place.
+    """
 
     span: Span
-    keyword: str
-    template: str
-
-
-@dataclass(frozen=True)
-class DropArgument:
-    """Take the argument at `index` out of the call at `span`. A partial application that is left with none is its function."""
-
-    span: Span
-    index: int
-    is_partial: bool
+    dropped: tuple[int, ...] = ()
+    added: tuple[tuple[str, str], ...] = ()
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class ConvertDefinition:
     """Turn the constructor call at `span` into its optax form.
 
     `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the span of the predicate that
-    chooses the parameters whose weights decay, if not all do.
+    chooses the parameters whose weights decay, if not all do. `link` is the source text of what comes first in the chain.
     """
 
     span: Span
@@ -81,6 +77,7 @@ class ConvertDefinition:
     inject: bool
     rate: str = ""
     mask: Span | str | None = None
+    link: str = ""
 
     @property
     def holes(self) -> Holes:
@@ -185,8 +182,7 @@ class Keep:
 Edit = (
     Replace
     | RewriteCall
-    | AddArgument
-    | DropArgument
+    | ChangeArguments
     | ConvertDefinition
     | TakePart
     | ConvertClass
@@ -198,3 +194,16 @@ Edit = (
     | ChangeParameters
     | MoveImport
 )
+
+
+def merged(first: Edit, second: Edit) -> Edit | None:
+    """One edit that does what two edits of the same place do; None if they do not go together."""
+    if first == second:
+        return first
+    if isinstance(first, ChangeArguments) and isinstance(second, ChangeArguments):
+        arguments = (*first.added, *(one for one in second.added if one not in first.added))
+        return replace(first, dropped=tuple({*first.dropped, *second.dropped}), added=arguments)
+    if isinstance(first, ChangeParameters) and isinstance(second, ChangeParameters):
+        parameters = (*first.added, *(one for one in second.added if one not in first.added))
+        return replace(first, dropped=(*first.dropped, *second.dropped), added=parameters)
+    return None

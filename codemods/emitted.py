@@ -83,6 +83,15 @@ class Emitter:
         assert not isinstance(decision.edit, Keep)
         return self.texts.after[decision.use.unit].get(decision.edit.span, "")
 
+    def _expression(self, decision: Decision) -> ast.expr:
+        """The new transformation, without the link that does what was beside the old one."""
+        found = ast.parse(f"({self._text(decision)})", mode="eval").body
+        link = decision.edit.link if isinstance(decision.edit, ConvertDefinition) else ""
+        if link and isinstance(found, ast.Call):
+            del found.args[0]
+            return found.args[0] if len(found.args) == 1 else found
+        return found
+
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
         inner = (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
@@ -107,13 +116,12 @@ class Emitter:
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
         decision = self.converted[node]
-        text = self._text(decision)
         parts = {
             ast.unparse(inner): self._optax(made, depth - 1)
             for inner in ast.walk(node)
             if isinstance(inner, ast.expr) and depth and (made := self._made_elsewhere(inner, node)) is not None
         }
-        return _substituted(ast.parse(f"({text})", mode="eval").body, parts)
+        return _substituted(self._expression(decision), parts)
 
     def _made_elsewhere(self, node: ast.expr, whole: ast.expr) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""

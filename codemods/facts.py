@@ -42,6 +42,14 @@ class Facts:
     def externals(self, node: ast.expr) -> list[str]:
         return [item.name for item in self.objects(node) if isinstance(item, External)]
 
+    def full_name(self, node: ast.expr) -> str:
+        """The full name of what an expression says, if imports tell: `jax.numpy.sqrt` for `jnp.sqrt`. Empty otherwise."""
+        found = self.externals(node)
+        if len(found) == 1:
+            return found[0]
+        owner = self.full_name(node.value) if isinstance(node, ast.Attribute) and not found else ""
+        return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
+
     def target(self, optimizer: Thing) -> Iterable[Object]:
         """What is known of the parameters an optimizer was created for."""
         return self.flow.solver.at(("target", optimizer))

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from codemods.edits import (
-    AddArgument,
+    ChangeArguments,
     ConvertClass,
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
-    DropArgument,
     MoveImport,
     Replace,
     ReplaceQuoted,
@@ -113,22 +112,23 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
                 gone.update(ast.walk(node.func))
             case ReplaceStatement(templates=()):
                 gone.update(ast.walk(node))
-            case RewriteCall() | DropArgument():
+            case RewriteCall() | ChangeArguments():
                 gone.update(_left_out(decision.edit, node, unit))
             case _:
                 pass
     return gone
 
 
-def _left_out(edit: RewriteCall | DropArgument, node: ast.AST, unit: Unit) -> Iterator[ast.AST]:
+def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) -> Iterator[ast.AST]:
     """What a call has before an edit, and not after it."""
     call = node if isinstance(node, ast.Call) and unit.span(node) == edit.span else unit.parents.get(node)
     if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
         return
     values = [*call.args, *(word.value for word in call.keywords)]
-    if isinstance(edit, DropArgument):
-        yield from ast.walk(values[edit.index])
-        if edit.is_partial and len(values) == 2:
+    if isinstance(edit, ChangeArguments):
+        for index in edit.dropped:
+            yield from ast.walk(values[index])
+        if edit.is_partial and len(values) == 1 + len(edit.dropped):
             yield from ast.walk(call.func)
         return
     kept = {argument.index for argument in edit.arguments}
@@ -305,8 +305,10 @@ def _keys(decision: Decision) -> set[str]:
 def _words(decision: Decision) -> list[str]:
     """The words of source text that an edit puts into the file as it is."""
     match decision.edit:
-        case ConvertDefinition(rate=text) | AddArgument(template=text):
-            return WORD.findall(text)
+        case ConvertDefinition(rate=rate, link=link):
+            return WORD.findall(f"{rate} {link}")
+        case ChangeArguments(added=added):
+            return [word for _, text in added for word in WORD.findall(text)]
         case Replace(template=text, holes=()):
             return WORD.findall(text)
         case _:

@@ -219,7 +219,7 @@ class _Breaker(cst.CSTTransformer):
         self.text = _lines(module, statement)
         self.hanging = hanging
         self.limit = limit
-        self.chosen: cst.Call | None = None
+        self.chosen: cst.Call | cst.IfExp | None = None
         self.base = self.behind = 0
 
     def visit_Call(self, node: cst.Call) -> bool:
@@ -233,6 +233,19 @@ class _Breaker(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         return self._broken(updated_node) if original_node is self.chosen else updated_node
+
+    def visit_Arg_value(self, node: cst.Arg) -> None:
+        choice = node.value
+        if self.chosen is None and isinstance(choice, cst.IfExp):
+            start = self.text.rfind("\n", 0, self.text.find(self.module.code_for_node(choice))) + 1
+            line = self.text[start:].split("\n", 1)[0]
+            if len(line) > self.limit and isinstance(choice.whitespace_before_if, cst.SimpleWhitespace):
+                self.chosen, self.base = choice, len(line) - len(line.lstrip(" "))
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
+        if original_node is not self.chosen:
+            return updated_node
+        return updated_node.with_changes(whitespace_before_if=self._newline(self.base + 4))
 
     def _line(self, call: cst.Call) -> str:
         """The line on which the arguments of a call begin."""
@@ -288,6 +301,13 @@ def comments_of(argument: cst.Arg) -> list[str]:
         if isinstance(space, cst.CSTNode):
             space.visit(_Comments(found))
     return found
+
+
+def comments_within(node: cst.CSTNode) -> list[cst.Comment]:
+    """The comments of a statement, those above it included."""
+    found: list[str] = []
+    node.visit(_Comments(found))
+    return [cst.Comment(text) for text in found]
 
 
 class _Comments(cst.CSTVisitor):

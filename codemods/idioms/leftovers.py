@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from codemods.edits import ChangeParameters, DropArgument, Edit, ReplaceStatement
+from codemods.edits import ChangeArguments, ChangeParameters, Edit, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
+from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.idioms.quiet import is_quiet
 from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read
@@ -39,6 +40,17 @@ class Leftovers:
             if self._gone.issuperset(self.origins.loads(variable)):
                 self._clear_variable(variable)
 
+    def take_away(self, statement: ast.stmt, unit: Unit) -> None:
+        """Take away a statement, with all that only this one made use of."""
+        self.edits[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
+        inner = [one for one in ast.walk(statement) if isinstance(one, ast.expr)]
+        self._gone.update(ast.walk(statement))
+        for expression in inner:
+            self.clear(expression)
+        for one in ast.walk(statement):
+            if one is not statement and isinstance(one, ast.stmt):
+                self.edits.pop(one, None)
+
     def _clear_variable(self, variable: Variable) -> None:
         function = self.origins.parameter(variable)
         if isinstance(function, ast.FunctionDef):
@@ -68,31 +80,37 @@ class Leftovers:
     def _clear_parameter(self, variable: Variable, function: ast.FunctionDef) -> None:
         """Take a parameter away where each call names it, or where no position matters."""
         bindings = self.origins.bindings(function)
-        if bindings is None or function.decorator_list or function in self.edits or self._is_named(variable):
+        if bindings is None or function.decorator_list or self._is_named(variable):
             return
         given = [(binding, binding.given.get(variable.name)) for binding in bindings]
         shifts = any(argument is not None and argument.keyword is None for _, argument in given)
         if shifts and any(word in variable.unit.code for word in SHIFTING):
             return
-        edits: Edits = {}
-        for binding, argument in given:
-            if argument is None:
-                continue
-            if argument.call in self.edits:
-                return
-            edits[argument.call] = (argument.unit, _without(argument, binding))
+        try:
+            edits = Edits(self.edits)
+            for binding, argument in given:
+                if argument is not None:
+                    edits.put(argument.call, argument.unit, _without(argument, binding))
+            change = ChangeParameters(variable.unit.span(function), dropped=(variable.name,))
+            edits.put(function, variable.unit, change)
+        except Unproven:  # it stays, and does no harm
+            return
         self.edits.update(edits)
-        change = ChangeParameters(variable.unit.span(function), dropped=(variable.name,))
-        self.edits[function] = (variable.unit, change)
 
     @staticmethod
     def _is_named(variable: Variable) -> bool:
-        """Whether something in the file says the name of a parameter in quotes, as `static_argnames` does."""
-        return any(isinstance(node, ast.Constant) and node.value == variable.name for node in variable.unit.nodes)
+        """Whether something in the file names a parameter in quotes, as `static_argnames="schedule"` does."""
+        return any(
+            isinstance(word, ast.keyword)
+            and word.arg == "static_argnames"
+            and any(isinstance(name, ast.Constant) and name.value == variable.name for name in ast.walk(word.value))
+            for word in variable.unit.nodes
+        )
 
 
 def _without(argument: Argument, binding: Binding) -> Edit:
     """The call without an argument."""
     call = argument.call
     values = [*call.args, *(word.value for word in call.keywords)]
-    return DropArgument(argument.unit.span(call), values.index(argument.value), is_partial=call is not binding.call)
+    index = values.index(argument.value)
+    return ChangeArguments(argument.unit.span(call), dropped=(index,), is_partial=call is not binding.call)

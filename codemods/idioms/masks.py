@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ class Mask:
     definition: ast.Call
     stands_for: ast.expr
     predicate: ast.expr
-    edits: Edits = field(default_factory=dict)
+    edits: Edits = field(default_factory=Edits)
 
     def predicate_in(self, unit: Unit) -> Span | str:
         """The predicate's name, or where it stands if it has none."""
@@ -90,6 +91,11 @@ class Masks:
     def of_definition(self, node: ast.AST) -> Mask | None:
         """The mask that a constructor gets."""
         return next((mask for mask in self.found.values() if isinstance(mask, Mask) and mask.definition is node), None)
+
+    def within(self, members: Iterable[Thing]) -> list[Mask]:
+        """The masks of a group."""
+        calls = {thing.node for thing in members}
+        return [mask for call, mask in self.found.items() if isinstance(mask, Mask) and call in calls]
 
     def reason(self, node: ast.AST) -> str:
         """Why a MultiOptimizer stays a partition; empty if that was to be expected."""

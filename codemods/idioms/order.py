@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, MoveStatement
+from codemods.edits import Edit, MoveStatement, merged
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.quiet import is_quiet
 from codemods.origins import Origins, Variable, block_of, names_read, statement_of
 
-Edits = dict[ast.AST, tuple[Unit, Edit]]
-"""What changes, by the node that it changes."""
+
+class Edits(dict[ast.AST, tuple[Unit, Edit]]):
+    """What changes, by the node that it changes."""
+
+    def put(self, node: ast.AST, unit: Unit, edit: Edit) -> None:
+        """Add a change to those there are, if only of the same node.
+
+        Raises:
+          Unproven: if it does not go together with what changes there already.
+        """
+        whole = merged(self[node][1], edit) if node in self else edit
+        if whole is None:
+            raise Unproven("another change is made at the same place")
+        self[node] = (unit, whole)
 
 
 def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Origins) -> Edits:
@@ -23,7 +35,7 @@ def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Ori
     """
     setting = origins.setting(variable)
     if setting is None:
-        return {}
+        return Edits()
     unit = variable.unit
     block = block_of(unit, setting)
     around = [statement, *unit.ancestors(statement)]
@@ -31,9 +43,9 @@ def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Ori
     if not isinstance(target, ast.stmt) or target is setting:
         raise Unproven(f"`{variable.name}` is made in a block of its own")
     if block.index(target) > block.index(setting):
-        return {}
+        return Edits()
     moving = _needed(variable, setting, target, block, facts, origins)
-    return {one: (unit, MoveStatement(unit.span(one), unit.span(target))) for one in moving}
+    return Edits({one: (unit, MoveStatement(unit.span(one), unit.span(target))) for one in moving})
 
 
 def _needed(

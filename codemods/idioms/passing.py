@@ -3,50 +3,57 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-from codemods.edits import AddArgument, ChangeParameters, Replace
+from codemods.edits import ChangeArguments, ChangeParameters, Replace
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
-from codemods.idioms.rates import Rate
-from codemods.optimizers.base import learning_rate
+from codemods.idioms.values import Part, Value
 from codemods.origins import Argument, Binding, Origins, Variable, statement_of
 
 
 class Passing:
-    """Brings a rate to the calls that need it, and collects what changes on the way."""
+    """Brings a value to the calls that need it, and collects what changes on the way. `what` is a word for it, for people."""
 
-    def __init__(self, facts: Facts, origins: Origins, rate: Rate) -> None:
+    def __init__(self, facts: Facts, origins: Origins, value: Value, what: str) -> None:
         self.facts = facts
         self.origins = origins
-        self.rate = rate
-        self.edits: Edits = {}
+        self.value = value
+        self.what = what
+        self.edits = Edits()
         self.needed: set[Variable] = set()
         self._filled: set[ast.expr] = set()
+        self._introduced: set[tuple[ast.FunctionDef, str]] = set()
 
-    def fill(self, constructors: Iterable[ast.Call]) -> dict[ast.Call, str]:
-        """The source text of the rate for each constructor of optimizers.
+    def as_argument(self, calls: Mapping[ast.Call, ast.expr | None]) -> dict[ast.Call, str]:
+        """The source text of the value as an argument of some calls, each in the place of another argument if it has that.
 
         Raises:
           Unproven: if there is no way to one of them.
         """
-        current = {call: learning_rate(call) for call in constructors}
-        self._filled.update(value for value in current.values() if value is not None)
-        return {call: self._at(call, value) for call, value in current.items()}
+        self._filled.update(value for value in calls.values() if value is not None)
+        return {call: self._at(call, value) for call, value in calls.items()}
+
+    def beside(self, call: ast.Call) -> str:
+        """The source text of the value at a call.
+
+        Raises:
+          Unproven: if there is no way to it.
+        """
+        return self._brought(self.value, call)
 
     def _at(self, call: ast.Call, current: ast.expr | None) -> str:
-        """The text of the rate as an argument of a call, in the place of `current`."""
-        names = [self._name(chain, call) for chain in self.rate.chains]
-        known = [name for name in names if name is not None]
-        if len(known) == len(names):
-            return self.rate.text(known)
+        """The text of the value as an argument of a call, in the place of `current`."""
+        text = self._known(self.value, call)
+        if text is not None:
+            return text
         function = self._function_around(call)
         parameter = self._parameter(current, function)
         if parameter is None:
-            return self.rate.text([self._brought(chain, call) for chain in self.rate.chains])
+            return self._brought(self.value, call)
         for binding in self._bindings(function):
             argument = binding.given.get(parameter)
             if argument is None:
@@ -55,22 +62,31 @@ class Passing:
                 self._exchange(argument)
         return parameter
 
-    def _name(self, chain: Iterable[Variable], node: ast.expr) -> str | None:
-        """The name under which a value is known at a node, if it is, perhaps after some statements have moved up."""
-        for variable in chain:
-            moves: Edits = {}
+    def _known(self, value: Value, node: ast.expr) -> str | None:
+        """The text of a value as it can be written at a node; None if a part of it is not known there."""
+        names = [self._name(part, node) for part in value.parts]
+        known = [name for name in names if name is not None]
+        return value.text(known) if len(known) == len(names) else None
+
+    def _name(self, part: Part, node: ast.expr) -> str | None:
+        """What a part is called at a node, if it is known there, perhaps after some statements have moved up."""
+        for variable in part.variables:
+            moves = Edits()
             if self._is_known(variable, node, moves):
                 self.edits.update(moves)
                 self.needed.add(variable)
                 return variable.name
-        return None
+        return None if part.given is None else self._known(part.given, node)
 
-    def _brought(self, chain: tuple[Variable, ...], call: ast.Call) -> str:
-        """The name of a value at a call, to which it comes through a new parameter if need be."""
-        name = self._name(chain, call)
+    def _brought(self, value: Value, call: ast.Call) -> str:
+        """The text of a value at a call, to which its parts come through new parameters if need be."""
+        return value.text([self._brought_part(part, call) for part in value.parts])
+
+    def _brought_part(self, part: Part, call: ast.Call) -> str:
+        name = self._name(part, call)
         if name is None:
-            name = chain[-1].name
-            self._introduce(name, chain, self._function_around(call), self.facts.scope(call).unit)
+            name = part.variables[-1].name
+            self._introduce(name, part, self._function_around(call), self.facts.scope(call).unit)
         return name
 
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
@@ -78,7 +94,7 @@ class Passing:
         function = scope.function.node
         if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
             where = scope.unit.place(call.lineno)
-            raise Unproven(f"the schedule is not in reach at {where}, where the optimizer is made")
+            raise Unproven(f"the {self.what} is not in reach at {where}, where the optimizer is made")
         return function
 
     def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
@@ -118,30 +134,29 @@ class Passing:
 
     def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
         call, unit = binding.call, binding.unit
-        edit = AddArgument(unit.span(call), parameter, text)
-        if self.edits.setdefault(call, (unit, edit)) != (unit, edit):
-            raise Unproven("two schedules would go through one call")
+        self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((parameter, text),)))
 
-    def _introduce(self, name: str, chain: tuple[Variable, ...], function: ast.FunctionDef, unit: Unit) -> None:
+    def _introduce(self, name: str, part: Part, function: ast.FunctionDef, unit: Unit) -> None:
         """Give a function a parameter for a value, and each of its calls an argument."""
-        change = ChangeParameters(unit.span(function), added=((name, self._annotation(chain, unit)),))
-        if self.edits.get(function) == (unit, change):
+        change = ChangeParameters(unit.span(function), added=((name, self._annotation(part, unit)),))
+        if (function, name) in self._introduced:
             return
+        self._introduced.add((function, name))
         names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         names |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-        if name in names or function in self.edits:
+        if name in names:
             raise Unproven(f"the name `{name}` is taken where the optimizer is made")
         if function.args.vararg or function.args.kwarg or function.decorator_list:
             raise Unproven(f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated")
-        self.edits[function] = (unit, change)
+        self.edits.put(function, unit, change)
         required = len(function.args.args) + len(function.args.posonlyargs) - len(function.args.defaults)
         for binding in self._bindings(function):
             is_next = len(binding.call.args) == len(binding.given) == required and not binding.call.keywords
-            self._add_argument(binding, "" if is_next else name, self._brought(chain, binding.call))
+            self._add_argument(binding, "" if is_next else name, self._brought_part(part, binding.call))
 
-    def _annotation(self, chain: Iterable[Variable], unit: Unit) -> str:
+    def _annotation(self, part: Part, unit: Unit) -> str:
         """The source text of the annotation that a value has in this file already."""
-        stores = (store for one in chain if one.unit is unit for store in self.origins.stores(one))
+        stores = (store for one in part.variables if one.unit is unit for store in self.origins.stores(one))
         found = (store.annotation for store in stores if isinstance(store, ast.arg) and store.annotation is not None)
         return next((unit.source(annotation) for annotation in found), "")
 

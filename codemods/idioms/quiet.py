@@ -11,9 +11,25 @@ DEEPEST = 4
 """How many calls within calls are looked into."""
 
 QUIET_MODULES = (
-    *("jax.numpy.", "jax.lax.", "jax.nn.", "numpy.", "math.", "optax.", "functools.partial"),
+    *("jax.numpy.", "jax.nn.", "numpy.", "math.", "optax.", "functools.partial", "jax.flatten_util."),
+    *("jax.lax.rsqrt", "jax.lax.sqrt", "jax.lax.min", "jax.lax.max", "jax.lax.select", "jax.lax.pmean", "jax.lax.psum"),
+    *(
+        "jax.tree_leaves",
+        "jax.tree_flatten",
+        "jax.tree_util.tree_leaves",
+        "jax.tree_util.tree_flatten",
+        "jax.tree.leaves",
+    ),
+    *("jax.experimental.optimizers.l2_norm", "jax.example_libraries.optimizers.l2_norm"),
     *("flax.training.lr_schedule.", "flax.optim.ModelParamTraversal", "flax.traverse_util.ModelParamTraversal"),
 )
+MAPPING = tuple(
+    f"{module}{name}"
+    for module in ("jax.tree_util.", "jax.tree.", "jax.")
+    for name in ("tree_map", "map", "tree_reduce", "reduce")
+)
+"""What calls its first argument, and does nothing else."""
+
 QUIET_BUILTINS = frozenset(
     f"builtins.{name}"
     for name in (
@@ -65,7 +81,7 @@ QUIET_METHODS = frozenset(
             "keys",
             "values",
         ),
-        *("astype", "sum", "mean"),
+        *("astype", "sum", "mean", "ravel", "reshape", "flatten"),
     )
 )
 """Methods of strings, dictionaries and arrays."""
@@ -102,8 +118,12 @@ def _expressions(node: ast.AST) -> list[ast.expr]:
 
 def _is_quiet_call(call: ast.Call, facts: Facts, depth: int) -> bool:
     called = [item for item in facts.objects(call.func) if not isinstance(item, Result)]
+    if facts.full_name(call.func) in MAPPING and call.args:
+        function = call.args[0]
+        return isinstance(function, ast.Lambda) and is_quiet(function.body, facts, depth)
     if not called:
-        return isinstance(call.func, ast.Attribute) and call.func.attr in QUIET_METHODS
+        is_known_method = isinstance(call.func, ast.Attribute) and call.func.attr in QUIET_METHODS
+        return is_known_method or _is_quiet_callee(External(facts.full_name(call.func)), facts, depth)
     return all(_is_quiet_callee(item, facts, depth) for item in called)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,12 +11,13 @@ from codemods.edits import Edit
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
+from codemods.idioms.groups import constructors, refuse_templates
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
-from codemods.idioms.rates import Rates, common_rate
-from codemods.optimizers import optimizers
-from codemods.optimizers.base import RATE
+from codemods.idioms.rates import Rates
+from codemods.idioms.values import Values, common_value
+from codemods.optimizers.base import RATE, learning_rate
 from codemods.optimizers.functions import COMPOSITE
 from codemods.uses import Use
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 CODE = "FO404"
-RESTORING = ("restore_checkpoint", "from_bytes", "msgpack_restore", "from_state_dict", "orbax")
-"""What a file that reads checkpoints names."""
 
 
 @dataclass
@@ -50,21 +48,13 @@ class Schedules:
         self.found: dict[Thing, Schedule | str] = {}
         if context.options.partial or not context.options.selects(CODE):
             return
-        groups = context.facts.groups
-        members: dict[Thing, list[Thing]] = defaultdict(list)
-        for thing, group in groups.items():
-            members[group].append(thing)
-        rated: dict[Thing, list[Use]] = defaultdict(list)
-        for use in context.all_steps:
-            if use.things:
-                rated[groups[use.things[0]]].append(use)
-        for group, steps in rated.items():
+        for members, steps in context.stepped_groups:
             if any(context.given_override(use) is not None for use in steps):
                 try:
-                    outcome: Schedule | str = _Attempt(context, members[group], steps).schedule()
+                    outcome: Schedule | str = _Attempt(context, members, steps).schedule()
                 except Unproven as why:
                     outcome = str(why)
-                self.found.update(dict.fromkeys(members[group], outcome))
+                self.found.update(dict.fromkeys(members, outcome))
 
     def of(self, things: Iterable[Thing]) -> Schedule | None:
         """The schedule of some things that meet at a use."""
@@ -105,12 +95,12 @@ class _Attempt:
         self.steps = steps
 
     def schedule(self) -> Schedule:
-        constructors = self._constructors()
+        calls = self._constructors()
         origins = self.context.origins
-        rates = Rates(origins, Counts(self.facts, origins))
-        rate = common_rate([rates.of_step(self._override(use), use) for use in self.steps])
-        passing = Passing(self.facts, origins, rate)
-        filled = passing.fill(constructors)
+        rates = Rates(origins, Counts(self.facts, origins), Values(self.facts, origins))
+        rate = common_value([rates.of_step(self._override(use), use) for use in self.steps])
+        passing = Passing(self.facts, origins, rate, "schedule")
+        filled = passing.as_argument({call: learning_rate(call) for call in calls})
         leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed)
         for use in self.steps:
             leftovers.clear(self._override(use))
@@ -129,34 +119,10 @@ class _Attempt:
 
     def _constructors(self) -> list[ast.Call]:
         """The constructors of the group's optimizers that take a learning rate."""
-        made: dict[ast.AST, Thing] = {thing.node: thing for thing in self.things if thing.kind == "definition"}
-        optimizers_of_group = [thing for thing in self.things if thing.kind == "optimizer"]
-        if not made or any(not self.facts.legacy.definitions(thing) for thing in optimizers_of_group):
-            raise Unproven("the place that makes the optimizer is not in view")
-        constructors = self.context.constructors
-        found = []
-        for node, thing in made.items():
-            if not (isinstance(node, ast.Call) and node in constructors and thing.name in optimizers()):
-                raise Unproven("the optimizer is not made by a plain constructor")
-            if thing.name not in COMPOSITE:
-                found.append(node)
+        made = constructors(self.things, self.context)
         concerned = {*self.things}
         for use in self.facts.uses:
             if use.kind in ("definition.hyper_params", "definition.apply_gradient") and concerned & {*use.things}:
                 raise Unproven("the hyperparameters of the optimizer are read")
-        self._refuse_templates({thing.name for thing in made.values()})
-        return found
-
-    def _refuse_templates(self, names: set[str]) -> None:
-        """An optimizer that takes no step may be what restores the checkpoints of this one, and has to have the same state."""
-        stepped = {thing for use in self.context.all_steps for thing in use.things}
-        for thing in self.facts.groups:
-            if thing.kind != "optimizer" or thing in stepped or thing in self.things or thing.evidence != "proven":
-                continue
-            made = {found.name for found in self.facts.legacy.definitions(thing)}
-            if made & names and any(word in thing.unit.code for word in RESTORING):
-                raise Unproven(f"{_place(thing)} restores checkpoints into such an optimizer that takes no step")
-
-
-def _place(thing: Thing) -> str:
-    return thing.unit.place(getattr(thing.node, "lineno", 1))
+        refuse_templates(self.things, self.context)
+        return [call for call, thing in made.items() if thing.name not in COMPOSITE]

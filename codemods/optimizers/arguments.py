@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import libcst as cst
 
 from codemods.optimizers.base import RATE, Parameter
-from codemods.optimizers.pieces import NOTHING, Layout, Piece, new
+from codemods.optimizers.pieces import NOTHING, Layout, Piece, new, source
 from codemods.template import expression
 
 UNSET_RATE = "0.0"
@@ -138,6 +138,17 @@ def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     mask = Piece(cst.Arg(expression("mask_by_path({predicate})", predicate=predicate), cst.Name(MASK), EQUAL))
     at = next(index for index, arg in enumerate(call.args) if arg.keyword is not None and arg.keyword.value == DECAY)
     return layout.arrange(call.func, [*layout.pieces[: at + 1], mask, *layout.pieces[at + 1 :]])
+
+
+def behind(link: cst.BaseExpression, transformation: cst.BaseExpression) -> cst.BaseExpression:
+    """A transformation behind another, as one chain in its layout."""
+    if not isinstance(transformation, cst.Call):
+        return expression("optax.chain({link}, {transformation})", link=link, transformation=transformation)
+    layout = Layout(transformation)
+    if source(transformation.func) == "optax.chain":
+        return layout.arrange(transformation.func, [Piece(cst.Arg(link)), *layout.pieces])
+    links = [Piece(cst.Arg(link)), layout.nest(transformation.func, layout.pieces)]
+    return layout.arrange(expression("optax.chain"), links, stack=True)
 
 
 def constant(node: cst.BaseExpression) -> object:

@@ -12,7 +12,9 @@ from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, External, Thing
 from codemods.flow.scopes import Scope
+from codemods.idioms.clipping import Clippings
 from codemods.idioms.masks import Masks
+from codemods.idioms.order import Edits
 from codemods.idioms.schedules import Schedules
 from codemods.legacy import legacy_name
 from codemods.model import Options
@@ -70,22 +72,64 @@ class Context:
         return Masks(self)
 
     @cached_property
+    def clippings(self) -> Clippings:
+        """The clippings that join a chain."""
+        return Clippings(self)
+
+    @cached_property
     def more_uses(self) -> list[Use]:
-        """What changes beside the legacy constructs, for the sake of idioms."""
-        return [*self.schedules.uses(), *self.masks.uses()]
+        """What changes beside the legacy constructs, for the sake of idioms; of several at one place, the last is for all."""
+        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses()]
+        return list({use.node: use for use in uses}.values())
+
+    def edits_beside(self, members: Iterable[Thing]) -> Edits:
+        """What schedules and masks change for the sake of a group."""
+        found = Edits()
+        schedule = self.schedules.of(members)
+        if schedule is not None:
+            found.update(schedule.edits)
+        for mask in self.masks.within(members):
+            found.update(mask.edits)
+        return found
 
     def note(self, use: Use) -> str:
         """Why a use has a general form, as a sentence; empty if there is no other."""
         if use.kind == "definition" and (why := self.masks.reason(use.node)):
             return f"Its groups differ in weight decay alone, and stay groups: {why}."
-        if use.kind not in STEPS or self.given_override(use) is None or not (why := self.schedules.reason(use.things)):
+        if use.kind not in STEPS:
             return ""
-        return f"The learning rate is set before this step, and is no schedule: {why}."
+        said = []
+        if self.given_override(use) is not None and (why := self.schedules.reason(use.things)):
+            said.append(f"The learning rate is set before this step, and is no schedule: {why}.")
+        if why := self.clippings.reason(use.things):
+            said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
+        return " ".join(said)
 
     @cached_property
     def all_steps(self) -> list[Use]:
         """Where any optimizer takes a step."""
         return list(dict.fromkeys(use for uses in self._steps.values() for use in uses))
+
+    @cached_property
+    def stepped_groups(self) -> list[tuple[list[Thing], list[Use]]]:
+        """Things that migrate together, and where the optimizers among them take a step."""
+        groups = self.facts.groups
+        members: dict[Thing, list[Thing]] = defaultdict(list)
+        for thing, group in groups.items():
+            members[group].append(thing)
+        steps: dict[Thing, list[Use]] = defaultdict(list)
+        for use in self.all_steps:
+            if use.things:
+                steps[groups[use.things[0]]].append(use)
+        return [(members[group], found) for group, found in steps.items()]
+
+    def gradients(self, use: Use) -> ast.expr | None:
+        """What a step is given as gradients, if that is an argument of its own."""
+        call = self.call_of(use) if use.kind == "optimizer.apply_gradient" else None
+        if call is None:
+            return None
+        found = [*call.args, *(word.value for word in call.keywords if word.arg == "grads")]
+        return found[0] if len(found) == 1 and not isinstance(found[0], ast.Starred) else None
 
     @cached_property
     def constructors(self) -> frozenset[ast.AST]:

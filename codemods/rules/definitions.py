@@ -48,6 +48,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
             "Where a traversal of this MultiOptimizer comes from is not in view.",
             "Label the parameters for `optax.partition`.",
         )
+    clipping = context.clippings.of(use.things)
+    link = clipping.links.get(use.node, "") if clipping is not None else ""
     if (whole := context.masks.of(use.node)) is not None:
         return TakePart(use.unit.span(use.node), use.unit.span(whole.stands_for))
     masked = context.masks.of_definition(use.node)
@@ -55,7 +57,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     scheduled = context.schedules.of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
         return ConvertDefinition(
-            use.unit.span(use.node), use.name, inject=False, rate=scheduled.rates[use.node], mask=mask
+            use.unit.span(use.node), use.name, inject=False, rate=scheduled.rates[use.node], mask=mask, link=link
         )
     injected = any(thing in context.injected for thing in use.things)
     if use.name not in COMPOSITE and learning_rate(use.node) is None and not injected:
@@ -65,7 +67,9 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
                 "Give the constructor a learning rate.",
             )
         injected = True
-    return ConvertDefinition(use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE, mask=mask)
+    return ConvertDefinition(
+        use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE, mask=mask, link=link
+    )
 
 
 def traversals_known(call: ast.Call, context: Context) -> bool:

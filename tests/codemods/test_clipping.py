@@ -1,0 +1,244 @@
+"""Gradients that are clipped just before a step. First, what only looks like that."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Options
+from tests.codemods.programs import migrated, result_of
+
+PROGRAM = """
+    import jax
+    import jax.numpy as jnp
+    import optax
+    from flax import optim
+    from jax.experimental import optimizers as old_optimizers
+    from jax.flatten_util import ravel_pytree
+
+    def train(params, batches, config, limit):
+        optimizer = optim.Adam(0.1).create(params)
+        for batch in batches:
+            grads = jax.grad(loss_fn)(optimizer.target, batch)
+{lines}
+            optimizer = optimizer.apply_gradient(grads)
+        return optimizer
+    """
+NORM = "norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))\n"
+FACTOR = "factor = jnp.minimum(1.0, limit / norm)\n"
+SCALED = "grads = jax.tree_util.tree_map(lambda g: g * factor, grads)\n"
+BY_VALUE = "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)\n"
+
+
+def program(lines: str) -> str:
+    """A training loop with these lines between the gradient and the step."""
+    return PROGRAM.replace("{lines}", "\n".join(f"            {line}" for line in lines.split("\n")))
+
+
+LEFT = {
+    "an epsilon in the divisor": (
+        NORM + "factor = jnp.minimum(1.0, limit / (norm + 1e-6))\n" + SCALED,
+        "it is not done for all norms as `optax.clip_by_global_norm` does it",
+    ),
+    "a norm without its root": (
+        "norm = sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)])\n" + FACTOR + SCALED,
+        "",
+    ),
+    "scaled to the limit, always": (
+        NORM + "grads = jax.tree_util.tree_map(lambda g: g / norm * limit, grads)\n",
+        "it is not done for all norms as `optax.clip_by_global_norm` does it",
+    ),
+    "not a number passes": (
+        NORM + "grads = jax.tree_util.tree_map(lambda g: jnp.where(norm > limit, g / norm * limit, g), grads)\n",
+        "it is not done for all norms as `optax.clip_by_global_norm` does it",
+    ),
+    "the norm of something else": (
+        NORM.replace("tree_leaves(grads)", "tree_leaves(optimizer.target)") + FACTOR + SCALED,
+        "",
+    ),
+    "a norm of the gradients as they were": (
+        NORM + "grads = jax.tree_util.tree_map(lambda g: 2 * g, grads)\n" + FACTOR + SCALED,
+        "",
+    ),
+    "the mean of squares": (
+        "norm = jnp.sqrt(sum([jnp.mean(g ** 2) for g in jax.tree_util.tree_leaves(grads)]))\n" + FACTOR + SCALED,
+        "",
+    ),
+    "the step is not what follows": (
+        NORM + FACTOR + SCALED + "grads = jax.lax.pmean(grads, 'batch')\n",
+        "",
+    ),
+    "the clipped gradients are logged": (
+        NORM + FACTOR + SCALED + "print(grads)\n",
+        "the clipped gradients are read at train.py:15, too",
+    ),
+    "the branch does more": (
+        "if limit:\n    " + "    ".join((NORM + FACTOR + SCALED).splitlines(keepends=True)) + "    print('clipped')\n",
+        "the branch that clips does more than that",
+    ),
+    "the other branch does something else": (
+        f"if limit:\n    {BY_VALUE}else:\n    grads = jax.tree_util.tree_map(jnp.tanh, grads)\n",
+        "",
+    ),
+    "a limit that the step computes": (
+        "limit = limit * 0.9\n" + BY_VALUE,
+        "`limit` has more than one value",
+    ),
+    "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),
+    "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
+    "no clipping at all": ("grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n", ""),
+}
+
+
+@pytest.mark.parametrize(("lines", "why"), LEFT.values(), ids=LEFT)
+def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
+    result = result_of(program(lines))
+
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert b"tx=optax.adam(0.1)" in result.after
+    notes = {site.note for site in result.sites} - {""}
+    said = f"The gradients are clipped before this step, and not by a link of the chain: {why}."
+    assert notes == ({said} if why else set())
+
+
+def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
+    text = program(NORM + FACTOR + SCALED).replace(
+        "return optimizer", "return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target, batch))"
+    )
+    result = result_of(text)
+
+    assert b"tx=optax.adam(0.1)" in result.after
+    assert any(site.note.endswith("not all steps clip.") for site in result.sites)
+
+
+SQUARES = [
+    "jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))",
+    "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum((g * g).sum() for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(jnp.sum(jnp.array([jnp.linalg.norm(g) ** 2 for g in jax.tree_util.tree_leaves(grads)])))",
+    "sum(jax.tree_util.tree_leaves(jax.tree_util.tree_map(lambda g: jnp.sum(g ** 2), grads))) ** 0.5",
+    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, 0.0))",
+    "jnp.linalg.norm(ravel_pytree(grads)[0])",
+    "jnp.linalg.norm(jnp.concatenate([g.ravel() for g in jax.tree_util.tree_leaves(grads)]))",
+    "jnp.linalg.norm(jnp.array([jnp.linalg.norm(g.reshape(-1)) for g in jax.tree_util.tree_flatten(grads)[0]]))",
+    "optax.global_norm(grads)",
+    "old_optimizers.l2_norm(grads)",
+]
+
+
+@pytest.mark.parametrize("norm", SQUARES)
+def test_norms(norm: str) -> None:
+    result = migrated(program(f"norm = {norm}\n{FACTOR}{SCALED}"))
+
+    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in " ".join(result.split())
+    assert "tree_map" not in result.partition("def train")[2]
+    assert "norm =" not in result
+    assert migrated(result) == result
+
+
+FACTORS = [
+    "g * jnp.minimum(1.0, limit / norm)",
+    "jnp.minimum(limit / norm, 1) * g",
+    "g * (limit / jnp.maximum(norm, limit))",
+    "g * limit / jnp.maximum(limit, norm)",
+    "jnp.where(norm < limit, g, g * limit / norm)",
+    "jnp.where(norm <= limit, g, (g / norm) * limit)",
+    "g / jnp.maximum(1.0, norm / limit)",
+    "g if norm < limit else g * (limit / norm)",
+]
+
+
+@pytest.mark.parametrize("scaled", FACTORS)
+@pytest.mark.parametrize("limit", ["limit", "config.grad_clip", "5.0", "config['clip']"])
+def test_factors(scaled: str, limit: str) -> None:
+    lines = NORM + f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
+    result = migrated(program(lines))
+
+    assert f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in " ".join(result.split())
+
+
+@pytest.mark.parametrize("clipped", ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"])
+def test_by_value(clipped: str) -> None:
+    result = migrated(program(f"grads = jax.tree_util.tree_map(lambda g: {clipped}, grads)\n"))
+
+    assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in " ".join(result.split())
+
+
+@pytest.mark.parametrize("guard", ["limit", "limit > 0", "limit is not None", "limit and limit > 0"])
+def test_a_condition_is_one_of_the_link(guard: str) -> None:
+    lines = "".join(f"    {line}\n" for line in (NORM + FACTOR + SCALED).splitlines())
+    result = migrated(program(f"if {guard}:\n{lines}"))
+
+    link = f"optax.clip_by_global_norm(limit) if {guard} else optax.identity()"
+    assert f"optax.chain( {link}, optax.adam(0.1), )" in " ".join(result.split())
+    assert f"if {guard}:" not in result
+
+
+def test_what_logs_the_norm_stays() -> None:
+    result = migrated(program(NORM + FACTOR + SCALED + "print(norm)\n"))
+
+    assert "clip_by_global_norm(limit)" in result
+    assert NORM.strip() in result
+    assert "factor" not in result
+
+
+def test_the_functions_of_old_optimizers_clip_so() -> None:
+    result = migrated(program("grads = old_optimizers.clip_grads(grads, config.clip)\n"))
+
+    assert "clip_by_global_norm(config.clip)" in result
+    assert "clip_grads" not in result
+
+
+def test_a_link_goes_before_the_weight_decay_and_the_groups() -> None:
+    momentum = program(NORM + FACTOR + SCALED).replace("Adam(0.1)", "Momentum(0.1, weight_decay=0.01)")
+    groups = program(NORM + FACTOR + SCALED).replace(
+        "optim.Adam(0.1)", "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Adam(0.1)))"
+    )
+
+    chain = "optax.chain( optax.clip_by_global_norm(limit), optax.add_decayed_weights(0.01), optax.sgd("
+    assert chain in " ".join(migrated(momentum).split())
+    partition = "optax.chain(optax.clip_by_global_norm(limit), partition_by_path((chosen, optax.adam(0.1))))"
+    assert partition in " ".join(migrated(groups).split())
+
+
+def test_the_schedule_and_the_limit_go_to_the_constructor_together() -> None:
+    result = migrated(
+        """
+        import functools
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def create(params):
+            return optim.Adam(weight_decay=0.1).create(params)
+
+        def train_step(optimizer, batch, schedule, max_norm=None):
+            grads = jax.grad(loss_fn)(optimizer.target, batch)
+            if max_norm is not None:
+                norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))
+                grads = jax.tree_util.tree_map(lambda g: g * jnp.minimum(1.0, max_norm / norm), grads)
+            return optimizer.apply_gradient(grads, learning_rate=schedule(optimizer.state.step))
+
+        def train(params, batches, config):
+            schedule = lambda step: config.rate / (step + 1)
+            optimizer = create(params)
+            step = jax.jit(functools.partial(train_step, schedule=schedule, max_norm=config.max_norm))
+            for batch in batches:
+                optimizer = step(optimizer, batch)
+            return optimizer
+        """
+    )
+
+    assert "def create(params, max_norm, schedule):" in result
+    assert "def train_step(optimizer, batch):" in result
+    assert "optimizer = create(params, config.max_norm, schedule)" in result
+    assert "step = jax.jit(train_step)" in result
+    assert "functools" not in result
+    assert migrated(result) == result
+
+
+def test_on_demand_clipping_stays() -> None:
+    result = migrated(program(NORM + FACTOR + SCALED), Options(ignore=("FO502",)))
+
+    assert "tx=optax.adam(0.1)" in result
+    assert SCALED.strip() in result
