@@ -8,7 +8,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -30,10 +30,12 @@ from codemods.legacy import named_classes
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, read_notebook
+from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import mentions_legacy, uses_jax
 from codemods.relevance import relevant
 from codemods.removed import uses_removed
+from codemods.renaming import plan_renames, renamed
 from codemods.text import Text, UndecodableError, decode
 
 TRAIN_STATE = "{TrainState}"
@@ -174,12 +176,27 @@ def _edit_all(
                 tell(unit.path)
         invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
+            codes = {unit: code for unit, (code, _, _) in outcomes.items()}
+            if options.rename:
+                codes |= _renamed(plan, codes)
             return plan, {
-                unit: (code, tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)), applied)
-                for unit, (code, applied, _) in outcomes.items()
+                unit: (
+                    codes[unit],
+                    tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)),
+                    applied,
+                )
+                for unit, (_, applied, _) in outcomes.items()
             }
         failed |= {unit: problem for unit, problem in invalid.items() if unit in plain}
         plain |= invalid.keys()
+
+
+def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
+    """The files in which variables that hold train states now are called so."""
+    migrated = (thing for decision in plan.decisions if decision.applies for thing in decision.use.things)
+    renames = plan_renames(plan.facts, Origins(plan.facts), migrated)
+    new = {unit: renamed(unit.path, codes[unit], found) for unit, found in renames.items()}
+    return {unit: code for unit, code in new.items() if code is not None} if None not in new.values() else {}
 
 
 def _run(work: Sequence[Work], jobs: int) -> Iterator[Outcome]:

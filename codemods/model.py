@@ -25,7 +25,7 @@ class Options:
 
     `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule. `unproven` names
     optimizers that are not to be converted, by path, line and source text, because their parity was not proven. `modernize`
-    is for what else has been removed since.
+    is for what else has been removed since, `rename` for variables called `optimizer` that hold a train state now.
     """
 
     form: Form = "alias"
@@ -34,6 +34,7 @@ class Options:
     partial: bool = False
     unsafe: bool = False
     modernize: bool = False
+    rename: bool = False
     unproven: frozenset[tuple[str, int, str]] = frozenset()
 
     def selects(self, code: str) -> bool:

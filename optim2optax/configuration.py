@@ -103,6 +103,7 @@ KEYS: Mapping[str, Check] = {
     "form": _one_of(FORMS),
     "partial": BOOLEAN,
     "unsafe": BOOLEAN,
+    "rename": BOOLEAN,
     "modernize": BOOLEAN,
     "jobs": COUNT,
     "output-format": _one_of(FORMATS),

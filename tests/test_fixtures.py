@@ -61,6 +61,22 @@ def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel:
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
+RENAMED = ("mnist_momentum", "gan", "pmap_replicate", "schedule_made_late", "clip_in_chain", "scan_over_steps")
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_trains_like_before_under_new_names(name: str, tmp_path: Path, legacy_wheel: Path) -> None:
+    from optim2optax.parity.judge import Verdict
+    from optim2optax.parity.scenario import run_scenario
+
+    case, after = FIXTURES / name, tmp_path / "after.py"
+    after.write_bytes(rewritten(case / "before.py", Options(rename=True)).after)
+    assert after.read_bytes() != (case / "after.py").read_bytes()
+    comparison = run_scenario(case / "scenario.py", case / "before.py", after)
+
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+
+
 @pytest.mark.parametrize("case", NOTEBOOKS, ids=lambda case: case.name)
 def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     from optim2optax.parity.cases import scenario_case

@@ -42,6 +42,7 @@ Examples:
 @click.option(
     "--modernize/--no-modernize", help="Also rename what else JAX, Flax and NumPy removed, such as jax.tree_map."
 )
+@click.option("--rename/--no-rename", help="Call variables `state` that hold a train state and were called optimizer.")
 @click.option("--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
 @click.option(

@@ -46,6 +46,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         ignore=_codes(values, "ignore"),
         partial=values["partial"],
         unsafe=values["unsafe"],
+        rename=values["rename"],
         modernize=values["modernize"],
     )
     jobs = values["jobs"] or os.cpu_count() or 1
