@@ -23,7 +23,8 @@ def _divided(left: float, right: float) -> float:
     return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
-def _power(left: float, right: float) -> float:
+def power(left: float, right: float) -> float:
+    """The first number to the power of the second."""
     try:
         found = left**right
     except OverflowError:
@@ -76,7 +77,7 @@ FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "abs": abs,
     "floor": _defined(math.floor),
     "ceil": _defined(math.ceil),
-    "power": _power,
+    "power": power,
     "square": lambda value: value * value,
     "float32": float,
     "asarray": float,
@@ -96,7 +97,7 @@ OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Div: _divided,
     ast.FloorDiv: lambda left, right: _defined(math.floor)(_divided(left, right)),
     ast.Mod: lambda left, right: left - right * math.floor(_divided(left, right)),
-    ast.Pow: _power,
+    ast.Pow: power,
 }
 COMPARISONS: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: lambda left, right: left < right,

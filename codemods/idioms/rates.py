@@ -6,20 +6,24 @@ import ast
 
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
+from codemods.idioms.standard import standard
 from codemods.idioms.values import Value, Values
 from codemods.origins import Origins
 from codemods.uses import Use
 
 COUNT = "step"
+LONGEST = 150
+"""A schedule of optax of more characters is not written elsewhere."""
 
 
 class Rates:
-    """Finds the rates of steps."""
+    """Finds the rates of steps; `by_optax` says them as schedules of optax where they are such."""
 
-    def __init__(self, origins: Origins, counts: Counts, values: Values) -> None:
+    def __init__(self, origins: Origins, counts: Counts, values: Values, by_optax: bool) -> None:
         self.origins = origins
         self.counts = counts
         self.values = values
+        self.by_optax = by_optax
 
     def of_step(self, value: ast.expr, use: Use) -> Value:
         """What `learning_rate=value` is at a step: a function of the optimizer's own step, or a constant.
@@ -41,6 +45,8 @@ class Rates:
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
+        if self.by_optax and (made := standard(value, lambda node: self.counts.ahead(node, use), self.values.facts)):
+            return self.values.of(made, longest=LONGEST)
         found = self.values.of(value, exchange)
         match found.expression:
             case ast.Call(func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]):

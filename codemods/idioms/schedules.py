@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codemods.edits import Edit
+from codemods.edits import Edit, Replace
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
@@ -16,16 +16,18 @@ from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
+from codemods.idioms.standard import standard
 from codemods.idioms.values import Values, common_value
 from codemods.optimizers.base import RATE, learning_rate
 from codemods.optimizers.functions import COMPOSITE
+from codemods.origins import Variable
 from codemods.uses import Use
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
 
 
-CODE = "FO404"
+CODE, BY_OPTAX = "FO404", "FO405"
 
 
 @dataclass
@@ -79,7 +81,7 @@ class Schedules:
             if isinstance(found, Schedule) and thing.kind == "optimizer":
                 kept.setdefault(id(found), (found, thing))
         return [
-            Use("schedule", "", unit, node, (thing,))  # type: ignore[arg-type]
+            Use("standard" if isinstance(node, ast.Lambda) else "schedule", "", unit, node, (thing,))  # type: ignore[arg-type]
             for found, thing in kept.values()
             for node, (unit, _) in found.edits.items()
         ]
@@ -97,10 +99,13 @@ class _Attempt:
     def schedule(self) -> Schedule:
         calls = self._constructors()
         origins = self.context.origins
-        rates = Rates(origins, Counts(self.facts, origins), Values(self.facts, origins))
+        by_optax = self.context.options.selects(BY_OPTAX)
+        rates = Rates(origins, Counts(self.facts, origins), Values(self.facts, origins), by_optax)
         rate = common_value([rates.of_step(self._override(use), use) for use in self.steps])
         passing = Passing(self.facts, origins, rate, "schedule")
         filled = passing.as_argument({call: learning_rate(call) for call in calls})
+        for variable in passing.needed if by_optax else ():
+            self._exchange(variable, passing.edits)
         leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed)
         for use in self.steps:
             leftovers.clear(self._override(use))
@@ -110,6 +115,18 @@ class _Attempt:
         ):
             raise Unproven("the file could not be rewritten in this form")
         return Schedule(filled, leftovers.edits, counts=not isinstance(rate.expression, ast.Constant))
+
+    def _exchange(self, variable: Variable, edits: Edits) -> None:
+        """Let a schedule that is a lambda be made by optax, if it is one of optax's."""
+        function = self.context.origins.value(variable)
+        match function:
+            case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=step)], defaults=[]), body=body):
+                made = standard(
+                    body, lambda node: 0 if isinstance(node, ast.Name) and node.id == step else None, self.facts
+                )
+                if made is not None and "{" not in ast.unparse(made):
+                    template = ast.unparse(made).replace("optax.", "{optax}.", 1)
+                    edits.put(function, variable.unit, Replace(variable.unit.span(function), template))
 
     def _override(self, use: Use) -> ast.expr:
         override = self.context.given_override(use)

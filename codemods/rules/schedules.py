@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.edits import Edit
-from codemods.idioms.schedules import CODE
+from codemods.idioms.schedules import BY_OPTAX, CODE
 from codemods.rules import rule
 from codemods.rules.context import Context
 from codemods.uses import Use
@@ -40,5 +40,21 @@ def schedule(use: Use, context: Context) -> Edit:
     be made, at the place that makes the optimizer, through parameters if need be. A statement that makes it moves up only if it
     does nothing else and finds nothing changed. In every other case the rate is an injected hyperparameter that is set before
     the step (FO204), and a note says why.
+    """
+    return context.schedules.edit(use)
+
+
+@rule(
+    BY_OPTAX,
+    "a schedule written by hand is the one of optax",
+    "standard",
+    before="schedule = lambda step: 0.1 * jnp.minimum(1.0, step / warmup_steps)\n",
+    after="schedule = optax.linear_schedule(0.0, end_value=0.1, transition_steps=warmup_steps)\n",
+)
+def standard(use: Use, context: Context) -> Edit:
+    """A lambda, or arithmetic within a step, that is the rate of an optimizer (FO404) and computes what a schedule of optax does is
+    said by that: linear, exponential, in stairs or not, polynomial, cosine, and a linear warm-up with a cosine behind it.
+    Both are computed with several draws of numbers for whatever is not known, for the first steps and for late ones, and have to
+    agree in all: a cosine that goes on beyond its end is none of optax's.
     """
     return context.schedules.edit(use)

@@ -549,7 +549,10 @@ BECOME = {
             optimizer = train_state.TrainState.create(
                 apply_fn=None,
                 params=params,
-                tx=optax.sgd(lambda step: 0.1 * 0.9 ** step, momentum=0.9),
+                tx=optax.sgd(
+                    optax.exponential_decay(0.1, transition_steps=1, decay_rate=0.9),
+                    momentum=0.9,
+                ),
             )
             for _ in range(steps):
                 loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)
