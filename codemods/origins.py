@@ -11,7 +11,17 @@ from functools import cached_property
 from codemods.facts import Facts
 from codemods.flow.calls import CallSite
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, External, Function, Module
+from codemods.flow.objects import (
+    Class,
+    Derivative,
+    External,
+    Function,
+    Instance,
+    Method,
+    Module,
+    Object,
+    Partial,
+)
 from codemods.flow.scopes import SCOPES, Scope
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -195,6 +205,21 @@ class Origins:
             found.setdefault((site.node, *(argument.value for argument in given.values())), binding)
         return list(found.values())
 
+    def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
+        """Whether some calls of a function can be of no other, so that its parameters may change."""
+        return all(self._called(call) == {function} for binding in bindings for call in self._calls_of(binding))
+
+    @staticmethod
+    def _calls_of(binding: Binding) -> list[ast.Call]:
+        return [binding.call, *(argument.call for argument in binding.given.values())]
+
+    def _called(self, call: ast.Call) -> set[ast.AST]:
+        """The functions that a call, or one of `functools.partial`, may be of."""
+        items = list(self.facts.objects(call.func))
+        if any(isinstance(item, External) for item in items) and call.args:
+            items = list(self.facts.objects(call.args[0]))
+        return {node for item in items for node in _functions_in(item)}
+
     def _bound(self, function: FunctionNode, site: CallSite, offset: int) -> dict[str, Argument] | None:
         """The arguments of a call, by parameter."""
         if not isinstance(site.node, ast.Call):
@@ -283,6 +308,17 @@ class Origins:
         """What is written behind one place of a file and ahead of another."""
         start, end = _place(first), _place(second)
         return [node for node in unit.nodes if hasattr(node, "lineno") and start < _place(node) < end]
+
+
+def _functions_in(item: Object) -> Iterator[ast.AST]:
+    """The functions of the project that something is, behind partial applications and methods."""
+    match item:
+        case Function(node=node) | Method(function=Function(node=node)):
+            yield node
+        case Partial(function=inner) | Derivative(function=inner):
+            yield from _functions_in(inner)
+        case Class() | Instance() | Method():
+            yield from ()
 
 
 def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:

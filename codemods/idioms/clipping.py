@@ -306,9 +306,10 @@ class Clips:
                     raise Unproven("the branch that clips does more than that")
 
     def _refuse_other_readers(self, variable: Variable, clip: Clip, given: ast.expr) -> None:
+        first = min(store.lineno for store in self.origins.stores(variable) if isinstance(store, ast.Name | ast.arg))
         for load in self.origins.loads(variable):
             after = load.lineno > (clip.statement.end_lineno or 0)
-            if after and load is not given:
+            if (after or load.lineno < first) and load is not given:
                 raise Unproven(f"the clipped gradients are read at {variable.unit.place(load.lineno)}, too")
 
 

@@ -82,6 +82,8 @@ class Leftovers:
         bindings = self.origins.bindings(function)
         if bindings is None or function.decorator_list or self._is_named(variable):
             return
+        if not self.origins.are_its_own(function, bindings):
+            return
         given = [(binding, binding.given.get(variable.name)) for binding in bindings]
         shifts = any(argument is not None and argument.keyword is None for _, argument in given)
         if shifts and any(word in variable.unit.code for word in SHIFTING):

@@ -91,10 +91,21 @@ def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, facts: Facts, origins
 
 
 def _is_changed(name: str, nodes: set[ast.AST]) -> bool:
-    """Whether something within the object of a name is set by some nodes."""
-    return any(
-        isinstance(node, ast.Attribute | ast.Subscript)
-        and isinstance(node.ctx, ast.Store | ast.Del)
-        and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node.value))
-        for node in nodes
-    )
+    """Whether something within the object of a name is set by some nodes, or a method is called for what it does."""
+    return any(_is_within(node, name) for node in nodes)
+
+
+def _is_within(node: ast.AST, name: str) -> bool:
+    match node:
+        case (
+            ast.Attribute(value=value, ctx=ast.Store() | ast.Del())
+            | ast.Subscript(value=value, ctx=ast.Store() | ast.Del())
+        ):
+            return _mentions(value, name)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=value))):
+            return _mentions(value, name)
+    return False
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))

@@ -123,6 +123,8 @@ class Passing:
         bindings = self.origins.bindings(function)
         if bindings is None:
             raise Unproven(f"not every call of `{function.name}` is in view")
+        if not self.origins.are_its_own(function, bindings):
+            raise Unproven(f"a call of `{function.name}` may be one of another function")
         return bindings
 
     def _exchange(self, argument: Argument) -> None:

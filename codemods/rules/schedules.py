@@ -52,9 +52,9 @@ def schedule(use: Use, context: Context) -> Edit:
     after="schedule = optax.linear_schedule(0.0, end_value=0.1, transition_steps=warmup_steps)\n",
 )
 def standard(use: Use, context: Context) -> Edit:
-    """A lambda, or arithmetic within a step, that is the rate of an optimizer (FO404) and computes what a schedule of optax does is
-    said by that: linear, exponential, in stairs or not, polynomial, cosine, and a linear warm-up with a cosine behind it.
-    Both are computed with several draws of numbers for whatever is not known, for the first steps and for late ones, and have to
-    agree in all: a cosine that goes on beyond its end is none of optax's.
+    """A lambda, or arithmetic within a step, that is the rate of an optimizer (FO404) and computes what a schedule of optax does
+    is said by that: linear, exponential, in stairs or not, polynomial, cosine, and a linear warm-up with a cosine behind it.
+    Both are computed with several draws of numbers for whatever is not known, for the first steps and for late ones, and have
+    to agree in all: a cosine that goes on beyond its end is none of optax's.
     """
     return context.schedules.edit(use)

@@ -100,6 +100,16 @@ def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
     assert notes == ({said} if why else set())
 
 
+def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
+    text = program(NORM + FACTOR + SCALED).replace(
+        "        for batch in batches:\n", "        for batch in batches:\n            print(grads)\n"
+    )
+    result = result_of(text)
+
+    assert b"tx=optax.adam(0.1)" in result.after
+    assert any("the clipped gradients are read at train.py:11, too" in site.note for site in result.sites)
+
+
 def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
     text = program(NORM + FACTOR + SCALED).replace(
         "return optimizer", "return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target, batch))"

@@ -157,6 +157,42 @@ KEPT = {
         """,
         "`config`, of which `schedule` is made, changes after the optimizer was made",
     ),
+    "what the schedule is made of is updated first": (
+        """
+        from flax import optim
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            config.update(peak=0.2)
+            schedule = lambda step: config.peak / (step + 1)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`config`, of which `schedule` is made, changes after the optimizer was made",
+    ),
+    "a call that may be one of another function": (
+        """
+        from flax import optim
+
+        class Trainer:
+            def create(self, params):
+                return optim.Adam().create(params)
+
+        class Other(Trainer):
+            def create(self, params):
+                return optim.Momentum().create(params)
+
+        def train(params, grads, quick):
+            schedule = lambda step: 0.1 / (step + 1)
+            trainer = Other() if quick else Trainer()
+            optimizer = trainer.create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "a call of `create` may be one of another function",
+    ),
     "a schedule that only one branch makes": (
         """
         from flax import optim
