@@ -17,6 +17,7 @@ from codemods.edits import (
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
+    DeriveState,
     Edit,
     MoveStatement,
     Replace,
@@ -36,12 +37,12 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
-from codemods.parameters import with_parameters
+from codemods.parameters import derived_state, with_parameters
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
-OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters)
+OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState)
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
 
 
@@ -76,6 +77,7 @@ class Applier(cst.CSTTransformer):
         self.edits = {edit.span: edit for edit in edits if not isinstance(edit, OF_STATEMENTS)}
         self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
         self.parameters = {edit.span[:2]: edit for edit in edits if isinstance(edit, ChangeParameters)}
+        self.classes = {edit.span[:2]: edit for edit in edits if isinstance(edit, DeriveState)}
         self.moves = Moves(edit for edit in edits if isinstance(edit, MoveStatement))
         self.names = names
         self.form = form
@@ -348,6 +350,13 @@ class Applier(cst.CSTTransformer):
         )
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        start = self.positions[original_node].start
+        edit = self.classes.get((start.line, start.column))
+        if edit is not None:
+            updated_node = derived_state(updated_node, expression(self._say("{TrainState}")), edit.dropped)
+            self.applied.after[edit.span] = self.module.code_for_node(
+                updated_node.with_changes(leading_lines=())
+            ).strip()
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 
     def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:

@@ -166,6 +166,14 @@ class ChangeParameters:
 
 
 @dataclass(frozen=True)
+class DeriveState:
+    """Let the dataclass at `span` derive from `TrainState`, without its decorator and some of its fields."""
+
+    span: Span
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class MoveImport:
     """Import the name `bound`, which the statement at `span` imports, by another statement."""
 
@@ -192,6 +200,7 @@ Edit = (
     | ReplaceStatement
     | MoveStatement
     | ChangeParameters
+    | DeriveState
     | MoveImport
 )
 

@@ -205,7 +205,7 @@ class Evidence:
             if "jax" not in unit.code or self._annotated(node.value):
                 continue
             parent = unit.parents.get(node)
-            named_so = OPTIMIZER_LIKE.search(_last_word(node.value)) is not None
+            named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
             derived = any(isinstance(item, Derived) for item in self.facts.objects(node.value))
             if replaces:
                 fits = named_so
@@ -216,7 +216,7 @@ class Evidence:
                     parent.attr == "param_states" or (parent.attr == "step" and (named_so or derived))
                 )
             if fits:
-                word = _last_word(node.value)
+                word = last_word(node.value)
                 sure = self._field_of_one_class(node.value) or (
                     named_so and (word in self._names_of_optimizers or (unit, word) in self._names_with_targets)
                 )
@@ -231,11 +231,7 @@ class Evidence:
         legacy: set[str] = set()
         other: set[str] = set()
         for node in self.facts.flow.places:
-            if (
-                isinstance(node, ast.Name | ast.Attribute)
-                and (word := _last_word(node))
-                and OPTIMIZER_LIKE.search(word)
-            ):
+            if isinstance(node, ast.Name | ast.Attribute) and (word := last_word(node)) and OPTIMIZER_LIKE.search(word):
                 told = [item for item in self.facts.objects(node) if _tells(item)]
                 legacy |= {word for item in told if isinstance(item, Thing) and item.kind == "optimizer"}
                 other |= {word for item in told if not isinstance(item, Thing | Container | Function)}
@@ -245,7 +241,7 @@ class Evidence:
     def _names_with_targets(self) -> frozenset[tuple[Unit, str]]:
         """The names of which a file says `name.replace(target=…)`, which nothing but a legacy optimizer has."""
         return frozenset(
-            (unit, _last_word(node.value))
+            (unit, last_word(node.value))
             for unit, node in self.facts.flow.reading.attributes
             if _replaces_target(unit, node)
         )
@@ -271,7 +267,7 @@ class Evidence:
 
     def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
         """The optimizers in the field that an attribute of something unknown names, if just one class has such a field."""
-        if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(_last_word(node.value)):
+        if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(last_word(node.value)):
             return []
         found = [
             held
@@ -332,7 +328,7 @@ def _tells(item: Object) -> bool:
             return True
 
 
-def _last_word(node: ast.expr) -> str:
+def last_word(node: ast.expr) -> str:
     """The name that an expression ends with: of a variable, an attribute or a key."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):

@@ -13,6 +13,7 @@ from codemods.edits import (
     ConvertCustom,
     ConvertDefinition,
     ConvertLookup,
+    DeriveState,
     MoveImport,
     Replace,
     ReplaceQuoted,
@@ -110,6 +111,8 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
                 gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
             case Replace() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
+            case DeriveState() if isinstance(node, ast.ClassDef):
+                gone.update(inner for one in node.decorator_list for inner in ast.walk(one))
             case ReplaceStatement(templates=()):
                 gone.update(ast.walk(node))
             case RewriteCall() | ChangeArguments():
@@ -285,6 +288,8 @@ def _keys(decision: Decision) -> set[str]:
     match edit:
         case ConvertDefinition():
             return set() if edit.optimizer == "MultiOptimizer" or edit.optimizer == "WeightNorm" else {"optax"}
+        case DeriveState():
+            return {"TrainState"}
         case Replace(template=template):
             texts = [template]
         case RewriteCall(function=function, arguments=arguments):

@@ -85,7 +85,7 @@ def make_plan(
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
             continue
-        outcome = found.decide(use, context)
+        outcome = _within_own_state(use, context) or found.decide(use, context)
         decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
         if isinstance(outcome, Refusal):
             decision.refuse(outcome)
@@ -97,6 +97,11 @@ def make_plan(
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed), None))
     return plan
+
+
+def _within_own_state(use: Use, context: Context) -> Edit | Keep | None:
+    """What becomes of the use of an optimizer whose dataclass is a train state itself; None if it is no such use."""
+    return (context.own_states.outcome(use.node) or Keep()) if context.own_states.concerns(use.node) else None
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:

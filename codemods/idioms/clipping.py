@@ -60,10 +60,11 @@ class Clip:
 
 @dataclass
 class Clipping:
-    """The first link of some transformations, by their constructors, and what changes elsewhere."""
+    """The first link of some transformations, by their constructors, what changes elsewhere, and the nodes that go."""
 
     links: dict[ast.AST, str]
     edits: Edits
+    gone: set[ast.AST]
 
 
 class Clippings:
@@ -99,6 +100,11 @@ class Clippings:
         """The clipping of some things that meet at a use."""
         found = next((self.found[thing] for thing in things if thing in self.found), None)
         return found if isinstance(found, Clipping) else None
+
+    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+        """The nodes that go for the sake of some things."""
+        found = self.of(things)
+        return set() if found is None else found.gone
 
     def reason(self, things: Iterable[Thing]) -> str:
         """Why gradients are clipped beside the transformation; empty if they are not."""
@@ -136,7 +142,7 @@ class Clippings:
         link = common_value([_link(clip, values) for clip in clips])
         passing = Passing(facts, origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in constructors}
-        leftovers = Leftovers(facts, origins, passing.edits, passing.needed)
+        leftovers = Leftovers(facts, origins, passing.edits, passing.needed, context.gone(members))
         for use, clip in zip(steps, clips, strict=True):
             self._take_out(use, clip, leftovers)
         units = (
@@ -147,7 +153,7 @@ class Clippings:
         for node, (unit, edit) in context.edits_beside(members).items():
             if node in leftovers.edits:
                 leftovers.edits.put(node, unit, edit)
-        return Clipping(links, leftovers.edits)
+        return Clipping(links, leftovers.edits, leftovers.gone)
 
     def _take_out(self, use: Use, clip: Clip, leftovers: Leftovers) -> None:
         """Take the statement away, and let the step have the gradients that it clipped."""

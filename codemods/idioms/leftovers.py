@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from codemods.edits import ChangeArguments, ChangeParameters, Edit, ReplaceStatement
 from codemods.facts import Facts
@@ -20,31 +20,39 @@ SHIFTING = ("static_argnums", "donate_argnums", "in_axes", "static_broadcasted_a
 class Leftovers:
     """Clears away behind expressions that go, except for some variables that are needed elsewhere now.
 
-    `edits` has what changes already, by node, and takes up what goes.
+    `edits` has what changes already, by node, and takes up what goes. `gone` has the nodes that go, with those that are known to
+    go already.
     """
 
-    def __init__(self, facts: Facts, origins: Origins, edits: Edits, needed: Collection[Variable]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        origins: Origins,
+        edits: Edits,
+        needed: Collection[Variable],
+        gone: Iterable[ast.AST],
+    ) -> None:
         self.facts = facts
         self.origins = origins
         self.edits = edits
         self.needed = needed
-        self._gone: set[ast.AST] = set()
+        self.gone = {*gone}
 
     def clear(self, expression: ast.expr) -> None:
         """Take away what only this expression, which goes, made use of."""
-        self._gone.update(ast.walk(expression))
+        self.gone.update(ast.walk(expression))
         for name in names_read([expression]):
             variable = self.origins.variable(name)
             if variable is None or variable in self.needed:
                 continue
-            if self._gone.issuperset(self.origins.loads(variable)):
+            if self.gone.issuperset(self.origins.loads(variable)):
                 self._clear_variable(variable)
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
         """Take away a statement, with all that only this one made use of."""
         self.edits[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
         inner = [one for one in ast.walk(statement) if isinstance(one, ast.expr)]
-        self._gone.update(ast.walk(statement))
+        self.gone.update(ast.walk(statement))
         for expression in inner:
             self.clear(expression)
         for one in ast.walk(statement):

@@ -35,12 +35,13 @@ class Schedule:
     """Where the schedule of a group of optimizers goes.
 
     `rates` has the source text of the learning rate for each constructor; `edits` has what changes elsewhere, by the node that it
-    changes. It `counts` steps in the state unless the rate is a constant.
+    changes. It `counts` steps in the state unless the rate is a constant. `gone` has the nodes that go.
     """
 
     rates: dict[ast.Call, str]
     edits: Edits
     counts: bool
+    gone: set[ast.AST]
 
 
 class Schedules:
@@ -106,7 +107,7 @@ class _Attempt:
         filled = passing.as_argument({call: learning_rate(call) for call in calls})
         for variable in passing.needed if by_optax else ():
             self._exchange(variable, passing.edits)
-        leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed)
+        leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed, ())
         for use in self.steps:
             leftovers.clear(self._override(use))
         changed = {use.unit for use in self.steps} | {thing.unit for thing in self.things}
@@ -114,7 +115,7 @@ class _Attempt:
             unit in self.context.plain for unit, _ in leftovers.edits.values()
         ):
             raise Unproven("the file could not be rewritten in this form")
-        return Schedule(filled, leftovers.edits, counts=not isinstance(rate.expression, ast.Constant))
+        return Schedule(filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone)
 
     def _exchange(self, variable: Variable, edits: Edits) -> None:
         """Let a schedule that is a lambda be made by optax, if it is one of optax's."""

@@ -15,6 +15,7 @@ from codemods.flow.scopes import Scope
 from codemods.idioms.clipping import Clippings
 from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
+from codemods.idioms.own_states import OwnStates
 from codemods.idioms.schedules import Schedules
 from codemods.legacy import legacy_name
 from codemods.model import Options
@@ -77,10 +78,20 @@ class Context:
         return Clippings(self)
 
     @cached_property
+    def own_states(self) -> OwnStates:
+        """The dataclasses that become subclasses of `TrainState`."""
+        return OwnStates(self)
+
+    @cached_property
     def more_uses(self) -> list[Use]:
         """What changes beside the legacy constructs, for the sake of idioms; of several at one place, the last is for all."""
-        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses()]
+        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
         return list({use.node: use for use in uses}.values())
+
+    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+        """The nodes that go because the rate of some things is a schedule."""
+        schedule = self.schedules.of(things)
+        return set() if schedule is None else schedule.gone
 
     def edits_beside(self, members: Iterable[Thing]) -> Edits:
         """What schedules and masks change for the sake of a group."""
@@ -96,6 +107,8 @@ class Context:
         """Why a use has a general form, as a sentence; empty if there is no other."""
         if use.kind == "definition" and (why := self.masks.reason(use.node)):
             return f"Its groups differ in weight decay alone, and stay groups: {why}."
+        if use.kind == "annotation" and (why := self.own_states.reason(use)):
+            return f"The dataclass around it is no train state itself: {why}."
         if use.kind not in STEPS:
             return ""
         said = []

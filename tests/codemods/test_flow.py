@@ -1120,23 +1120,17 @@ WHOLE = {
         """,
         """
         from typing import Any
-        from flax import struct
         from flax.training import train_state
         import optax
 
-        @struct.dataclass
-        class State:
-            opt: Any
+        class State(train_state.TrainState):
+            pass
 
         def make(params):
-            return State(
-                opt=train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
-                ),
-            )
+            return State.create(apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9))
 
         def read(state: State):
-            return state.opt.params
+            return state.params
         """,
     ),
     "pmap of a partial with the rate by keyword": (
@@ -1598,11 +1592,9 @@ PROJECTS = {
             """
             from typing import Any
 
-            import flax
+            from flax.training import train_state
 
-            @flax.struct.dataclass
-            class State:
-                opt: Any
+            class State(train_state.TrainState):
                 camera: Any
             """,
         ),
@@ -1622,10 +1614,10 @@ PROJECTS = {
 
             @jax.jit
             def step(state, grads):
-                return state.replace(opt=state.opt.apply_gradients(grads=grads))
+                return state.apply_gradients(grads=grads)
 
             def read(state):
-                return state.opt.params, state.camera.target
+                return state.params, state.camera.target
             """,
         ),
         "main": (
@@ -1645,16 +1637,15 @@ PROJECTS = {
             """,
             """
             import optax
-            from flax.training import train_state
 
             import steps
             from states import State
 
             def main(params, camera, grads):
-                state = State(
-                    opt=train_state.TrainState.create(
-                        apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
-                    ),
+                state = State.create(
+                    apply_fn=None,
+                    params=params,
+                    tx=optax.sgd(0.1, momentum=0.9),
                     camera=camera,
                 )
                 state = steps.step(state, grads)

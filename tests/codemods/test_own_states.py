@@ -1,0 +1,280 @@
+"""Dataclasses around an optimizer that become train states. First, those that stay what they are, each with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Options
+from tests.codemods.programs import migrated, program, project, result_of
+
+HEAD = """
+        from typing import Any
+
+        import flax
+        import jax
+        from flax import optim
+
+"""
+STATE = """
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: optim.Optimizer
+            stats: Any
+
+        def create(params):
+            return TrainState(step=0, optimizer=optim.Adam(0.1).create(params), stats={})
+
+        def train_step(state, grads, stats):
+            optimizer = state.optimizer.apply_gradient(grads)
+            return state.replace(step=state.step + 1, optimizer=optimizer, stats=stats)
+
+        def train(params, grads, stats):
+            state = create(params)
+            state = train_step(state, grads, stats)
+            return state.optimizer.target
+"""
+COUNT = "`step` of `TrainState` does not always count the steps of its optimizer"
+
+METHOD = "\n            def params_of(self):\n                return self.optimizer.target\n"
+OTHER = "        class Other(TrainState):\n            more: int = 0\n\n"
+READER = "\n        def read(any_state):\n            return any_state.optimizer\n"
+
+KEPT = {
+    "a step that begins elsewhere": (
+        ("TrainState(step=0,", "TrainState(step=7,"),
+        "its step does not begin at 0",
+    ),
+    "a step that goes by two": (
+        ("step=state.step + 1", "step=state.step + 2"),
+        f"{COUNT} (train.py:19)",
+    ),
+    "a step that goes by itself": (
+        ("            state = train_step(", "            state = state.replace(step=3)\n            state = train_step("),
+        f"{COUNT} (train.py:23)",
+    ),
+    "the new optimizer is read": (
+        ("stats=stats)\n\n        def train(", "stats=optimizer.target)\n\n        def train("),
+        "its optimizer is used by itself at train.py:19",
+    ),
+    "the optimizer is handed on": (
+        ("return state.optimizer.target", "return state.optimizer"),
+        "its optimizer is handed on at train.py:24",
+    ),
+    "the optimizer comes from another state": (
+        ("optimizer = state.optimizer.apply_gradient", "optimizer = create(state.optimizer.target).optimizer.apply_gradient"),
+        f"{COUNT} (train.py:19)",
+    ),
+    "the state changes in between": (
+        ("            return state.replace(step", "            state = other(state)\n            return state.replace(step"),
+        f"{COUNT} (train.py:20)",
+    ),
+    "the gradients change in between": (
+        (
+            "            return state.replace(step=state.step + 1, optimizer=optimizer",
+            "            grads = None\n            return state.replace(step=state.step + 1, optimizer=optimizer",
+        ),
+        "the gradients at train.py:18 would be others where the state changes",
+    ),
+    "a field that a train state has": (
+        ("            stats: Any\n", "            stats: Any\n            params: Any = None\n"),
+        "it has a field or method that a `TrainState` has, too",
+    ),
+    "methods of its own use the optimizer": (
+        ("            stats: Any\n", "            stats: Any\n" + METHOD),
+        "its own methods use the optimizer",
+    ),
+    "another class derives from it": (
+        ("        def create(params):", OTHER + "        def create(params):"),
+        "another class derives from it",
+    ),
+    "another decorator": (
+        ("@flax.struct.dataclass", "@registered\n        @flax.struct.dataclass"),
+        "it is no plain `flax.struct.dataclass`",
+    ),
+    "a state of which nobody knows whose it is": (
+        ("            return state.optimizer.target\n", "            return state.optimizer.target\n" + READER),
+        "nothing tells of which class the object is at train.py:27",
+    ),
+    "fields that are unpacked": (
+        ("stats=stats)\n\n        def train(", "**stats)\n\n        def train("),
+        f"{COUNT} (train.py:19)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "why"), KEPT.values(), ids=KEPT)
+def test_what_stays_a_dataclass(change: tuple[str, str], why: str) -> None:
+    assert STATE.count(change[0]) == 1
+    result = result_of(HEAD + STATE.replace(*change))
+
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert b"class TrainState:" in result.after
+    assert b"optimizer: train_state.TrainState" in result.after
+    notes = {site.note for site in result.sites} - {""}
+    assert notes == {f"The dataclass around it is no train state itself: {why}."}
+
+
+def test_several_optimizers_stay_fields() -> None:
+    result = migrated(
+        """
+        from flax import optim, struct
+
+        @struct.dataclass
+        class Agents:
+            actor: optim.Optimizer
+            critic: optim.Optimizer
+
+        def create(actor, critic):
+            return Agents(actor=optim.Adam(0.1).create(actor), critic=optim.Adam(0.1).create(critic))
+        """
+    )
+
+    assert "class Agents:" in result
+    assert "actor: train_state.TrainState" in result
+
+
+def test_a_state_that_is_made_out_of_view_stays() -> None:
+    result = migrated(
+        """
+        from flax import optim, struct
+
+        @struct.dataclass
+        class State:
+            optimizer: optim.Optimizer
+
+        def step(state: State, grads):
+            return state.replace(optimizer=state.optimizer.apply_gradient(grads))
+        """
+    )
+
+    assert "class State:" in result
+
+
+def test_a_dataclass_becomes_a_train_state() -> None:
+    result = migrated(HEAD + STATE)
+
+    assert result == program(
+        """
+        from typing import Any
+
+        import jax
+        import optax
+        from flax.training import train_state
+
+
+        class TrainState(train_state.TrainState):
+            stats: Any
+
+        def create(params):
+            return TrainState.create(apply_fn=None, params=params, tx=optax.adam(0.1), stats={})
+
+        def train_step(state, grads, stats):
+            return state.apply_gradients(grads=grads, stats=stats)
+
+        def train(params, grads, stats):
+            state = create(params)
+            state = train_step(state, grads, stats)
+            return state.params
+        """
+    )
+    assert migrated(result) == result
+
+
+def test_variables_for_the_optimizer_go() -> None:
+    result = migrated(
+        """
+        import jax
+        from flax import optim, struct
+
+        @struct.dataclass
+        class State:
+            '''What is trained.'''
+
+            optimizer: optim.Optimizer
+
+            alpha: float = 0.0
+
+        def create(params, quick):
+            definition = optim.Momentum(0.1) if quick else optim.Adam(0.1)
+            optimizer = definition.create(params)
+            return State(optimizer=optimizer, alpha=1.0)
+
+        def train_step(state, batch, rate):
+            optimizer = state.optimizer
+            grads = jax.grad(loss_fn)(optimizer.target, batch, optimizer.state.step)
+            new_optimizer = optimizer.apply_gradient(grads, learning_rate=rate)
+            new_state = state.replace(optimizer=new_optimizer)
+            return new_state
+
+        def restart(state, params):
+            return state.replace(optimizer=state.optimizer.replace(target=params), alpha=0.5)
+
+        def train(params, batches, rates):
+            state = create(params, True)
+            for batch, rate in zip(batches, rates):
+                state = train_step(state, batch, rate)
+            return restart(state, params)
+        """
+    )
+
+    assert "class State(train_state.TrainState):\n    '''What is trained.'''\n\n    alpha: float = 0.0\n" in result
+    assert "    return State.create(apply_fn=None, params=params, tx=definition, alpha=1.0)\n" in result
+    assert result.partition("alpha=1.0)\n\n")[2] == program(
+        """
+        def train_step(state, batch, rate):
+            grads = jax.grad(loss_fn)(state.params, batch, state.step)
+            opt_state = optax.tree_utils.tree_set(state.opt_state, learning_rate=rate)
+            new_state = state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+            return new_state
+
+        def restart(state, params):
+            return state.replace(params=params, alpha=0.5)
+
+        def train(params, batches, rates):
+            state = create(params, True)
+            for batch, rate in zip(batches, rates):
+                state = train_step(state, batch, rate)
+            return restart(state, params)
+        """
+    )
+
+
+def test_a_state_crosses_files() -> None:
+    files = project(
+        {
+            "states": """
+                from flax import optim, struct
+
+                @struct.dataclass
+                class State:
+                    optimizer: optim.Optimizer
+                """,
+            "train": """
+                from flax import jax_utils, optim
+                from flax.training import checkpoints
+                import jax
+                import states
+
+                def step(state: states.State, grads):
+                    return state.replace(optimizer=state.optimizer.apply_gradient(grads))
+
+                def train(params, grads):
+                    state = states.State(optim.Adam(0.1).create(params))
+                    state = checkpoints.restore_checkpoint("runs", state)
+                    state = jax_utils.replicate(state)
+                    state = jax.pmap(step)(state, grads)
+                    return jax_utils.unreplicate(state).optimizer.target
+                """,
+        }
+    )
+
+    states, train = (files[name].after.decode() for name in ("states", "train"))
+    assert "class State(train_state.TrainState):\n    pass\n" in states
+    assert "state = states.State.create(" in train
+    assert "return state.apply_gradients(grads=grads)" in train
+    assert "return jax_utils.unreplicate(state).params" in train
+
+
+def test_on_demand_it_stays_a_dataclass() -> None:
+    assert "class TrainState:" in migrated(HEAD + STATE, Options(ignore=("FO214",)))
