@@ -321,7 +321,8 @@ class Applier(cst.CSTTransformer):
             if became is cst.RemovalSentinel.REMOVE and self._removed(start.line, start.column) is not None:
                 gap = gap or gap_and_comments(node)[0]
             elif gap:
-                gaps[id(became)], gap = gap, []
+                first = became[0] if isinstance(became, cst.FlattenSentinel) else became
+                gaps[id(first)], gap = gap, []
         if gaps:
             updated = updated.with_changes(body=[with_gap(node, gaps.get(id(node), ())) for node in updated.body])
         block, done = self.moves.carry_out(updated)

@@ -127,9 +127,11 @@ class Origins:
         return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
 
     def values(self, variable: Variable) -> list[ast.expr | None]:
-        """What each assignment gives a variable; None for one that does more, and for all else that sets it."""
+        """What each assignment gives a variable; None for one that does more, and for all else that sets it, but for `del`."""
         found: list[ast.expr | None] = []
         for store in self.stores(variable):
+            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
+                continue
             statement = variable.unit.parents.get(store)
             plain = isinstance(statement, ast.Assign) and statement.targets == [store]
             found.append(statement.value if plain and isinstance(statement, ast.Assign) else None)

@@ -88,7 +88,8 @@ class Leftovers:
     def _clear_parameter(self, variable: Variable, function: ast.FunctionDef) -> None:
         """Take a parameter away where each call names it, or where no position matters."""
         bindings = self.origins.bindings(function)
-        if bindings is None or function.decorator_list or self._is_named(variable):
+        decorated = any(isinstance(decorator, ast.Call) for decorator in function.decorator_list)
+        if bindings is None or decorated or self._is_named(variable):
             return
         if not self.origins.are_its_own(function, bindings):
             return
@@ -106,6 +107,9 @@ class Leftovers:
         except Unproven:  # it stays, and does no harm
             return
         self.edits.update(edits)
+        for _, argument in given:
+            if argument is not None:
+                self.clear(argument.value)
 
     @staticmethod
     def _is_named(variable: Variable) -> bool:

@@ -340,17 +340,19 @@ class _Attempt:
             return "{tx}"
         statements = [statement_of(unit, maker) for maker in makers]
         only = definitions[0]
-        if len(makers) == 1 and isinstance(only, ast.Name) and len(block_of(unit, statements[0])) > 1:
-            self.result.edits[statements[0]] = (unit, ReplaceStatement(unit.span(statements[0]), ()))
-            return only.id
         variable = self.origins.variable(value)
         assert variable is not None
+        stores = [store for store in self.origins.stores(variable) if isinstance(store, ast.Name)]
+        deleted = [store for store in stores if isinstance(store.ctx, ast.Del)]
+        alone = len(makers) == 1 and not deleted and len(block_of(unit, statements[0])) > 1
+        if alone and isinstance(only, ast.Name):
+            self.result.edits[statements[0]] = (unit, ReplaceStatement(unit.span(statements[0]), ()))
+            return only.id
         name = self._free_name(variable, "tx", value.id)
-        for maker, definition, statement in zip(makers, definitions, statements, strict=True):
+        for maker, definition in zip(makers, definitions, strict=True):
             self.result.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)))
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-            if name != value.id and target is not None:
-                self.result.edits[target] = (unit, Replace(unit.span(target), name))
+        for store in stores if name != value.id else ():
+            self.result.edits[store] = (unit, Replace(unit.span(store), name))
         return name
 
     def _free_name(self, variable: Variable, wanted: str, otherwise: str) -> str:

@@ -265,6 +265,40 @@ KEPT = {
         """,
         "`step` of `TrainState` does not always count the steps of its optimizer (train.py:13)",
     ),
+    "a rate that is computed outside, with plain numbers": (
+        """
+        from flax import optim
+
+        def learning_rate_fn(step):
+            return 0.1 if step < 100 else 0.01
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            optimizer = optim.Adam().create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, learning_rate_fn(optimizer.state.step))
+            return optimizer
+        """,
+        "it is computed outside of the step, by something that may need a plain number",
+    ),
+    "a rate for the optimizer as it was before": (
+        """
+        from flax import optim
+
+        def train_step(optimizer, grad, lr):
+            optimizer = optimizer.replace(target=grad)
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, other):
+            optimizer = optim.Adam().create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, 0.1 / (1 + optimizer.state.step))
+            return optimizer
+        """,
+        "it does not come from the optimizer's own step",
+    ),
     "the class is chosen at run time": (
         """
         from flax import optim
@@ -434,6 +468,79 @@ BECOME = {
             p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))
             for grad in grads:
                 optimizer, metrics = p_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "the step function is given the rate, by all who call it": (
+        """
+        import jax
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, base, decay):
+            optimizer = optim.Adam().create(params)
+            learning_rate_fn = lambda step: base / (1 + decay * step)
+            for grad in grads:
+                lr = learning_rate_fn(optimizer.state.step)
+                optimizer = train_step(optimizer, grad, lr)
+                print(lr)
+            return optimizer
+        """,
+        """
+        import jax
+        import optax
+        from flax.training import train_state
+
+        @jax.jit
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, base, decay):
+            learning_rate_fn = lambda step: base / (1 + decay * step)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(learning_rate=learning_rate_fn)
+            )
+            for grad in grads:
+                lr = learning_rate_fn(optimizer.step)
+                optimizer = train_step(optimizer, grad)
+                print(lr)
+            return optimizer
+        """,
+    ),
+    "so that nobody needs it any more": (
+        """
+        import jax
+        from flax import optim
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, base):
+            optimizer = optim.Adam(base).create(params)
+            step = jax.jit(train_step)
+            for grad in grads:
+                lr = base / (1 + optimizer.state.step)
+                optimizer = step(optimizer, grad, lr=lr)
+            return optimizer
+        """,
+        """
+        import jax
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, base):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(lambda step: base / (1 + step))
+            )
+            step = jax.jit(train_step)
+            for grad in grads:
+                optimizer = step(optimizer, grad)
             return optimizer
         """,
     ),
