@@ -86,6 +86,10 @@ class Passing:
         name = self._name(part, call)
         if name is None:
             name = part.variables[-1].name
+            giver = self.origins.parameter(part.variables[-1])
+            if giver is not None and part.given is None:
+                who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
+                raise Unproven(f"not all calls of {who} are in view, and give it the same {self.what}")
             self._introduce(name, part, self._function_around(call), self.facts.scope(call).unit)
         return name
 
