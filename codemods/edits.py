@@ -86,10 +86,14 @@ class ConvertDefinition:
 
 @dataclass(frozen=True)
 class TakePart:
-    """Put a part of the call at `span` in its place: what stands at another span."""
+    """Put a part of the call at `span` in its place: what stands at another span.
+
+    `opposite` has the source texts of two predicates within the call, of which each was shown to be the negation of the other.
+    """
 
     span: Span
     part: Span
+    opposite: tuple[str, str]
 
     @property
     def holes(self) -> Holes:

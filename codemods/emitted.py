@@ -99,7 +99,14 @@ class Emitter:
         return next((edit.rate for edit in edits if isinstance(edit, ConvertDefinition) and edit.rate), "")
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
-        return _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
+        found = _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
+        decision = self.converted.get(node)
+        if decision is None or not isinstance(decision.edit, TakePart):
+            return found
+        kept, other = decision.edit.opposite  # whoever draws predicates has to know that they are no two
+        if other in kept:
+            return found
+        return _substituted(found, {other: ast.parse(f"lambda *args: not ({kept})(*args)", mode="eval").body})
 
     def _legacy_parts(self, node: ast.expr, depth: int) -> dict[str, ast.expr]:
         """For source texts within a definition: what the old side has there."""

@@ -46,12 +46,13 @@ class Mask:
     """What becomes of a MultiOptimizer that is one optimizer with a mask.
 
     `definition` is the constructor that stays and gets the mask, `stands_for` the expression for it in the call, `predicate` the
-    one that chooses the parameters that decay.
+    one that chooses the parameters that decay. `opposite` has the source texts of that predicate and of its negation.
     """
 
     definition: ast.Call
     stands_for: ast.expr
     predicate: ast.expr
+    opposite: tuple[str, str]
     edits: Edits = field(default_factory=Edits)
 
     def predicate_in(self, unit: Unit) -> Span | str:
@@ -129,7 +130,8 @@ class Masks:
         if not Predicates(self.facts, self.origins).are_opposite(first.predicate, second.predicate):
             raise Unproven("nothing shows that each parameter is in just one of its two groups")
         self._refuse_other_uses(use)
-        mask = Mask(decaying.definition, decaying.stepped_by, decaying.chosen_by)
+        opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
+        mask = Mask(decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite)
         for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
             if isinstance(part, ast.Name):
                 self._refuse_shared(part)

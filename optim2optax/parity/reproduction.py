@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import RATE, RATE_DECAY, sampled_texts, sets_rate
+from optim2optax.parity.emitted import RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
 
 TEMPLATE = """\
 # {before}
@@ -33,6 +33,9 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         f"{name} = {text}  # {source}\n"
         for (source, text), name in zip(sample.named.items(), sample.values, strict=True)
     )
+    if emitted.schedule:
+        rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({steps})])"
+        values += f"{SCHEDULE} = lambda count: {rates}[count]\n"
     return TEMPLATE.format(
         before=" ".join(emitted.before.split()),
         after=" ".join(emitted.after.split()),

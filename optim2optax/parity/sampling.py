@@ -95,7 +95,17 @@ class _Sampler:
         return _Replacer(self, parameter).visit(node)  # type: ignore[no-any-return]
 
     def _predicate(self, node: ast.expr) -> ast.expr:
-        """A predicate that needs nothing of the program stays; another is exchanged for one by a word of the path."""
+        """A predicate that needs nothing of the program stays; another is exchanged for one by a word of the path.
+
+        The negation of a predicate stays one.
+        """
+        match node:
+            case ast.Lambda(
+                args=ast.arguments(vararg=ast.arg(arg=name), args=[]),
+                body=ast.UnaryOp(op=ast.Not(), operand=ast.Call(args=[ast.Starred(value=ast.Name(id=same))]) as call),
+            ) if name == same:
+                call.func = self._predicate(call.func)
+                return node
         if isinstance(node, ast.Lambda) and not self._unknown(node):
             return node
         taken = self.text + "".join(self.named.values())

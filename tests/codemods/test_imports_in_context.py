@@ -765,20 +765,14 @@ NAMES = {
             return TrainState(optimizer=optim.Adam(1e-3).create(params))
         """,
         """
-        import flax
         import optax
         from flax.training import train_state
 
-        @flax.struct.dataclass
-        class TrainState:
-            optimizer: train_state.TrainState
+        class TrainState(train_state.TrainState):
+            pass
 
         def make(params):
-            return TrainState(
-                optimizer=train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optax.adam(1e-3)
-                ),
-            )
+            return TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
         """,
     ),
     "a variable train_state and a class TrainState": (
@@ -795,20 +789,14 @@ NAMES = {
             return train_state
         """,
         """
-        import flax
         import optax
         from flax.training import train_state as flax_train_state
 
-        @flax.struct.dataclass
-        class TrainState:
-            optimizer: flax_train_state.TrainState
+        class TrainState(flax_train_state.TrainState):
+            pass
 
         def make(params):
-            train_state = TrainState(
-                optimizer=flax_train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optax.adam(1e-3)
-                ),
-            )
+            train_state = TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
             return train_state
         """,
     ),

@@ -115,6 +115,39 @@ MASKED = """
     """
 
 
+UNKNOWN_WORDS = """
+    from flax import optim
+
+    def create(params, words, rate):
+        def excluded(path, _):
+            return any(word in path for word in words)
+
+        return optim.MultiOptimizer(
+            (optim.ModelParamTraversal({first}), optim.Adam(rate)),
+            (optim.ModelParamTraversal({second}), optim.Adam(rate, weight_decay=0.1)),
+        ).create(params)
+    """
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("excluded", "lambda *args: not excluded(*args)"),
+        (
+            "lambda path, _: any(word in path for word in words)",
+            "lambda path, _: all(word not in path for word in words)",
+        ),
+    ],
+)
+def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(first: str, second: str) -> None:
+    found = emitted(UNKNOWN_WORDS.replace("{first}", first).replace("{second}", second))
+
+    [whole] = [one for one in found if one.name == "MultiOptimizer"]
+    assert "mask_by_path" in whole.optax_expression
+    case = optimizer_case("case", whole, steps=100, seed=4)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
 @pytest.mark.parametrize("name", ["AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum"])
 def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
     found = emitted(MASKED.replace("{name}", name))
@@ -166,14 +199,21 @@ def test_what_cannot_be_evaluated_says_so() -> None:
     assert "no_such_thing" in case.reason
 
 
-def test_a_reproduction_repeats_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    [found] = emitted("""
-        from flax import optim
+CONSTANT = """
+    from flax import optim
 
-        def create(params, config):
-            return optim.Adagrad(config.lr).create(params)
-        """)
+    def create(params, config):
+        return optim.Adagrad(config.lr).create(params)
+    """
+
+
+@pytest.mark.parametrize(
+    "program", [CONSTANT, SCHEDULED.replace("{definition}", "Adam(rate)")], ids=["constant", "schedule"]
+)
+def test_a_reproduction_repeats_the_verdict(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = emitted(program)
     case = optimizer_case("case", found, steps=100, seed=3)
     exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
 
     assert capsys.readouterr().out.strip() == str(case.comparison)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)

@@ -1,0 +1,78 @@
+"""docs/idioms.md: what the rules say, and the verdicts on the fixtures that they act on. As a script, this writes it anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from codemods import Options, Source, migrate
+from codemods.rules import Rule, catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "idioms.md"
+IDIOMS = ("FO404", "FO405", "FO502", "FO304", "FO214")
+ROW = re.compile(r"^\| \S+ \| fixtures/(\w+) \| (\w+) \| (\S+) \|", re.MULTILINE)
+HEAD = """# What a person would have written
+
+Where it provably means the same, `optim2optax rewrite` writes these forms in the place of the general ones, which are always
+right. `--ignore` with a code keeps the general form; a note at a site says why a form was hoped for and not taken.
+
+Each form is exercised by fixtures, small programs that are trained before and after, in float64, on the same batches: the
+verdicts are those of `make parity`.
+"""
+
+
+def page() -> str:
+    """The page as the rules, the fixtures and their verdicts make it now."""
+    verdicts = {name: (verdict, error) for name, verdict, error in ROW.findall(_plain(ROOT / "docs" / "parity.md"))}
+    acted = {
+        path.parent.name: {site.code for site in migrate([Source("before.py", path.read_bytes())], Options())[0].sites}
+        for path in sorted((ROOT / "fixtures").glob("*/before.py"))
+    }
+    return HEAD + "".join(
+        _section(catalogue()[code], [(name, *verdicts[name]) for name, codes in acted.items() if code in codes])
+        for code in IDIOMS
+    )
+
+
+def _plain(path: Path) -> str:
+    return path.read_text().replace("\\_", "_")
+
+
+def _section(rule: Rule, fixtures: list[tuple[str, str, str]]) -> str:
+    rows = "".join(f"| [{name}](../fixtures/{name}) | {verdict} | {error} |\n" for name, verdict, error in fixtures)
+    return f"""
+## {rule.code}: {rule.summary}
+
+{rule.explanation}
+
+Before:
+
+```python
+{rule.before.rstrip()}
+```
+
+After:
+
+```python
+{rule.after.rstrip()}
+```
+
+| Fixture | Verdict | Error over movement |
+|---|---|---|
+{rows}"""
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == page()
+
+
+def test_every_form_is_exercised_and_none_differs() -> None:
+    for section in page().split("\n## ")[1:]:
+        verdicts = re.findall(r"^\| \[\w+\]\(\S+\) \| (\w+) \|", section, re.MULTILINE)
+        assert verdicts
+        assert {*verdicts} <= {"identical", "equivalent"}
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
