@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codemods.edits import Edit, Replace
+from codemods.edits import Replace
 from codemods.facts import Facts
 from codemods.flow.objects import Function, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.arithmetic import Unevaluable, evaluate
-from codemods.idioms.groups import outermost, refuse_templates
+from codemods.idioms.groups import Outcomes, outermost, refuse_templates
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.norms import MAP, Norms
 from codemods.idioms.order import Edits
@@ -67,12 +66,14 @@ class Clipping:
     gone: set[ast.AST]
 
 
-class Clippings:
+class Clippings(Outcomes[Clipping]):
     """The clippings of a project that join a chain, by the things of their groups; for those that do not, the reason."""
 
+    kind = "clipping"
+
     def __init__(self, context: Context) -> None:
+        super().__init__()
         self.context = context
-        self.found: dict[Thing, Clipping | str] = {}
         if context.options.partial or not context.options.selects(CODE):
             return
         for members, steps in context.stepped_groups:
@@ -96,39 +97,6 @@ class Clippings:
         except Unproven as why:
             return str(why)
 
-    def of(self, things: Iterable[Thing]) -> Clipping | None:
-        """The clipping of some things that meet at a use."""
-        found = next((self.found[thing] for thing in things if thing in self.found), None)
-        return found if isinstance(found, Clipping) else None
-
-    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
-        """The nodes that go for the sake of some things."""
-        found = self.of(things)
-        return set() if found is None else found.gone
-
-    def reason(self, things: Iterable[Thing]) -> str:
-        """Why gradients are clipped beside the transformation; empty if they are not."""
-        found = next((self.found[thing] for thing in things if thing in self.found), None)
-        return found if isinstance(found, str) else ""
-
-    def edit(self, use: Use) -> Edit:
-        """What changes at one of `uses`."""
-        found = self.of(use.things)
-        assert found is not None
-        return found.edits[use.node][1]
-
-    def uses(self) -> list[Use]:
-        """What changes beside the legacy constructs."""
-        kept: dict[int, tuple[Clipping, Thing]] = {}
-        for thing, found in self.found.items():
-            if isinstance(found, Clipping) and thing.kind == "optimizer":
-                kept.setdefault(id(found), (found, thing))
-        return [
-            Use("clipping", "", unit, node, (thing,))  # type: ignore[arg-type]
-            for found, thing in kept.values()
-            for node, (unit, _) in found.edits.items()
-        ]
-
     def _join(self, members: list[Thing], steps: list[Use], clips: list[Clip]) -> Clipping:
         context, facts, origins = self.context, self.context.facts, self.context.origins
         constructors = outermost(members, context)
@@ -142,7 +110,7 @@ class Clippings:
         link = common_value([_link(clip, values) for clip in clips])
         passing = Passing(facts, origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in constructors}
-        leftovers = Leftovers(facts, origins, passing.edits, passing.needed, context.gone(members))
+        leftovers = Leftovers(facts, origins, passing.edits, passing.needed, context.schedules.gone(members))
         for use, clip in zip(steps, clips, strict=True):
             self._take_out(use, clip, leftovers)
         units = (

@@ -3,17 +3,82 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from codemods.edits import Edit
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
+from codemods.idioms.order import Edits
 from codemods.optimizers import optimizers
+from codemods.uses import Use
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
 
 RESTORING = ("restore_checkpoint", "from_bytes", "msgpack_restore", "from_state_dict", "orbax")
 """What a file that reads checkpoints names."""
+
+
+class Change(Protocol):
+    """What an idiom does for a group: what changes elsewhere, and the nodes that go."""
+
+    edits: Edits
+    gone: set[ast.AST]
+
+
+T = TypeVar("T", bound=Change)
+
+
+class Outcomes(Generic[T]):
+    """What came of an idiom for each group that it was tried for: what it does, or why it does nothing."""
+
+    kind: str
+    """The kind of use that its changes are."""
+
+    def __init__(self) -> None:
+        self.found: dict[Thing, T | str] = {}
+
+    def of(self, things: Iterable[Thing]) -> T | None:
+        """What the idiom does for some things that meet at a use; None if it does nothing for them."""
+        found = self._of(things)
+        return None if isinstance(found, str) else found
+
+    def reason(self, things: Iterable[Thing]) -> str:
+        """Why it does nothing for them; empty if it does something, or was not tried."""
+        found = self._of(things)
+        return found if isinstance(found, str) else ""
+
+    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+        """The nodes that go for their sake."""
+        found = self.of(things)
+        return set() if found is None else found.gone
+
+    def _of(self, things: Iterable[Thing]) -> T | str | None:
+        return next((self.found[thing] for thing in things if thing in self.found), None)
+
+    def edit(self, use: Use) -> Edit:
+        """What changes at one of `uses`."""
+        found = self.of(use.things)
+        assert found is not None
+        return found.edits[use.node][1]
+
+    def uses(self) -> list[Use]:
+        """What changes beside the legacy constructs."""
+        kept: dict[int, tuple[T, Thing]] = {}
+        for thing, found in self.found.items():
+            if not isinstance(found, str) and thing.kind == "optimizer":
+                kept.setdefault(id(found), (found, thing))
+        return [
+            Use(self.kind_of(node), "", unit, node, (thing,))  # type: ignore[arg-type]
+            for found, thing in kept.values()
+            for node, (unit, _) in found.edits.items()
+        ]
+
+    def kind_of(self, node: ast.AST) -> str:
+        """The kind of use that a change at a node is."""
+        del node
+        return self.kind
 
 
 def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing]:

@@ -112,7 +112,7 @@ class _Attempt:
         [self.name] = self.fields
         self.things = tuple(self._optimizers(self.name))
         self.result = OwnState(self.things)
-        gone = self.context.gone(self.things) | self.context.clippings.gone(self.things)
+        gone = self.context.schedules.gone(self.things) | self.context.clippings.gone(self.things)
         self.leftovers = Leftovers(self.facts, self.origins, self.result.edits, (), gone)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codemods.edits import Edit, Replace
+from codemods.edits import Replace
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
-from codemods.idioms.groups import constructors, refuse_templates
+from codemods.idioms.groups import Outcomes, constructors, refuse_templates
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
@@ -44,11 +43,13 @@ class Schedule:
     gone: set[ast.AST]
 
 
-class Schedules:
+class Schedules(Outcomes[Schedule]):
     """The schedules of a project, by the things of their groups; for a group that has none, the reason."""
 
+    kind = "schedule"
+
     def __init__(self, context: Context) -> None:
-        self.found: dict[Thing, Schedule | str] = {}
+        super().__init__()
         if context.options.partial or not context.options.selects(CODE):
             return
         for members, steps in context.stepped_groups:
@@ -59,33 +60,9 @@ class Schedules:
                     outcome = str(why)
                 self.found.update(dict.fromkeys(members, outcome))
 
-    def of(self, things: Iterable[Thing]) -> Schedule | None:
-        """The schedule of some things that meet at a use."""
-        found = next((self.found[thing] for thing in things if thing in self.found), None)
-        return found if isinstance(found, Schedule) else None
-
-    def reason(self, things: Iterable[Thing]) -> str:
-        """Why the rate of some things is set at each step instead; empty if it is not."""
-        found = next((self.found[thing] for thing in things if thing in self.found), None)
-        return found if isinstance(found, str) else ""
-
-    def edit(self, use: Use) -> Edit:
-        """What changes at one of `uses`."""
-        found = self.of(use.things)
-        assert found is not None
-        return found.edits[use.node][1]
-
-    def uses(self) -> list[Use]:
-        """What changes beside the legacy constructs."""
-        kept: dict[int, tuple[Schedule, Thing]] = {}
-        for thing, found in self.found.items():
-            if isinstance(found, Schedule) and thing.kind == "optimizer":
-                kept.setdefault(id(found), (found, thing))
-        return [
-            Use("standard" if isinstance(node, ast.Lambda) else "schedule", "", unit, node, (thing,))  # type: ignore[arg-type]
-            for found, thing in kept.values()
-            for node, (unit, _) in found.edits.items()
-        ]
+    def kind_of(self, node: ast.AST) -> str:
+        """The kind of use that a change at a node is: a lambda becomes a schedule of optax."""
+        return "standard" if isinstance(node, ast.Lambda) else self.kind
 
 
 class _Attempt:

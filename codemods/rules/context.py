@@ -88,11 +88,6 @@ class Context:
         uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
         return list({use.node: use for use in uses}.values())
 
-    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
-        """The nodes that go because the rate of some things is a schedule."""
-        schedule = self.schedules.of(things)
-        return set() if schedule is None else schedule.gone
-
     def edits_beside(self, members: Iterable[Thing]) -> Edits:
         """What schedules and masks change for the sake of a group."""
         found = Edits()
