@@ -454,8 +454,8 @@ class _Attempt:
         return scope.binding(name) is None and isinstance(scope.node, ast.FunctionDef)
 
     def _may_wait(self, node: ast.expr, first: ast.Call, second: ast.Call) -> bool:
-        """Whether an expression has the same value at a later call."""
+        """Whether an expression has the same value at a later call, or at one around the first."""
         path = self.origins.path(node)
-        if isinstance(node, ast.Constant):
+        if isinstance(node, ast.Constant) or first in ast.walk(second):
             return True
         return path is not None and self.origins.unchanged(path.root, first, second)

@@ -240,6 +240,15 @@ def test_variables_for_the_optimizer_go() -> None:
     )
 
 
+def test_a_step_within_the_change_of_the_state() -> None:
+    text = STATE.replace("optimizer = state.optimizer.apply_gradient(grads)\n            ", "").replace(
+        "optimizer=optimizer,", "optimizer=state.optimizer.apply_gradient(jax.lax.pmean(grads, 'batch')),"
+    )
+
+    result = migrated(HEAD + text)
+    assert "return state.apply_gradients(grads=jax.lax.pmean(grads, 'batch'), stats=stats)" in result
+
+
 def test_a_state_crosses_files() -> None:
     files = project(
         {
