@@ -14,6 +14,7 @@ from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
+from codemods.idioms.quiet import acts
 from codemods.optimizers.base import RATE
 from codemods.origins import Variable, block_of, statement_of
 from codemods.rules.model_apply import apply_function
@@ -435,6 +436,9 @@ class _Attempt:
         gradients = self.context.gradients(use)
         if gradients is None or self.context.axes(use.things) or not self._may_wait(gradients, value, call):
             raise Unproven(f"the gradients at {where} would be others where the state changes")
+        others = (word.value for word in call.keywords if word.value is not value)
+        if acts(gradients) and any(acts(other) for other in others):
+            raise Unproven(f"the order of what {where} computes matters")
         holes.append(("grads", unit.span(gradients)))
         function, prelude = "{base}.apply_gradients", ""
         override = self.context.override(use)

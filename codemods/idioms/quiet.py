@@ -85,7 +85,20 @@ QUIET_METHODS = frozenset(
     )
 )
 """Methods of strings, dictionaries and arrays."""
+ACTING = ("pop", "popleft", "send", "next", "get_next", "next_rng_key")
+"""Methods that change what they are called on."""
+
 STATEMENTS = (ast.Return, ast.If, ast.For, ast.Raise, ast.Assert, ast.Pass, ast.Expr, ast.Break, ast.Continue)
+
+
+def acts(node: ast.expr) -> bool:
+    """Whether an expression plainly changes something, so that it matters which of two comes first."""
+    return any(
+        isinstance(inner, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "next")
+        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ACTING)
+        for inner in ast.walk(node)
+    )
 
 
 def is_quiet(node: ast.expr, facts: Facts, depth: int = DEEPEST) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeGuard
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.flow.modules import Span
 from codemods.flow.objects import Thing
+from codemods.idioms.quiet import acts
 from codemods.legacy import BARE
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
@@ -27,8 +28,6 @@ from codemods.uses import ATTRIBUTES, Use
 CALLING = ("jax.jit", "jax.pmap", "jax.vmap", "jax.eval_shape")
 """What calls its first argument with the others."""
 
-ACTING = ("pop", "popleft", "send", "next", "get_next", "next_rng_key")
-"""Methods that change what they are called on."""
 
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",
@@ -341,16 +340,7 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
 def _order_matters(call: ast.Call, override: ast.keyword) -> bool:
     """Whether both the rate and what else the step is given do something beside giving a value. The rate comes to be first."""
     others = [*call.args, *(word.value for word in call.keywords if word is not override)]
-    return _acts(override.value) and any(_acts(other) for other in others)
-
-
-def _acts(node: ast.expr) -> bool:
-    return any(
-        isinstance(inner, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
-        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "next")
-        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ACTING)
-        for inner in ast.walk(node)
-    )
+    return acts(override.value) and any(acts(other) for other in others)
 
 
 def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:

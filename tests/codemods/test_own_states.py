@@ -249,6 +249,16 @@ def test_a_step_within_the_change_of_the_state() -> None:
     assert "return state.apply_gradients(grads=jax.lax.pmean(grads, 'batch'), stats=stats)" in result
 
 
+def test_the_order_of_what_acts_stays() -> None:
+    text = STATE.replace("optimizer = state.optimizer.apply_gradient(grads)\n            ", "").replace(
+        "optimizer=optimizer, stats=stats", "stats=next(stats), optimizer=state.optimizer.apply_gradient(next(grads))"
+    )
+
+    result = result_of(HEAD + text)
+    assert b"class TrainState:" in result.after
+    assert any("the order of what train.py:18 computes matters" in site.note for site in result.sites)
+
+
 def test_a_state_crosses_files() -> None:
     files = project(
         {
