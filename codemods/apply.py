@@ -26,6 +26,7 @@ from codemods.edits import (
     RewriteCall,
     TakePart,
 )
+from codemods.fields import derived_state
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
 from codemods.layout import arrange, comments_of, comments_within, enclose, fit, joined, quoted_as, usual_quote
@@ -37,7 +38,7 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
-from codemods.parameters import derived_state, with_parameters
+from codemods.parameters import with_parameters
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
