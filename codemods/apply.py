@@ -24,6 +24,7 @@ from codemods.edits import (
     ReplaceQuoted,
     ReplaceStatement,
     RewriteCall,
+    Spread,
     TakePart,
 )
 from codemods.fields import derived_state
@@ -38,12 +39,13 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
-from codemods.parameters import with_parameters
+from codemods.parameters import changed, with_parameters
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
 OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState)
+Element = cst.BaseElement | cst.SubscriptElement
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
 
 
@@ -85,7 +87,9 @@ class Applier(cst.CSTTransformer):
         self.imports = imports
         self.comments = comments
         self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
+        self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
         self.done: dict[Span, cst.BaseExpression] = {}
+        self.raw: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
         self.became: dict[cst.CSTNode, Node] = {}
         self.preludes: list[cst.SimpleStatementLine] = []
@@ -103,14 +107,18 @@ class Applier(cst.CSTTransformer):
         position = self.positions.get(original_node)
         if position is None:
             return updated
-        span = span_of(position)
+        span = _with_own_parentheses(original_node, span_of(position))
         if isinstance(original_node, cst.BaseStatement):
             self.moves.met(span, updated)
             self.became[original_node] = updated
         if not isinstance(updated, cst.BaseExpression):
             return updated
         edit = self.edits.get(span)
-        if edit is not None:
+        if span in self.wanted_raw:
+            self.raw[span] = updated
+        if isinstance(edit, Spread):
+            self.applied.after[span] = ", ".join(map(self._say, edit.templates))
+        elif edit is not None:
             updated = self._edit(edit, updated)
             self.applied.after[span] = self.module.code_for_node(updated)
         if span in self.wanted:
@@ -193,13 +201,18 @@ class Applier(cst.CSTTransformer):
         return enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
 
     def _change_arguments(self, edit: ChangeArguments, call: cst.Call) -> cst.BaseExpression:
-        kept = [argument for index, argument in enumerate(call.args) if index not in edit.dropped]
+        spread = dict(edit.spread)
+        kept: list[cst.Arg] = []
+        for index, argument in enumerate(call.args):
+            if index in spread:
+                kept += [_argument(keyword, expression(self._say(text))) for keyword, text in spread[index]]
+            elif index not in edit.dropped:
+                kept.append(argument)
         self.shrinks = self.shrinks or bool(edit.dropped)
         for index in edit.dropped:
             self.stray.extend(comments_of(call.args[index]))
         for keyword, template in edit.added:
-            value = expression(self._say(template))
-            kept.append(cst.Arg(value, cst.Name(keyword), _equal()) if keyword else cst.Arg(value))
+            kept.append(_argument(keyword, quoted_as(expression(self._say(template)), self.quote)))
         return kept[0].value if edit.is_partial and len(kept) == 1 else arrange(call, call.func, kept)
 
     def _base(self, span: Span) -> int:
@@ -227,6 +240,29 @@ class Applier(cst.CSTTransformer):
         for word, template in edit.words:
             value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template), value)
         return value
+
+    def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:
+        elements = self._spread(original_node.elements, updated_node.elements)
+        return updated_node if elements is None else updated_node.with_changes(elements=elements)
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.Subscript:
+        elements = self._spread(original_node.slice, updated_node.slice)
+        return updated_node if elements is None else updated_node.with_changes(slice=elements)
+
+    def _spread(self, original: Sequence[Element], updated: Sequence[Element]) -> list[Element] | None:
+        """Elements with several in the place of some; None if none is spread."""
+        found: list[Element] = []
+        for old, new in zip(original, updated, strict=True):
+            before, it = _value_of(old), _value_of(new)
+            edit = self.edits.get(span_of(self.positions[before])) if before is not None else None
+            if not isinstance(edit, Spread) or it is None:
+                found.append(new)
+                continue
+            values = [expression(self._say(template), it=it) for template in edit.templates]
+            comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+            several = [_element(new, value, comma) for value in values]
+            found += [*several[:-1], several[-1].with_changes(comma=new.comma)]
+        return found if len(found) != len(updated) else None
 
     # Statements
 
@@ -272,6 +308,7 @@ class Applier(cst.CSTTransformer):
         self, edit: ReplaceStatement, node: cst.SimpleStatementLine
     ) -> cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
         holes = {name: self.done[span] for name, span in edit.holes}
+        holes |= {name: self.raw[span] for name, span in edit.raw}
         lines = [statement(self._say(template), **holes) for template in edit.templates]
         if not lines:
             self.applied.after[edit.span] = ""
@@ -341,9 +378,17 @@ class Applier(cst.CSTTransformer):
             return cst.RemovalSentinel.REMOVE
         edit = self.parameters.get((start.line, start.column))
         if edit is not None:
-            updated_node = with_parameters(updated_node, edit)
+            updated_node = with_parameters(updated_node, edit, self._say)
             self.applied.after[edit.span] = self.module.code_for_node(updated_node.params)
         return self._compound(original_node, updated_node, updated_node.leading_lines)
+
+    def leave_Lambda(self, original_node: cst.Lambda, updated_node: cst.Lambda) -> cst.Lambda:
+        start = self.positions[original_node].start
+        edit = self.parameters.get((start.line, start.column))
+        if edit is None:
+            return updated_node
+        self.applied.after[edit.span] = ""
+        return updated_node.with_changes(params=changed(updated_node.params, edit, self._say))
 
     def _removed(self, line: int, column: int) -> Span | None:
         """The span of the edit that takes away a statement which begins here."""
@@ -380,11 +425,38 @@ class Applier(cst.CSTTransformer):
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 
 
+def _with_own_parentheses(node: cst.CSTNode, span: Span) -> Span:
+    """The span of a node as `ast` has it: the parentheses around a tuple are its own, and those around anything else are not."""
+    if not (isinstance(node, cst.Tuple) and node.lpar):
+        return span
+    before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
+    if not (isinstance(before, cst.SimpleWhitespace) and isinstance(after, cst.SimpleWhitespace)):
+        return span
+    first, start, last, end = span
+    return first, start - 1 - len(before.value), last, end + 1 + len(after.value)
+
+
 def _header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:
     """The last line of a compound statement's header."""
     body = positions.get(getattr(node, "body", node))
     first = positions[node].start.line
     return first if body is None else max(first, body.start.line - 1)
+
+
+def _value_of(element: Element) -> cst.BaseExpression | None:
+    if isinstance(element, cst.SubscriptElement):
+        return element.slice.value if isinstance(element.slice, cst.Index) else None
+    return element.value
+
+
+def _element(like: Element, value: cst.BaseExpression, comma: cst.Comma) -> Element:
+    if isinstance(like, cst.SubscriptElement):
+        return cst.SubscriptElement(cst.Index(value), comma)
+    return cst.Element(value, comma)
+
+
+def _argument(keyword: str, value: cst.BaseExpression) -> cst.Arg:
+    return cst.Arg(value, cst.Name(keyword), _equal()) if keyword else cst.Arg(value)
 
 
 def _equal() -> cst.AssignEqual:

@@ -54,14 +54,15 @@ class RewriteCall:
 class ChangeArguments:
     """Take the arguments at some indices out of the call at `span`, and put others behind the rest.
 
-    `added` has keywords, empty for an argument by position, with templates of values. If a partial application is left with its
-    function alone, the function takes its place.
+    `added` has keywords, empty for an argument by position, with templates of values; `spread` has such arguments to put in the
+    place of one. If a partial application is left with its function alone, the function takes its place.
     """
 
     span: Span
     dropped: tuple[int, ...] = ()
     added: tuple[tuple[str, str], ...] = ()
     is_partial: bool = False
+    spread: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,23 @@ class ReplaceQuoted:
 
 @dataclass(frozen=True)
 class ReplaceStatement:
-    """Replace the simple statement at `span` by statements made from templates; by none, take it away, or a whole function."""
+    """Replace the simple statement at `span` by statements made from templates; by none, take it away, or a whole function.
+
+    The holes of `raw` are filled without what other edits do at the same spans, though with what these do within.
+    """
 
     span: Span
     templates: tuple[str, ...]
     holes: Holes = field(default=())
+    raw: Holes = field(default=())
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Put several elements, made from templates, in the place of the one at `span` in a tuple or a subscript; `{it}` is that."""
+
+    span: Span
+    templates: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -158,15 +171,30 @@ class MoveStatement:
 
 
 @dataclass(frozen=True)
+class SplitParameter:
+    """Several parameters for one: their names with templates of annotations, which may be empty.
+
+    `described` has what a docstring that explains the old one says instead, by name.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    described: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class ChangeParameters:
     """Give the function at `span` further parameters, or take some away, along with what its docstring says of them.
 
-    `added` has names with the source text of their annotations, which may be empty.
+    `added` has names with the source text of their annotations, which may be empty. `unpacked` are the source texts of
+    statements with which the body begins.
     """
 
     span: Span
     added: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    split: tuple[SplitParameter, ...] = ()
+    unpacked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,6 +230,7 @@ Edit = (
     | ConvertCustom
     | ReplaceQuoted
     | ReplaceStatement
+    | Spread
     | MoveStatement
     | ChangeParameters
     | DeriveState
@@ -215,8 +244,15 @@ def merged(first: Edit, second: Edit) -> Edit | None:
         return first
     if isinstance(first, ChangeArguments) and isinstance(second, ChangeArguments):
         arguments = (*first.added, *(one for one in second.added if one not in first.added))
-        return replace(first, dropped=tuple({*first.dropped, *second.dropped}), added=arguments)
+        dropped = tuple({*first.dropped, *second.dropped})
+        return replace(first, dropped=dropped, added=arguments, spread=(*first.spread, *second.spread))
     if isinstance(first, ChangeParameters) and isinstance(second, ChangeParameters):
         parameters = (*first.added, *(one for one in second.added if one not in first.added))
-        return replace(first, dropped=(*first.dropped, *second.dropped), added=parameters)
+        return replace(
+            first,
+            dropped=(*first.dropped, *second.dropped),
+            added=parameters,
+            split=(*first.split, *second.split),
+            unpacked=(*first.unpacked, *second.unpacked),
+        )
     return None

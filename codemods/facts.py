@@ -10,7 +10,7 @@ from functools import cached_property
 from codemods.evidence import Evidence
 from codemods.flow.constraints import Constraints, Import
 from codemods.flow.modules import Project, Unit
-from codemods.flow.objects import Class, Container, External, Function, Object, Place, Thing
+from codemods.flow.objects import Class, Container, External, Function, Object, Partial, Place, Thing
 from codemods.flow.scopes import Scope
 from codemods.legacy import FlaxOptim
 from codemods.reflection import reflections
@@ -85,7 +85,7 @@ class Facts:
     def within(self, place: Place, depth: int = 4) -> list[Thing]:
         """The things at a place and in the containers there."""
         found: dict[Thing, None] = {}
-        for item in self.flow.solver.at(place):
+        for item in map(_unwrapped, self.flow.solver.at(place)):
             if isinstance(item, Thing):
                 found[item] = None
             elif isinstance(item, Container) and depth:
@@ -111,6 +111,13 @@ class Facts:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
         found = [*uses, *reflected, *removed_uses(self, unit)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
+
+
+def _unwrapped(item: Object) -> Object:
+    """The function behind partial applications; anything else itself."""
+    while isinstance(item, Partial):
+        item = item.function
+    return item
 
 
 def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:

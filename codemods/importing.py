@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from codemods.edits import (
     ChangeArguments,
+    ChangeParameters,
     ConvertClass,
     ConvertCustom,
     ConvertDefinition,
@@ -19,6 +20,7 @@ from codemods.edits import (
     ReplaceQuoted,
     ReplaceStatement,
     RewriteCall,
+    Spread,
     TakePart,
 )
 from codemods.facts import Facts
@@ -103,7 +105,9 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         match decision.edit:
             case ConvertDefinition() | TakePart() if isinstance(node, ast.Call):
                 gone.update(ast.walk(node.func))
-            case Replace(holes=(), span=span) if isinstance(node, ast.expr):
+            case Replace(holes=(), span=span, template=template) if (
+                isinstance(node, ast.expr) and "{it}" not in template
+            ):
                 gone.update(
                     inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and _is_in(inner, span, unit)
                 )
@@ -115,6 +119,14 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
                 gone.update(inner for one in node.decorator_list for inner in ast.walk(one))
             case ReplaceStatement(templates=()):
                 gone.update(ast.walk(node))
+            case Spread(templates=templates) if "{it}" not in templates:
+                gone.update(ast.walk(node))
+            case ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
+                names = {one.name for one in split}
+                arguments = (
+                    inner for inner in ast.walk(node.args) if isinstance(inner, ast.arg) and inner.arg in names
+                )
+                gone.update(inner for argument in arguments for inner in ast.walk(argument))
             case RewriteCall() | ChangeArguments():
                 gone.update(_left_out(decision.edit, node, unit))
             case _:
@@ -298,8 +310,10 @@ def _keys(decision: Decision) -> set[str]:
             return set() if rate is None else {"optax"}
         case ReplaceQuoted(words=words):
             texts = [template for _, template in words]
-        case ReplaceStatement(templates=templates):
+        case ReplaceStatement(templates=templates) | Spread(templates=templates):
             texts = list(templates)
+        case ChangeParameters(split=split):
+            texts = [template for one in split for _, template in one.parameters]
         case _:
             texts = []
     supports = getattr(edit, "supports", ())

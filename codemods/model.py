@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Literal
 
 Form = Literal["alias", "chain"]
+Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 
@@ -25,7 +26,8 @@ class Options:
 
     `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule. `unproven` names
     optimizers that are not to be converted, by path, line and source text, because their parity was not proven. `modernize`
-    is for what else has been removed since, `rename` for variables called `optimizer` that hold a train state now.
+    is for what else has been removed since, `rename` for variables called `optimizer` that hold a train state now. The
+    `style` says whether an optimizer becomes a train state or, where that can be, variables for its parts.
     """
 
     form: Form = "alias"
@@ -35,6 +37,7 @@ class Options:
     unsafe: bool = False
     modernize: bool = False
     rename: bool = False
+    style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
 
     def selects(self, code: str) -> bool:

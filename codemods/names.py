@@ -21,6 +21,10 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "optax": (("optax", "optax", "optax", "import optax"),),
     "jax": (("jax", "jax", "jax", "import jax"),),
     "flax": (("flax", "flax", "flax", "import flax"),),
+    "partial": (
+        ("functools", "functools", "functools.partial", "import functools"),
+        ("functools.partial", "partial", "partial", "from functools import partial"),
+    ),
     "jax_utils": (
         ("flax.jax_utils", "jax_utils", "jax_utils", "from flax import jax_utils"),
         ("flax.jax_utils", "flax_jax_utils", "flax_jax_utils", "from flax import jax_utils as flax_jax_utils"),

@@ -16,7 +16,6 @@ from codemods.flow.objects import (
     Derivative,
     External,
     Function,
-    Instance,
     Method,
     Module,
     Object,
@@ -220,7 +219,20 @@ class Origins:
         items = list(self.facts.objects(call.func))
         if any(isinstance(item, External) for item in items) and call.args:
             items = list(self.facts.objects(call.args[0]))
-        return {node for item in items for node in _functions_in(item)}
+        return {node for item in items for node in self.functions_in(item)}
+
+    @staticmethod
+    def functions_in(item: Object) -> Iterator[ast.AST]:
+        """The functions of the project that something is, behind partial applications and methods."""
+        while isinstance(item, Partial | Derivative):
+            item = item.function
+        match item:
+            case Function(node=node) | Method(function=Function(node=node)):
+                yield node
+
+    def references(self, function: ast.AST) -> list[tuple[Unit, ast.expr]]:
+        """The names and attributes that may be a function, as it is or wrapped."""
+        return self._references[function]
 
     def _bound(self, function: FunctionNode, site: CallSite, offset: int) -> dict[str, Argument] | None:
         """The arguments of a call, by parameter."""
@@ -310,17 +322,6 @@ class Origins:
         """What is written behind one place of a file and ahead of another."""
         start, end = _place(first), _place(second)
         return [node for node in unit.nodes if hasattr(node, "lineno") and start < _place(node) < end]
-
-
-def _functions_in(item: Object) -> Iterator[ast.AST]:
-    """The functions of the project that something is, behind partial applications and methods."""
-    match item:
-        case Function(node=node) | Method(function=Function(node=node)):
-            yield node
-        case Partial(function=inner) | Derivative(function=inner):
-            yield from _functions_in(inner)
-        case Class() | Instance() | Method():
-            yield from ()
 
 
 def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:

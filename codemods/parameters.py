@@ -3,22 +3,73 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import libcst as cst
 
-from codemods.edits import ChangeParameters
+from codemods.edits import ChangeParameters, SplitParameter
 
-NOTHING = cst.SimpleWhitespace("")
+NOTHING, SPACE = cst.SimpleWhitespace(""), cst.SimpleWhitespace(" ")
 
 
-def with_parameters(function: cst.FunctionDef, edit: ChangeParameters) -> cst.FunctionDef:
-    """A function with other parameters, and a docstring that says nothing of those that are gone."""
-    parameters = function.params
+def with_parameters(function: cst.FunctionDef, edit: ChangeParameters, say: Callable[[str], str]) -> cst.FunctionDef:
+    """A function with other parameters, and a docstring that says nothing of those that are gone.
+
+    `say` fills in the names of imported modules in the template of an annotation.
+    """
+    body = _documented(function.body, edit)
+    return function.with_changes(params=changed(function.params, edit, say), body=_beginning(body, edit.unpacked))
+
+
+def changed(parameters: cst.Parameters, edit: ChangeParameters, say: Callable[[str], str]) -> cst.Parameters:
+    """Other parameters for a function or a lambda."""
+    for split in edit.split:
+        parameters = _split(parameters, split, say)
     for name in edit.dropped:
         parameters = _without(parameters, name)
     for name, annotation in edit.added:
         parameters = _with(parameters, name, annotation)
-    return function.with_changes(params=parameters, body=_documented(function.body, edit.dropped))
+    return parameters
+
+
+def _split(parameters: cst.Parameters, split: SplitParameter, say: Callable[[str], str]) -> cst.Parameters:
+    """The parameters with several in the place of one."""
+    changes = {}
+    for field in ("params", "kwonly_params", "posonly_params"):
+        found: list[cst.Param] = []
+        for old in getattr(parameters, field):
+            if old.name.value != split.name:
+                found.append(old)
+                continue
+            new = [cst.Param(cst.Name(name), _annotation(say(text))) for name, text in split.parameters]
+            stacked = isinstance(old.comma, cst.Comma) and isinstance(
+                old.comma.whitespace_after, cst.ParenthesizedWhitespace
+            )
+            between = old.comma if stacked else cst.Comma(whitespace_after=SPACE)
+            found += [one.with_changes(comma=between) for one in new[:-1]]
+            found.append(new[-1].with_changes(comma=old.comma, whitespace_after_param=old.whitespace_after_param))
+        changes[field] = found
+    return parameters.with_changes(**changes)
+
+
+def _annotation(text: str) -> cst.Annotation | None:
+    return cst.Annotation(cst.parse_expression(text)) if text else None
+
+
+def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
+    """A body that begins with some statements, behind its docstring."""
+    if not statements or not isinstance(body, cst.IndentedBlock):
+        return body
+    new = [cst.parse_statement(text) for text in statements]
+    first = body.body[0]
+    is_docstring = (
+        isinstance(first, cst.SimpleStatementLine)
+        and isinstance(first.body[0], cst.Expr)
+        and isinstance(first.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )
+    at = 1 if is_docstring else 0
+    return body.with_changes(body=[*body.body[:at], *new, *body.body[at:]])
 
 
 def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
@@ -41,8 +92,7 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     """The parameters with one more behind those without a default, laid out as the one before."""
     old = list(parameters.params)
     index = next((number for number, parameter in enumerate(old) if parameter.default is not None), len(old))
-    typed = cst.Annotation(cst.parse_expression(annotation)) if annotation else None
-    new = cst.Param(cst.Name(name), typed)
+    new = cst.Param(cst.Name(name), _annotation(annotation))
     if old:
         model = old[index - 1] if index else old[0]
         last = index == len(old)
@@ -60,9 +110,9 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     return parameters.with_changes(params=[*old[:index], new, *old[index:]])
 
 
-def _documented(body: cst.BaseSuite, dropped: tuple[str, ...]) -> cst.BaseSuite:
-    """The body without the lines of its docstring that describe some parameters."""
-    if not dropped or not isinstance(body, cst.IndentedBlock) or not body.body:
+def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
+    """The body with a docstring that says nothing of parameters that are gone, and describes those in the place of one."""
+    if not (edit.dropped or edit.split) or not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
     first = body.body[0]
     if not isinstance(first, cst.SimpleStatementLine) or not isinstance(first.body[0], cst.Expr):
@@ -71,10 +121,18 @@ def _documented(body: cst.BaseSuite, dropped: tuple[str, ...]) -> cst.BaseSuite:
     if not isinstance(text, cst.SimpleString):
         return body
     value = text.value
-    for name in dropped:
+    for name in edit.dropped:
         value = _entry(name).sub("", value, count=1)
+    for split in edit.split:
+        value = _entry(split.name).sub(partial(_entries, split), value, count=1)
     expression = first.body[0].with_changes(value=text.with_changes(value=value))
     return body.with_changes(body=[first.with_changes(body=[expression]), *body.body[1:]])
+
+
+def _entries(split: SplitParameter, match: re.Match[str]) -> str:
+    """What a docstring says of the parameters in the place of one."""
+    word = ":param " if match[0].lstrip().startswith(":param") else ""
+    return "".join(f"{match['indent']}{word}{name}: {text}\n" for name, text in split.described)
 
 
 def _entry(name: str) -> re.Pattern[str]:

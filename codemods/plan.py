@@ -85,7 +85,7 @@ def make_plan(
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
             continue
-        outcome = _within_own_state(use, context) or found.decide(use, context)
+        outcome = _within_idiom(use, context) or found.decide(use, context)
         decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
         if isinstance(outcome, Refusal):
             decision.refuse(outcome)
@@ -99,9 +99,12 @@ def make_plan(
     return plan
 
 
-def _within_own_state(use: Use, context: Context) -> Edit | Keep | None:
-    """What becomes of the use of an optimizer whose dataclass is a train state itself; None if it is no such use."""
-    return (context.own_states.outcome(use.node) or Keep()) if context.own_states.concerns(use.node) else None
+def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
+    """What becomes of the use of an optimizer whose dataclass is a train state itself, or which is in parts; None for others."""
+    for idiom in (context.own_states, context.functional):
+        if idiom.concerns(use.node):
+            return idiom.outcome(use.node) or Keep()
+    return None
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:

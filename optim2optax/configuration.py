@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from codemods.model import Form
+from codemods.model import Form, Style
 from optim2optax.reporting import FORMATS
 
 FILE_NAME = "pyproject.toml"
 FORMS: tuple[str, ...] = get_args(Form)
+STYLES: tuple[str, ...] = get_args(Style)
 
 
 class ConfigurationError(Exception):
@@ -101,6 +102,7 @@ KEYS: Mapping[str, Check] = {
     "ignore": STRINGS,
     "exclude": STRINGS,
     "form": _one_of(FORMS),
+    "style": _one_of(STYLES),
     "partial": BOOLEAN,
     "unsafe": BOOLEAN,
     "rename": BOOLEAN,

@@ -13,7 +13,9 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
 NOTEBOOKS = sorted(path.parent for path in FIXTURES.glob("*/before.ipynb"))
 CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
+FUNCTIONAL_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_functional.py"))
 FORMS = ("alias", "chain")
+FUNCTIONAL = Options(style="functional")
 
 
 def rewritten(path: Path, options: Options | None = None) -> FileResult:
@@ -37,6 +39,27 @@ def test_rewrites_as_expected_in_chain_form(case: Path) -> None:
 
     assert result.error is None
     assert result.after.decode() == (case / "after_chain.py").read_text()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rewrites_as_expected_in_functional_style(case: Path) -> None:
+    """What cannot fall into parts stays a train state, as in the other style."""
+    result = rewritten(case / "before.py", FUNCTIONAL)
+    expected = case / "after_functional.py"
+
+    assert [site for site in result.sites if site.status != "rewritten"] == []
+    assert result.after.decode() == (expected if expected.exists() else case / "after.py").read_text()
+    assert not migrate([Source("after.py", result.after)], FUNCTIONAL)[0].changed
+
+
+@pytest.mark.parametrize("case", FUNCTIONAL_CASES, ids=lambda case: case.name)
+def test_trains_like_before_in_functional_style(case: Path, legacy_wheel: Path) -> None:
+    from optim2optax.parity.judge import Verdict
+    from optim2optax.parity.scenario import run_scenario
+
+    comparison = run_scenario(case / "scenario.py", case / "before.py", case / "after_functional.py")
+
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -96,6 +119,10 @@ if __name__ == "__main__":
         (folder / "after.ipynb").write_bytes(rewritten(folder / "before.ipynb").after)
     for folder in CASES:
         (folder / "after.py").write_bytes(rewritten(folder / "before.py").after)
+        functional = rewritten(folder / "before.py", FUNCTIONAL).after
+        (folder / "after_functional.py").unlink(missing_ok=True)
+        if functional != (folder / "after.py").read_bytes():
+            (folder / "after_functional.py").write_bytes(functional)
         if folder in CHAIN_CASES:
             (folder / "after_chain.py").write_bytes(rewritten(folder / "before.py", Options(form="chain")).after)
         sys.stdout.write(f"{folder.name}\n")

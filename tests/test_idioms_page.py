@@ -10,8 +10,9 @@ from codemods.rules import Rule, catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "idioms.md"
-IDIOMS = ("FO404", "FO405", "FO502", "FO304", "FO214")
-ROW = re.compile(r"^\| \S+ \| fixtures/(\w+) \| (\w+) \| (\S+) \|", re.MULTILINE)
+IDIOMS = ("FO404", "FO405", "FO502", "FO304", "FO214", "FO215")
+FUNCTIONAL = " (functional)"
+ROW = re.compile(r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+) \|", re.MULTILINE)
 HEAD = """# What a person would have written
 
 Where it provably means the same, `optim2optax rewrite` writes these forms in the place of the general ones, which are always
@@ -25,14 +26,20 @@ verdicts are those of `make parity`.
 def page() -> str:
     """The page as the rules, the fixtures and their verdicts make it now."""
     verdicts = {name: (verdict, error) for name, verdict, error in ROW.findall(_plain(ROOT / "docs" / "parity.md"))}
-    acted = {
-        path.parent.name: {site.code for site in migrate([Source("before.py", path.read_bytes())], Options())[0].sites}
-        for path in sorted((ROOT / "fixtures").glob("*/before.py"))
-    }
+    acted: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "fixtures").glob("*/before.py")):
+        acted[path.parent.name] = _codes(path, Options())
+        if (path.parent / "after_functional.py").exists():
+            acted[path.parent.name + FUNCTIONAL] = _codes(path, Options(style="functional"))
     return HEAD + "".join(
         _section(catalogue()[code], [(name, *verdicts[name]) for name, codes in acted.items() if code in codes])
         for code in IDIOMS
     )
+
+
+def _codes(path: Path, options: Options) -> set[str]:
+    [result] = migrate([Source("before.py", path.read_bytes())], options)
+    return {site.code for site in result.sites}
 
 
 def _plain(path: Path) -> str:
@@ -40,7 +47,10 @@ def _plain(path: Path) -> str:
 
 
 def _section(rule: Rule, fixtures: list[tuple[str, str, str]]) -> str:
-    rows = "".join(f"| [{name}](../fixtures/{name}) | {verdict} | {error} |\n" for name, verdict, error in fixtures)
+    rows = "".join(
+        f"| [{name}](../fixtures/{name.removesuffix(FUNCTIONAL)}) | {verdict} | {error} |\n"
+        for name, verdict, error in fixtures
+    )
     return f"""
 ## {rule.code}: {rule.summary}
 
@@ -69,7 +79,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_form_is_exercised_and_none_differs() -> None:
     for section in page().split("\n## ")[1:]:
-        verdicts = re.findall(r"^\| \[\w+\]\(\S+\) \| (\w+) \|", section, re.MULTILINE)
+        verdicts = re.findall(r"^\| \[[^]]+\]\(\S+\) \| (\w+) \|", section, re.MULTILINE)
         assert verdicts
         assert {*verdicts} <= {"identical", "equivalent"}
 

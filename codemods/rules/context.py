@@ -12,6 +12,7 @@ from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, External, Thing
 from codemods.flow.scopes import Scope
+from codemods.functional import Functional
 from codemods.idioms.clipping import Clippings
 from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
@@ -83,9 +84,15 @@ class Context:
         return OwnStates(self)
 
     @cached_property
+    def functional(self) -> Functional:
+        """The optimizers that become variables for their parts."""
+        return Functional(self)
+
+    @cached_property
     def more_uses(self) -> list[Use]:
         """What changes beside the legacy constructs, for the sake of idioms; of several at one place, the last is for all."""
-        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
+        states = (*self.own_states.uses(), *self.functional.uses())
+        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *states]
         return list({use.node: use for use in uses}.values())
 
     def edits_beside(self, members: Iterable[Thing]) -> Edits:
@@ -104,6 +111,8 @@ class Context:
             return f"Its groups differ in weight decay alone, and stay groups: {why}."
         if use.kind == "annotation" and (why := self.own_states.reason(use)):
             return f"The dataclass around it is no train state itself: {why}."
+        if use.kind == "definition.create" and (why := self.functional.reason(use.things)):
+            return f"This optimizer stays in one piece, as a train state: {why}."
         if use.kind not in STEPS:
             return ""
         said = []

@@ -11,7 +11,7 @@ import click
 from codemods.model import EmittedOptimizer, FileResult, Source
 from optim2optax.cli.output import print_report, progress_bar, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
-from optim2optax.configuration import FORMS
+from optim2optax.configuration import FORMS, STYLES
 from optim2optax.project import find_files
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
@@ -32,6 +32,13 @@ Examples:
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
 @click.option(
     "--form", type=click.Choice(FORMS), default="alias", show_default=True, help="Aliases, or explicit chains."
+)
+@click.option(
+    "--style",
+    type=click.Choice(STYLES),
+    default="train-state",
+    show_default=True,
+    help="A train state in the place of an optimizer, or variables for its parts where that can be.",
 )
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes or prefixes, by commas.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")

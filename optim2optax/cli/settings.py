@@ -42,6 +42,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
     values = _Values(context, configuration)
     options = Options(
         form=values["form"],
+        style=values["style"],
         select=_codes(values, "select"),
         ignore=_codes(values, "ignore"),
         partial=values["partial"],

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 REPORTS = ("json", "markdown", "html")
 SCENARIO, BEFORE, AFTER = "scenario.py", "before.py", "after.py"
+VARIANTS = "after_*.py"
 NOTEBOOK = ".ipynb"
 
 
@@ -204,8 +205,10 @@ class ScenarioFile(pytest.File):
     """A scenario beside its old and new code."""
 
     def collect(self) -> Iterator[ScenarioItem]:
-        """The one item."""
+        """An item for the new code, and one for each other that stands beside it as `after_*.py`."""
         yield ScenarioItem.from_parent(self, name="scenario")
+        for path in sorted(self.path.parent.glob(VARIANTS)):
+            yield ScenarioItem.from_parent(self, name=path.stem, after=path)
 
 
 class ParityItem(pytest.Item):
@@ -264,7 +267,11 @@ class OptimizerItem(ParityItem):
 
 
 class ScenarioItem(ParityItem):
-    """A scenario."""
+    """A scenario, and the new code that it drives if that is another than usual."""
+
+    def __init__(self, *, after: Path | None = None, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.after = after
 
     def run(self) -> Case:
         """Drive both sides: `before.py` and `after.py` beside the scenario, or the module that it names, old and new.
@@ -277,8 +284,12 @@ class ScenarioItem(ParityItem):
         session: Any = self.config.pluginmanager.get_plugin("parity-session")
         folder, name = self.path.parent, str(Path(self.shown).parent)
         module = module_of(self.path)
+        if self.after is not None:
+            name = f"{name} ({self.after.stem.removeprefix('after_')})"
         given = self.config.getoption("--parity-legacy-python")
         python = Path(given) if given else None
+        if self.after is not None:
+            return scenario_case(name, self.path, folder / BEFORE, self.after, python)
         if module is None:
             notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (folder / BEFORE).exists()
             before, after = (Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER))

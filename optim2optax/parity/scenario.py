@@ -96,7 +96,7 @@ def module_of(scenario: Path) -> str | None:
 
 
 def parameters(tree: PyTree) -> PyTree:
-    """Put its parameters in the place of every optimizer in a tree: a legacy `Optimizer` or a `TrainState`.
+    """Put its parameters in the place of every optimizer in a tree: `Optimizer`, `TrainState`, or `(params, opt_state)`.
 
     So one scenario serves both sides. `run_scenario` applies it to all that a scenario yields.
     """
@@ -106,11 +106,25 @@ def parameters(tree: PyTree) -> PyTree:
 def _parameters(node: Any) -> PyTree:
     if _is_legacy_optimizer(node):
         return node.target
+    if _is_pair(node):
+        return node[0]
     return node.params if _is_train_state(node) else node
 
 
 def _holds_parameters(node: Any) -> bool:
-    return _is_legacy_optimizer(node) or _is_train_state(node)
+    return _is_legacy_optimizer(node) or _is_train_state(node) or _is_pair(node)
+
+
+def _is_pair(node: Any) -> bool:
+    """Whether this is `(params, opt_state)`, perhaps with the number of steps."""
+    return type(node) is tuple and len(node) in (2, 3) and _is_optimizer_state(node[1])
+
+
+def _is_optimizer_state(node: Any) -> bool:
+    if type(node) is tuple:
+        return bool(node) and all(map(_is_optimizer_state, node))
+    kind = type(node)
+    return hasattr(kind, "_fields") and (kind.__module__.startswith("optax.") or kind.__name__.startswith("ScaleBy"))
 
 
 def _is_legacy_optimizer(node: Any) -> bool:

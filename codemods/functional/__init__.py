@@ -1,0 +1,159 @@
+"""The other style of Flax's guide: an optimizer as parameters and optimizer state, each in a variable of its own.
+
+A train state takes the place of the optimizer object where it stands. In this style the object falls into parts, in variables,
+parameters, arguments, tuples that are returned and carries of loops; the transformation goes to the functions that take a step.
+Whatever has no counterpart in parts, such as a field of a dataclass, leaves the whole group of optimizers a train state.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from codemods.edits import Edit, Replace
+from codemods.flow.objects import Thing
+from codemods.functional.annotations import tuple_of_parts
+from codemods.functional.draft import Draft
+from codemods.functional.interfaces import Interfaces
+from codemods.functional.parts import Names
+from codemods.functional.places import Group, Index
+from codemods.functional.writing import write
+from codemods.idioms import Unproven
+from codemods.idioms.order import Edits
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+KNOWN = (
+    *("definition", "custom", "class", "value", "dynamic", "base", "import", "module", "definition.create"),
+    *("optimizer.target", "optimizer.apply_gradient", "optimizer.replace", "optimizer.state", "state.step"),
+    *("annotation", "stored", "restored", "filter"),
+)
+"""The uses that have a counterpart in parts, or are none of an optimizer."""
+
+
+class Functional:
+    """The groups of optimizers that fall into parts; for those that do not, the reason."""
+
+    def __init__(self, context: Context) -> None:
+        self.found: dict[Thing, Draft | str] = {}
+        if context.options.style != "functional" or context.options.partial:
+            return
+        attempts = _Attempts(context)
+        self.found = attempts.outcomes({})
+        left = next((thing for thing in attempts.stored if isinstance(self.found.get(thing), str)), None)
+        if left is not None:  # what one of them stores, another may restore
+            where = left.unit.place(getattr(left.node, "lineno", 1))
+            why = f"so does the one made at {where}, which is stored in checkpoints, too"
+            self.found = attempts.outcomes({thing: self._reason(thing) or why for thing in attempts.stored})
+
+    def _reason(self, thing: Thing) -> str:
+        found = self.found.get(thing, "")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def written(self) -> list[Draft]:
+        return list({id(found): found for found in self.found.values() if isinstance(found, Draft)}.values())
+
+    def concerns(self, node: ast.AST) -> bool:
+        """Whether the use at a node is one of an optimizer that falls into parts, and is no definition."""
+        return any(node in found.outcomes for found in self.written)
+
+    def outcome(self, node: ast.AST) -> Edit | None:
+        """What becomes of such a use; None if that is done elsewhere."""
+        return next(found.outcomes[node] for found in self.written if node in found.outcomes)
+
+    def reason(self, things: Iterable[Thing]) -> str:
+        """Why some optimizers stay train states; empty if they do not."""
+        found = next((self.found[thing] for thing in things if thing in self.found), "")
+        return found if isinstance(found, str) else ""
+
+    def edit(self, use: Use) -> Edit:
+        """What changes at one of `uses`."""
+        return next(found.edits[use.node][1] for found in self.written if use.node in found.edits)
+
+    def uses(self) -> list[Use]:
+        """What changes beside the legacy constructs."""
+        return [
+            Use("functional", "", unit, node, tuple(found.group.optimizers))  # type: ignore[arg-type]
+            for found in self.written
+            for node, (unit, _) in found.edits.items()
+        ]
+
+
+class _Attempts:
+    """The proofs for all groups of a project."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.index = Index(context)
+        members: dict[Thing, list[Thing]] = defaultdict(list)
+        for thing, group in context.facts.groups.items():
+            members[group].append(thing)
+        self.groups = [found for found in members.values() if any(thing.kind == "optimizer" for thing in found)]
+        uses = context.facts.uses
+        stored = {thing for use in uses if use.kind in ("stored", "restored") for thing in use.things}
+        self.stored = [thing for found in self.groups if not stored.isdisjoint(found) for thing in found]
+        counted = {thing for use in uses if use.kind == "state.step" for thing in use.things}
+        self.counts = not counted.isdisjoint(self.stored)
+
+    def outcomes(self, refused: Mapping[Thing, str]) -> dict[Thing, Draft | str]:
+        """What comes of each group, for its things; some are refused for a reason that is known."""
+        names, found = Names(self.context.origins), {}
+        for members in self.groups:
+            trial = names.copy()
+            try:
+                if members[0] in refused:
+                    raise Unproven(refused[members[0]])
+                outcome: Draft | str = self._written(members, trial)
+                names = trial
+            except Unproven as why:
+                outcome = str(why)
+            found.update(dict.fromkeys(members, outcome))
+        return found
+
+    def _written(self, members: list[Thing], names: Names) -> Draft:
+        context = self.context
+        if any({*members} & {*state.things} for state in context.own_states.states):
+            raise Unproven("the dataclass around it is a train state")
+        group = Group(context, self.index, members, self.counts and members[0] in self.stored)
+        _check_uses(group)
+        edits = Edits(context.edits_beside(members))
+        clippings = context.clippings.of(members)
+        edits.update(clippings.edits if clippings is not None else {})
+        draft = Draft(group, Interfaces(group), names, edits)
+        write(draft)
+        for use in group.uses:
+            if use.kind == "annotation":
+                draft.outcomes[use.node] = _annotation(use, draft)
+        changed = {unit for unit, _ in draft.edits.values()} | {use.unit for use in group.uses}
+        if not changed.isdisjoint(context.plain):
+            raise Unproven("the file could not be rewritten in this form")
+        return draft
+
+
+def _check_uses(group: Group) -> None:
+    context = group.context
+    for use in group.uses:
+        if use.kind not in KNOWN:
+            raise Unproven(f"`.{use.name}` is used at {use.unit.place(use.node.lineno)}")
+        if use.kind == "definition.create" and context.call_of(use) is None:
+            raise Unproven(f"`create` is passed on at {use.unit.place(use.node.lineno)}")
+        if context.axes(use.things):
+            raise Unproven("its own method replicated it")
+    if not all(context.facts.legacy.definitions(thing) for thing in group.optimizers):
+        raise Unproven("the place that makes it is not in view")
+
+
+def _annotation(use: Use, draft: Draft) -> Edit | None:
+    """What becomes of the class in an annotation: the types of the parts, unless those are written with what is annotated."""
+    if use.node in draft.edits:
+        return draft.edits.pop(use.node)[1]
+    if use.node in draft.replaced:
+        return None
+    if isinstance(use.node, ast.Constant):
+        raise Unproven(f"a quoted annotation says what it is at {use.unit.place(use.node.lineno)}")
+    return Replace(use.unit.span(use.node), tuple_of_parts(draft.group))

@@ -1,0 +1,79 @@
+"""The types of the parts of an optimizer, where it had been annotated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.edits import Edit, Replace, Spread
+from codemods.flow.modules import Unit
+from codemods.functional.interfaces import Interface
+from codemods.functional.places import Group
+from codemods.idioms import Unproven
+from codemods.origins import FunctionNode, Variable
+
+TRANSFORMATION = "{optax}.GradientTransformation"
+TYPES = ("{optax}.Params", "{optax}.OptState", "{jax}.Array")
+
+
+def annotations_of(variable: Variable, node: FunctionNode, unit: Unit, group: Group, count: int) -> tuple[str, ...]:
+    """Templates for the annotations of the parameters in the place of one.
+
+    Raises:
+      Unproven: if that has an annotation of which an optimizer is but a part.
+    """
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    annotation = next(argument.annotation for argument in arguments if argument.arg == variable.name)
+    if annotation is None:
+        return ("",) * count
+    legacy = _legacy_within(annotation, group)
+    if legacy == [annotation]:
+        return TYPES[:count]
+    if legacy:
+        raise Unproven(f"its annotation at {unit.place(node.lineno)} says more than that it is an optimizer")
+    return (unit.source(annotation),) * count
+
+
+def annotated(
+    node: ast.FunctionDef, interface: Interface, unit: Unit, group: Group, is_given: bool
+) -> Iterator[tuple[ast.expr, Edit | None]]:
+    """The edits of what a function is said to return.
+
+    Raises:
+      Unproven: if that is said in another way than by the class, or by a tuple with the class.
+    """
+    returns = node.returns
+    legacy = _legacy_within(returns, group) if returns is not None else []
+    if returns is None or not legacy:
+        return
+    types = TYPES[: 3 if group.counts else 2]
+    if legacy == [returns]:
+        said = (TRANSFORMATION, *types) if is_given else types
+        yield returns, Replace(unit.span(returns), f"tuple[{', '.join(said)}]")
+        return
+    elements = returns.slice.elts if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple) else []
+    indices = {index for _, index in interface.returns}
+    if {elements.index(one) for one in legacy if one in elements} != indices or isinstance(legacy[0], ast.Constant):
+        raise Unproven(f"the annotation at {unit.place(node.lineno)} says more than that an optimizer is returned")
+    for one in legacy:
+        if interface.flat:
+            first = one is elements[0] and is_given
+            yield one, Spread(unit.span(one), ((TRANSFORMATION,) if first else ()) + types)
+        else:
+            yield one, Replace(unit.span(one), tuple_of_parts(group))
+    if is_given and interface.flat and elements[0] not in legacy:
+        yield elements[0], Spread(unit.span(elements[0]), (TRANSFORMATION, "{it}"))
+
+
+def tuple_of_parts(group: Group) -> str:
+    """The type of the parts together."""
+    return f"tuple[{', '.join(TYPES[: 3 if group.counts else 2])}]"
+
+
+def _legacy_within(annotation: ast.expr, group: Group) -> list[ast.expr]:
+    inside = set(ast.walk(annotation))
+    return [
+        use.node
+        for use in group.facts.uses
+        if use.kind == "annotation" and use.node in inside and isinstance(use.node, ast.expr)
+    ]

@@ -1,0 +1,102 @@
+"""What is known of a group while its parts are written, and what has been written of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from codemods.edits import Edit
+from codemods.flow.modules import Span, Unit
+from codemods.functional.interfaces import Interfaces
+from codemods.functional.parts import Names, Parts
+from codemods.functional.places import LOOPS_OF_JAX, PYTREES, Group
+from codemods.functional.transformations import Transformations
+from codemods.idioms import Unproven
+from codemods.idioms.order import Edits
+from codemods.origins import Variable
+from codemods.uses import Use
+
+MAKERS = ("definition.create", "optimizer.apply_gradient", "optimizer.replace")
+
+
+@dataclass
+class Lines:
+    """Statements in the place of one: templates, and the pieces of source that they have."""
+
+    templates: list[str] = field(default_factory=list)
+    holes: list[tuple[str, Span]] = field(default_factory=list)
+    raw: list[tuple[str, Span]] = field(default_factory=list)
+
+    def hole(self, node: ast.expr, unit: Unit, raw: bool = False) -> str:
+        """A hole for a piece of source; `raw` leaves out what is done to the piece as a whole."""
+        name = f"piece_{len(self.holes) + len(self.raw)}"
+        (self.raw if raw else self.holes).append((name, unit.span(node)))
+        return f"{{{name}}}"
+
+
+class Draft:
+    """All changes for a group. `outcomes` are those at uses of the optimizers, `edits` those elsewhere.
+
+    `done` are the expressions that have been dealt with, `rewritten` the statements in the place of which others stand.
+    """
+
+    def __init__(self, group: Group, interfaces: Interfaces, names: Names, edits: Edits) -> None:
+        self.group = group
+        self.context = group.context
+        self.origins = group.origins
+        self.interfaces = interfaces
+        self.names = names
+        self.edits = edits
+        self.outcomes: dict[ast.AST, Edit | None] = {}
+        self.parts = {variable: names.parts(variable, group) for variable in group.variables}
+        self.transformations = Transformations(group, interfaces, names)
+        self.by_variable = {node: self.parts_of(node) for node in group.expressions if isinstance(node, ast.Name)}
+        self.done: set[ast.expr] = set()
+        self.rewritten: dict[ast.AST, Edit] = {}
+        self.replaced: list[ast.expr] = []
+
+    def parts_of(self, node: ast.Name) -> Parts:
+        variable = self.origins.variable(node)
+        assert variable is not None
+        return self.parts[variable]
+
+    def named(self, variable: Variable) -> Parts:
+        if variable not in self.parts:
+            self.parts[variable] = self.names.parts(variable, self.group)
+        return self.parts[variable]
+
+    def owner(self, use: Use) -> Parts:
+        """The parts of the optimizer that a method is called on."""
+        owner = use.node.value if isinstance(use.node, ast.Attribute) else None
+        if not isinstance(owner, ast.Name) or owner not in self.by_variable:
+            raise Unproven(f"it has no name at {use.unit.place(use.node.lineno)}")
+        self.done.add(owner)
+        return self.by_variable[owner]
+
+    def is_maker(self, node: ast.Call) -> bool:
+        use = self.group.by_call.get(node)
+        return use is not None and use.kind in MAKERS
+
+    def is_known(self, node: ast.Call, unit: Unit) -> bool:
+        if self.is_maker(node) or self.group.is_of_pytrees(node, (*PYTREES, *LOOPS_OF_JAX)):
+            return True
+        functions = self.group.functions(node)
+        if functions and all(one.node in self.interfaces.found for one in functions):
+            return True
+        raise Unproven(f"it is handed to something else at {unit.place(node.lineno)}")
+
+    def inner(self, node: ast.Call) -> list[ast.Call]:
+        """The arguments of a call that are calls which give an optimizer."""
+        given = (*node.args, *(word.value for word in node.keywords))
+        return [one for one in given if isinstance(one, ast.Call) and one in self.group.expressions]
+
+    def is_held(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether an optimizer is kept in a tuple or the like, or goes to what takes any pytree."""
+        return isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict) or self.goes_to_jax(node, unit)
+
+    def goes_to_jax(self, node: ast.expr, unit: Unit) -> bool:
+        parent = unit.parents[node]
+        call = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
+        if not isinstance(call, ast.Call) or call.func is node:
+            return False
+        return self.group.is_of_pytrees(call, (*PYTREES, *LOOPS_OF_JAX))

@@ -1,0 +1,145 @@
+"""What functions take and give back once an optimizer is in parts: parameters by themselves, or a tuple of them as one value."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from codemods.flow.modules import Unit
+from codemods.functional.places import LOOPS_OF_JAX, Group
+from codemods.idioms import Unproven
+from codemods.origins import Argument, Binding, FunctionNode, Variable
+
+
+@dataclass(eq=False)
+class Interface:
+    """A function that takes optimizers or gives one back.
+
+    `split` are the parameters that become several, `whole` those that become a tuple; `bindings` are its calls, or None if some
+    of them are made by JAX. `returns` has each return statement with the position of the optimizer in a tuple, or None where it
+    is all that is returned. It is `flat` if the parts are elements of that tuple themselves.
+    """
+
+    node: FunctionNode
+    split: list[Variable] = field(default_factory=list)
+    whole: list[Variable] = field(default_factory=list)
+    bindings: list[Binding] | None = None
+    returns: list[tuple[ast.AST, int | None]] = field(default_factory=list)
+    flat: bool = False
+
+    @property
+    def gives_it_alone(self) -> bool:
+        return bool(self.returns) and all(index is None for _, index in self.returns)
+
+
+class Interfaces:
+    """The functions through which the optimizers of a group go.
+
+    Raises:
+      Unproven: if one of them is called in a way that is not in view.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.origins = group.origins
+        self.found: dict[ast.AST, Interface] = {}
+        self.arguments: dict[ast.expr, list[tuple[Interface, Argument]]] = defaultdict(list)
+        for variable in group.variables:
+            if any(isinstance(store, ast.arg) for store in self.origins.stores(variable)):
+                self._take(variable)
+        for node, unit in group.expressions.items():
+            self._give(node, unit)
+        self._flatten()
+
+    def of(self, node: FunctionNode) -> Interface:
+        if node not in self.found:
+            self.found[node] = Interface(node, bindings=self.origins.bindings(node))
+        return self.found[node]
+
+    def _take(self, variable: Variable) -> None:
+        node, unit = variable.scope.node, variable.unit
+        assert isinstance(node, FunctionNode)
+        interface, where = self.of(node), self.group.where(node, unit)
+        plain = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        if variable.name not in plain or (len(self.origins.stores(variable)) != 1 and isinstance(node, ast.Lambda)):
+            raise Unproven(f"{where} takes any arguments")
+        if interface.bindings is None:
+            if not self._is_called_by_jax(node) or not isinstance(node, ast.FunctionDef):
+                raise Unproven(f"not every call of {where} is in view")
+            interface.whole.append(variable)
+            return
+        if not self.origins.are_its_own(node, interface.bindings):
+            raise Unproven(f"a call of {where} may be one of another function")
+        for binding in interface.bindings:
+            argument = binding.given.get(variable.name)
+            if argument is None or argument.value not in self.group.expressions:
+                raise Unproven(f"{where} is called without an optimizer at {binding.unit.place(binding.call.lineno)}")
+            self.arguments[argument.value].append((interface, argument))
+        interface.split.append(variable)
+
+    def _is_called_by_jax(self, node: FunctionNode) -> bool:
+        """Whether all calls of a function are made by a loop of JAX."""
+        calls = [site.node for site, _ in self.origins.calls(node)]
+        return bool(calls) and all(
+            isinstance(call, ast.Call) and self.group.is_of_pytrees(call, LOOPS_OF_JAX) for call in calls
+        )
+
+    def _give(self, node: ast.expr, unit: Unit) -> None:
+        """Note where an optimizer is returned."""
+        parent, index = unit.parents[node], None
+        if isinstance(parent, ast.Tuple):
+            index = parent.elts.index(node)
+            parent = unit.parents[parent]
+        if isinstance(parent, ast.Return):
+            function = next(outer for outer in unit.ancestors(parent) if isinstance(outer, FunctionNode))
+            self.of(function).returns.append((parent, index))
+        elif isinstance(parent, ast.Lambda) and parent.body is node:
+            self.of(parent).returns.append((parent, index))
+
+    def _flatten(self) -> None:
+        """Let tuples have the parts as elements where everyone who gets one takes it apart."""
+        for interface in self.found.values():
+            if interface.returns and any(index is None for _, index in interface.returns):
+                if not interface.gives_it_alone:
+                    raise Unproven(
+                        f"the function that returns it at line {interface.node.lineno} returns other things, too"
+                    )
+                continue
+            interface.flat = bool(interface.returns) and interface.bindings is not None
+        changed = True
+        while changed:
+            changed = False
+            for interface in self.found.values():
+                if interface.flat and not all(self._is_taken_apart(one, interface) for one in interface.bindings or ()):
+                    interface.flat, changed = False, True
+
+    def _is_taken_apart(self, binding: Binding, interface: Interface) -> bool:
+        call, unit = binding.call, binding.unit
+        statement = unit.parents[call]
+        if isinstance(statement, ast.Expr):
+            return True
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or self.group.is_derivative(call):
+            return False
+        target = statement.targets[0]
+        reached = [self.found.get(function.node) for function in self.group.functions(call)]
+        sizes = {_size(place) for place, _ in interface.returns}
+        indices = {index for one in reached if one is not None for _, index in one.returns}
+        return (
+            isinstance(target, ast.Tuple)
+            and sizes == {len(target.elts)}
+            and len(indices) == len({index for _, index in interface.returns})
+            and not any(isinstance(element, ast.Starred) for element in target.elts)
+            and bool(reached)
+            and all(one is not None and one.flat for one in reached)
+        )
+
+    def is_flat(self, call: ast.expr) -> bool:
+        """Whether what a call gives has the parts as elements of its tuple."""
+        functions = self.group.functions(call) if isinstance(call, ast.Call) else []
+        return bool(functions) and all(one.node in self.found and self.found[one.node].flat for one in functions)
+
+
+def _size(place: ast.AST) -> int:
+    value = place.body if isinstance(place, ast.Lambda) else place.value if isinstance(place, ast.Return) else None
+    return len(value.elts) if isinstance(value, ast.Tuple) else 1

@@ -1,0 +1,116 @@
+"""The statements that set the parts of an optimizer: where one is made, takes a step, or gets other parameters."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Replace
+from codemods.flow.modules import Unit
+from codemods.functional.draft import Draft, Lines
+from codemods.functional.parts import UPDATES, Parts
+from codemods.idioms import Unproven
+from codemods.idioms.quiet import acts
+from codemods.optimizers.base import RATE
+from codemods.origins import Variable
+from codemods.uses import Use
+
+
+class Making:
+    """Writes the statements for calls that give an optimizer."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def lines(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
+        """The statements that set the parts to what a call gives."""
+        use = self.draft.group.by_call.get(node)
+        if use is None or not self.draft.is_maker(node):
+            self.draft.is_known(node, unit)
+            for inner in self.draft.inner(node):
+                if inner in self.draft.interfaces.arguments:
+                    raise Unproven(f"it is made within another call at {unit.place(node.lineno)}")
+                self.lines(inner, unit, parts, lines)
+                self.draft.edits.put(inner, unit, Replace(unit.span(inner), parts.nested))
+            name = self.draft.transformations.received.get(node)
+            flat = f"{name}, {parts.flat}" if name else parts.flat
+            lines.templates.append(f"{flat} = {lines.hole(node, unit, raw=True)}")
+        elif use.kind == "definition.create":
+            self._create(use, node, parts, lines)
+        elif use.kind == "optimizer.replace":
+            self._exchange(use, node, parts, lines)
+        else:
+            self._step(use, node, parts, lines)
+        self.draft.done.add(node)
+
+    def in_place(self, node: ast.Call, lines: Lines) -> tuple[str, ...] | None:
+        """The parts of a new optimizer for parameters that have a name, as they can be said without names of their own."""
+        use = self.draft.group.use_of(node, "definition.create")
+        definition, params = self._new(use, node) if use is not None else (None, None)
+        if use is None or definition is None or not isinstance(params, ast.Name):
+            return None
+        made = self._made(node, definition, use.unit, lines)
+        name = lines.hole(params, use.unit)
+        self.draft.done.add(node)
+        return (name, f"{made}.init({name})", "0") if self.draft.group.counts else (name, f"{made}.init({name})")
+
+    def _create(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+        definition, params = self._new(use, node)
+        made = self._made(node, definition, use.unit, lines)
+        if not (isinstance(params, ast.Name) and params.id == parts.params):
+            lines.templates.append(f"{parts.params} = {lines.hole(params, use.unit)}")
+        lines.templates.append(f"{parts.opt_state} = {made}.init({parts.params})")
+        if parts.step:
+            lines.templates.append(f"{parts.step} = 0")
+
+    @staticmethod
+    def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
+        """Of what an optimizer is made: the definition and the parameters."""
+        given = [*node.args, *(word.value for word in node.keywords if word.arg == "target")]
+        plain = len(given) == 1 == len(node.args) + len(node.keywords) and not isinstance(given[0], ast.Starred)
+        if not plain or not isinstance(use.node, ast.Attribute):
+            raise Unproven(f"it is not made plainly at {use.unit.place(node.lineno)}")
+        return use.node.value, given[0]
+
+    def _made(self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines) -> str:
+        """The transformation of a new optimizer, in a variable where it is needed further on."""
+        text = lines.hole(definition, unit)
+        name = self.draft.transformations.made.get(node)
+        if name is not None:
+            lines.templates.append(f"{name} = {text}")
+        return name or text
+
+    def _exchange(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+        old = self.draft.owner(use)
+        if [word.arg for word in node.keywords] != ["target"] or node.args:
+            raise Unproven(f"its state is exchanged at {use.unit.place(node.lineno)}")
+        lines.templates.append(f"{parts.params} = {lines.hole(node.keywords[0].value, use.unit)}")
+        kept = zip(parts.names[1:], old.names[1:], strict=True)
+        lines.templates += [f"{new} = {name}" for new, name in kept if new != name]
+
+    def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+        old, unit = self.draft.owner(use), use.unit
+        gradients = next(iter((*node.args, *(word.value for word in node.keywords if word.arg == "grads"))), None)
+        override = self.draft.context.override(use)
+        if gradients is None or isinstance(gradients, ast.Starred) or self.draft.context.axes(use.things):
+            raise Unproven(f"its gradients are not plain to see at {unit.place(node.lineno)}")
+        state = old.opt_state
+        if override is not None:
+            if override.arg != RATE or (acts(gradients) and acts(override.value)):
+                raise Unproven(f"other hyperparameters are set at {unit.place(node.lineno)}")
+            rate = lines.hole(override.value, unit)
+            state = parts.opt_state
+            new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={rate})"
+            lines.templates.append(f"{state} = {new}")
+        scope = self.draft.group.facts.scope(node).function
+        updates = self._updates(Variable(scope, "optimizer"))
+        name = self.draft.transformations.at(node, unit)
+        grads = lines.hole(gradients, unit)
+        lines.templates += [
+            f"{updates}, {parts.opt_state} = {name}.update({grads}, {state}, {old.params})",
+            f"{parts.params} = {{optax}}.apply_updates({old.params}, {updates})",
+        ]
+        if parts.step:
+            lines.templates.append(f"{parts.step} = {old.step} + 1")
+
+    def _updates(self, variable: Variable) -> str:
+        return self.draft.names.for_a_moment(variable, UPDATES, self.draft.group)

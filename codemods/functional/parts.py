@@ -1,0 +1,157 @@
+"""The parts that an optimizer falls into, and the names of the variables that hold them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from codemods.flow.modules import Unit
+from codemods.flow.scopes import ScopeNode, bound_names
+from codemods.functional.places import Group
+from codemods.idioms import Unproven
+from codemods.origins import LOOPS, Origins, Variable, statement_of
+
+WORD = re.compile(r"optimizer|(?<![a-z])(?:optim|opt)(?![a-z])")
+PARAMS = ("params", "model_params")
+OPT_STATE = ("opt_state", "optimizer_state")
+STEP = ("step", "steps_taken")
+TRANSFORMATION = ("tx", "transformation")
+UPDATES = ("updates", "param_updates")
+ATTRIBUTES: dict[tuple[str, ...], str] = {PARAMS: "target", STEP: "step"}
+"""What an optimizer, or its state, called a part."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The names of an optimizer's parts; `step` is empty if nobody asks for the number of steps."""
+
+    params: str
+    opt_state: str
+    step: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.params, self.opt_state, self.step) if self.step else (self.params, self.opt_state)
+
+    @property
+    def flat(self) -> str:
+        return ", ".join(self.names)
+
+    @property
+    def nested(self) -> str:
+        return f"({self.flat})"
+
+
+class Names:
+    """Gives names that no other variable has; it remembers what it has given in each function.
+
+    `merged` are the statements that give a part a name of its own, and go since it has that name now.
+    """
+
+    def __init__(self, origins: Origins, given: Mapping[ast.AST, set[str]] = MappingProxyType({})) -> None:
+        self.origins = origins
+        self._given: dict[ast.AST, set[str]] = defaultdict(set, {node: {*names} for node, names in given.items()})
+        self.merged: dict[ast.stmt, Unit] = {}
+        self._moments: dict[tuple[ast.AST, tuple[str, ...]], str] = {}
+
+    def copy(self) -> Names:
+        """The same names given, to give more on trial."""
+        return Names(self.origins, self._given)
+
+    def parts(self, variable: Variable, group: Group) -> Parts:
+        """The names of the parts of a variable.
+
+        Raises:
+          Unproven: if all that come into question are taken.
+        """
+        params = group.made_for(variable) or self._free(variable, PARAMS, group)
+        step = self._free(variable, STEP, group) if group.counts else ""
+        return Parts(params, self._free(variable, OPT_STATE, group), step)
+
+    def for_a_moment(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
+        """A name for what is read just behind the place that sets it."""
+        key = (variable.scope.node, choices)
+        if key not in self._moments:
+            self._moments[key] = self._free(variable, choices, group, plain=True)
+        return self._moments[key]
+
+    def beside(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
+        """A name for something that has to do with a variable: `g_tx` for `g_optimizer`."""
+        return self._free(variable, choices, group)
+
+    def _free(self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False) -> str:
+        names = [choice if plain else _named_after(variable.name, choice) for choice in choices]
+        owner = variable.scope.node
+        for name in names:
+            if name in self._given[owner]:
+                continue
+            other = Variable(variable.scope, name)
+            if not self._is_taken(name, variable) or self._ends_before(other, variable):
+                self._given[owner].add(name)
+                return name
+            setting = group.alias(other, variable, ATTRIBUTES.get(choices, ""))
+            if setting is not None:
+                self._given[owner].add(name)
+                self.merged[setting] = variable.unit
+                return name
+        raise Unproven(f"the name `{names[0]}` is taken in {group.where(owner, variable.unit)}")
+
+    def _is_taken(self, name: str, variable: Variable) -> bool:
+        """Whether a name means something within the scope of a variable, or would hide it where that is read."""
+        unit, scope = variable.unit, variable.scope.node
+        readers = {_scope_around(load, unit) for load in self.origins.loads(variable)}
+        for node in ast.walk(scope):
+            said = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+            if said != name:
+                continue
+            inner = [outer for outer in (node, *unit.ancestors(node)) if outer in _binders(unit, node, name)]
+            if not inner or inner[0] is scope or scope not in unit.ancestors(inner[0]):
+                return True
+            if any(inner[0] in (reader, *unit.ancestors(reader)) for reader in readers):
+                return True
+        return False
+
+    def _ends_before(self, other: Variable, variable: Variable) -> bool:
+        """Whether another variable of the function is done with when a variable is first set, and so can go on as its part."""
+        stores = self.origins.stores(variable)
+        if (
+            not stores
+            or any(not isinstance(store, ast.Name) for store in stores)
+            or not isinstance(other.scope.node, ast.FunctionDef)
+        ):
+            return False
+        unit = variable.unit
+        first = min((statement_of(unit, store) for store in stores), key=lambda one: one.lineno)
+        nodes = [*self.origins.stores(other), *self.origins.loads(other)]
+        if any(isinstance(outer, LOOPS) for outer in unit.ancestors(first)):
+            return False
+        if not isinstance(first, ast.Assign):
+            return False
+        return all(
+            isinstance(node, ast.arg | ast.Name)
+            and _scope_around(node, unit) is other.scope.node
+            and (node.lineno, node.col_offset) < (first.end_lineno or 0, first.end_col_offset or 0)
+            and not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node in set(ast.walk(first)))
+            for node in nodes
+        )
+
+
+def _named_after(name: str, choice: str) -> str:
+    return WORD.sub(choice, name) if WORD.search(name) else f"{name}_{choice}"
+
+
+def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
+    return next((outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)), unit.tree)
+
+
+def _binders(unit: Unit, node: ast.AST, name: str) -> list[ast.AST]:
+    """The scopes around a node that bind a name themselves."""
+    return [
+        outer
+        for outer in unit.ancestors(node)
+        if isinstance(outer, ScopeNode) and any(bound == name and not how for bound, how in bound_names(outer))
+    ]

@@ -1,0 +1,210 @@
+"""Where the optimizers of a group are: the expressions and variables that hold one."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Derivative, External, Function, Method, Object, Partial, Result, Thing
+from codemods.flow.scopes import Comprehension
+from codemods.idioms import Unproven
+from codemods.origins import FunctionNode, Variable, block_of
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+PYTREES = (
+    *("flax.jax_utils.replicate", "flax.jax_utils.unreplicate", "jax.device_put", "jax.device_get"),
+    *("jax.device_put_replicated", "jax.device_put_sharded", "jax.block_until_ready", "jax.lax.stop_gradient"),
+    *("jax.lax.pmean", "jax.lax.psum", "flax.serialization.from_bytes", "flax.serialization.to_bytes"),
+    *("flax.training.checkpoints.save_checkpoint", "flax.training.checkpoints.restore_checkpoint"),
+    *("copy.copy", "copy.deepcopy"),
+)
+"""What takes any pytree, and gives one like it if anything."""
+
+LOOPS_OF_JAX = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch")
+"""What calls functions with the pytrees that it is given."""
+
+
+class Index:
+    """The expressions of a project that hold an optimizer."""
+
+    def __init__(self, context: Context) -> None:
+        self.holding: dict[Thing, list[tuple[Unit, ast.expr]]] = defaultdict(list)
+        places = context.facts.flow.places
+        for unit in context.facts.project.units:
+            for node in unit.nodes:
+                if isinstance(node, ast.expr) and node in places and _is_read(node):
+                    for thing in context.facts.things(node, "optimizer"):
+                        self.holding[thing].append((unit, node))
+
+
+def _is_read(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Load | None)
+
+
+class Group:
+    """Optimizers that migrate together, with all that holds one of them and all that uses one.
+
+    `counts` says whether the number of steps is asked for.
+
+    Raises:
+      Unproven: if one of them is kept, used or handed on in a way that has no counterpart in parts.
+    """
+
+    def __init__(self, context: Context, index: Index, members: list[Thing], counts: bool) -> None:
+        self.context = context
+        self.facts = context.facts
+        self.origins = context.origins
+        self.members = {*members}
+        self.optimizers = [thing for thing in members if thing.kind == "optimizer"]
+        self.expressions: dict[ast.expr, Unit] = {}
+        for thing in self.optimizers:
+            self.expressions.update({node: unit for unit, node in index.holding[thing]})
+        self.uses = [use for use in self.facts.uses if self.members & {*use.things}]
+        self.by_call = {
+            call: use for use in self.uses if (call := context.call_of(use)) is not None and use.kind.count(".")
+        }
+        self.counts = counts or any(use.kind == "state.step" for use in self.uses)
+        self.variables: dict[Variable, None] = {}
+        for node, unit in self.expressions.items():
+            self._check_alone(node, unit)
+            if isinstance(node, ast.Name):
+                variable = self.origins.variable(node)
+                if variable is None:
+                    raise Unproven(f"nothing tells what `{node.id}` is at {unit.place(node.lineno)}")
+                self.variables[variable] = None
+            elif not isinstance(node, ast.Call):
+                raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
+        for node, unit in self.expressions.items():
+            if isinstance(parent := unit.parents[node], ast.Assign):
+                self._note_target(parent, node, unit)
+        for variable in self.variables:
+            self._check(variable)
+
+    def where(self, node: ast.AST, unit: Unit) -> str:
+        """What people call a scope."""
+        return f"`{node.name}`" if isinstance(node, ast.FunctionDef) else unit.place(getattr(node, "lineno", 1))
+
+    def _check_alone(self, node: ast.expr, unit: Unit) -> None:
+        for item in self.facts.objects(node):
+            is_like_it = isinstance(item, Result) and item.name in PYTREES
+            if not is_like_it and not (isinstance(item, Thing) and item in self.members):
+                raise Unproven(f"something else may be in its place at {unit.place(node.lineno)}")
+
+    def _note_target(self, statement: ast.Assign, node: ast.expr, unit: Unit) -> None:
+        [target, *more] = statement.targets
+        if not isinstance(target, ast.Name) or more:
+            raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
+        self.variables[self.target(target, node)] = None
+
+    def target(self, name: ast.Name, value: ast.expr) -> Variable:
+        """The variable that an assignment of a value sets."""
+        scope = self.facts.scope(value).binding(name.id)
+        assert scope is not None
+        return Variable(scope, name.id)
+
+    def _check(self, variable: Variable) -> None:
+        """Every place that sets or reads a variable has to be one that is understood."""
+        unit = variable.unit
+        for load in self.origins.loads(variable):
+            if load not in self.expressions:
+                raise Unproven(f"nothing tells what `{variable.name}` is at {unit.place(load.lineno)}")
+        stores = self.origins.stores(variable)
+        if not stores:
+            raise Unproven(f"`{variable.name}` is set from within another function")
+        for store in stores:
+            line = unit.place(getattr(store, "lineno", 1))
+            if isinstance(store, ast.arg):
+                if isinstance(variable.scope.node, FunctionNode):
+                    continue
+            elif isinstance(store, ast.Name) and self._is_plain(store, unit):
+                continue
+            raise Unproven(f"`{variable.name}` is set in a way that has no counterpart at {line}")
+
+    def _is_plain(self, store: ast.Name, unit: Unit) -> bool:
+        """Whether a variable is set by itself, or by taking a tuple apart, in an assignment or a loop, or is deleted."""
+        outer: ast.AST = store
+        if isinstance(unit.parents[store], ast.Delete):
+            return True
+        while isinstance(parent := unit.parents[outer], ast.Tuple):
+            outer = parent
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and parent.targets[0] is outer:
+            return outer is not store or parent.value in self.expressions
+        return isinstance(parent, ast.For) and parent.target is outer
+
+    def alias(self, other: Variable, variable: Variable, attribute: str) -> ast.stmt | None:
+        """The statement `other = variable.attribute`, if another variable is never anything but this part."""
+        setting = self.origins.setting(other)
+        value = setting.value if isinstance(setting, ast.Assign) else None
+        use = next((use for use in self.uses if use.node is value and use.name == attribute), None)
+        owner: ast.AST | None = value
+        while isinstance(owner, ast.Attribute | ast.Subscript):
+            owner = owner.value
+        if (
+            use is None
+            or setting is None
+            or not isinstance(owner, ast.Name)
+            or self.origins.variable(owner) != variable
+        ):
+            return None
+        if len(block_of(other.unit, setting)) < 2:
+            return None
+        return setting if self._stays(variable, setting, self.origins.loads(other)) else None
+
+    def made_for(self, variable: Variable) -> str:
+        """The variable with the parameters for which an optimizer is made, if neither changes; empty otherwise."""
+        setting = self.origins.setting(variable)
+        value = setting.value if isinstance(setting, ast.Assign) else None
+        use = self.by_call.get(value) if isinstance(value, ast.Call) else None
+        if setting is None or not isinstance(value, ast.Call) or use is None or use.kind != "definition.create":
+            return ""
+        given = [*value.args, *(word.value for word in value.keywords)]
+        other = self.origins.variable(given[0]) if len(given) == 1 and isinstance(given[0], ast.Name) else None
+        if other is None or other.scope is not variable.scope:
+            return ""
+        return other.name if self._stays(other, setting, self.origins.loads(variable)) else ""
+
+    def _stays(self, variable: Variable, setting: ast.stmt, loads: list[ast.Name]) -> bool:
+        """Whether a variable is the same at a statement and at some later places."""
+        for load in loads:
+            around = [load, *variable.unit.ancestors(load)]
+            place = next((one for one in reversed(around) if isinstance(one, Comprehension)), load)
+            if not self.origins.unchanged(variable, setting, place):
+                return False
+        return True
+
+    # What is called
+
+    def functions(self, call: ast.Call) -> list[Function]:
+        """The functions of the project that a call is of, if it is of nothing else."""
+        found = [_function(item) for item in self.facts.objects(call.func)]
+        functions = [item for item in found if item is not None]
+        return functions if len(functions) == len(found) else []
+
+    def is_derivative(self, call: ast.Call) -> bool:
+        return any(isinstance(item, Derivative) for item in self.facts.objects(call.func))
+
+    def is_of_pytrees(self, call: ast.Call, names: tuple[str, ...] = PYTREES) -> bool:
+        """Whether a call is of something that takes any pytree."""
+        items = list(self.facts.objects(call.func))
+        return bool(items) and all(isinstance(item, External) and item.name in names for item in items)
+
+    def use_of(self, call: ast.expr, kind: str) -> Use | None:
+        """The use that a call is, if it is one of a kind."""
+        use = self.by_call.get(call) if isinstance(call, ast.Call) else None
+        return use if use is not None and use.kind == kind else None
+
+
+def _function(item: Object) -> Function | None:
+    match item:
+        case Function():
+            return item
+        case Partial(function=inner):
+            return _function(inner)
+        case Method(function=Function() as function):
+            return function
+    return None

@@ -1,0 +1,76 @@
+"""The signatures and docstrings of functions that take optimizers or give one back."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import ChangeParameters, SplitParameter
+from codemods.flow.modules import Unit
+from codemods.functional.annotations import annotated, annotations_of
+from codemods.functional.draft import Draft
+from codemods.functional.interfaces import Interface
+from codemods.origins import FunctionNode, Variable
+
+
+class Signatures:
+    """Changes what functions take, and what they are said to give."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def change(self, interface: Interface) -> None:
+        node = interface.node
+        if not (interface.split or interface.whole or interface.returns):
+            return
+        unit = next(unit for unit in self.draft.group.facts.project.units if node in unit.parents)
+        if interface.split:
+            split = tuple(
+                SplitParameter(variable.name, self._parameters(variable, node, unit), self._described(variable, node))
+                for variable in interface.split
+            )
+            self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), split=split))
+            transformations = self.draft.transformations
+            transformations.wrappers.shift(
+                interface, unit, self.draft.edits, len(self.draft.parts[interface.split[0]].names) - 1
+            )
+            arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            names = {variable.name for variable in interface.split}
+            self.draft.replaced += [
+                one.annotation for one in arguments if one.arg in names and one.annotation is not None
+            ]
+        if interface.whole:
+            unpacked = tuple(f"{self._needed(variable)} = {variable.name}" for variable in interface.whole)
+            self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), unpacked=unpacked))
+        if isinstance(node, ast.FunctionDef):
+            prefix = node in self.draft.transformations.given
+            for found, edit in annotated(node, interface, unit, self.draft.group, prefix):
+                if edit is not None:
+                    self.draft.edits.put(found, unit, edit)
+
+    def _needed(self, variable: Variable) -> str:
+        """The names of the parts, with `_` for those that nobody asks for."""
+        parts, loads = self.draft.parts[variable], self.draft.origins.loads(variable)
+        reads = {
+            use.node.value: use.name
+            for use in self.draft.group.uses
+            if use.kind in ("optimizer.target", "optimizer.state") and isinstance(use.node, ast.Attribute)
+        }
+        if not all(load in reads for load in loads):
+            return parts.flat
+        asked = {reads[load] for load in loads}
+        known = zip(parts.names, ("target", "", "state"), strict=False)
+        return ", ".join(name if word in asked else "_" for name, word in known)
+
+    def _parameters(self, variable: Variable, node: FunctionNode, unit: Unit) -> tuple[tuple[str, str], ...]:
+        parts = self.draft.parts[variable]
+        return tuple(
+            zip(parts.names, annotations_of(variable, node, unit, self.draft.group, len(parts.names)), strict=True)
+        )
+
+    def _described(self, variable: Variable, node: FunctionNode) -> tuple[tuple[str, str], ...]:
+        """What a docstring that explains the parameter says of those in its place."""
+        parts = self.draft.parts[variable]
+        texts = ("the parameters.", "the optimizer's state.", "the number of steps taken.")
+        taken = self.draft.transformations.taken.get(node)
+        more = ((taken, "the gradient transformation."),) if taken else ()
+        return (*zip(parts.names, texts, strict=False), *more)

@@ -1,0 +1,117 @@
+"""The statements with calls that give an optimizer: assignments, returns, and calls that stay as they are."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import ReplaceStatement
+from codemods.flow.modules import Unit
+from codemods.functional.draft import Draft, Lines
+from codemods.functional.making import Making
+from codemods.functional.parts import Parts
+from codemods.idioms import Unproven
+from codemods.idioms.quiet import acts
+from codemods.origins import FunctionNode, Variable
+
+
+class Statements:
+    """Rewrites the statements around calls."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.making = Making(draft)
+
+    def call(self, node: ast.Call, unit: Unit) -> None:
+        if node in self.draft.done:
+            return
+        parent = unit.parents[node]
+        where = unit.place(node.lineno)
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+            self._assigned(parent, node, unit, self.draft.parts[self.draft.group.target(parent.targets[0], node)])
+        elif isinstance(parent, ast.Return):
+            self._returned(parent, node, unit)
+        elif isinstance(parent, ast.Tuple) and isinstance(unit.parents[parent], ast.Return):
+            self._returned(unit.parents[parent], node, unit)
+        elif self._stays(node, unit) and (isinstance(parent, ast.Lambda | ast.Expr) or self.draft.is_held(node, unit)):
+            return
+        elif not self._is_argument(node, unit):
+            raise Unproven(f"it is made or changed within something else at {where}")
+
+    def _stays(self, node: ast.Call, unit: Unit) -> bool:
+        """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
+        if self.draft.is_maker(node) or self.draft.inner(node) or node in self.draft.transformations.received:
+            return False
+        return self.draft.is_known(node, unit)
+
+    def _is_argument(self, node: ast.Call, unit: Unit) -> bool:
+        """Whether this is an argument of another call that gives an optimizer, which is written with it."""
+        parent = unit.parents[node]
+        outer = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
+        return (
+            isinstance(outer, ast.Call) and outer in self.draft.group.expressions and self.draft.is_known(outer, unit)
+        )
+
+    def _assigned(self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts) -> None:
+        """`optimizer = …`."""
+        self.draft.is_known(node, unit)
+        if not self.draft.is_maker(node) and not self.draft.inner(node):
+            return  # the names before it and within it change
+        lines = Lines()
+        self.making.lines(node, unit, parts, lines)
+        self._replace(statement, unit, lines, node)
+
+    def _returned(self, statement: ast.AST, node: ast.Call, unit: Unit) -> None:
+        """`return …`, perhaps with other things beside."""
+        assert isinstance(statement, ast.Return)
+        function = next(outer for outer in unit.ancestors(statement) if isinstance(outer, FunctionNode))
+        gives = function in self.draft.transformations.given
+        whole = statement.value is node
+        self.draft.is_known(node, unit)
+        plain = not self.draft.is_maker(node) and not self.draft.inner(node)
+        received = node in self.draft.transformations.received
+        if plain and whole and gives == received:
+            return
+        if statement in self.draft.rewritten:
+            raise Unproven(f"two optimizers are returned at {unit.place(statement.lineno)}")
+        lines = Lines()
+        elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
+        if any(acts(element) for element in elements[: elements.index(node)]):
+            raise Unproven(f"the order of what {unit.place(statement.lineno)} computes matters")
+        names = self.making.in_place(node, lines)
+        if names is None:
+            parts = self._parts_at_return(statement, node, unit)
+            self.making.lines(node, unit, parts, lines)
+            names = parts.names
+        interface = self.draft.interfaces.of(function)
+        given = names if interface.flat or interface.gives_it_alone else (f"({', '.join(names)})",)
+        said = [name for one in elements for name in (given if one is node else (lines.hole(one, unit),))]
+        if gives:
+            said.insert(0, self.draft.transformations.at(node, unit))
+        lines.templates.append(f"return {', '.join(said)}")
+        self._replace(statement, unit, lines, node)
+
+    def _parts_at_return(self, statement: ast.Return, node: ast.Call, unit: Unit) -> Parts:
+        """The names for what is returned: those of the optimizer that took a step, if nothing else asks for it here."""
+        scope = self.draft.group.facts.scope(node).function
+        use = self.draft.group.by_call.get(node)
+        owner = use.node.value if use is not None and isinstance(use.node, ast.Attribute) else None
+        variable = self.draft.origins.variable(owner) if isinstance(owner, ast.Name) else None
+        if variable is not None and variable.scope is scope and use is not None and use.kind != "definition.create":
+            inside = set(ast.walk(node))
+            others = [one for one in self.draft.origins.loads(variable) if one in set(ast.walk(statement)) - inside]
+            if not others:
+                return self.draft.parts[variable]
+            return self.draft.named(Variable(scope, f"new_{variable.name}"))
+        return self.draft.named(Variable(scope, "optimizer"))
+
+    def _replace(self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr) -> None:
+        if statement in self.draft.edits or statement in self.draft.rewritten:
+            raise Unproven(f"another change is made at {unit.place(statement.lineno)}")
+        edit = ReplaceStatement(unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw))
+        self.draft.rewritten[statement] = edit
+        within = set(ast.walk(node))
+        uses = [use for call, use in self.draft.group.by_call.items() if call in within and self.draft.is_maker(call)]
+        for use in uses:
+            self.draft.outcomes[use.node] = edit
+        if not uses:
+            self.draft.edits.put(statement, unit, edit)

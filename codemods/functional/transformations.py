@@ -1,0 +1,244 @@
+"""The gradient transformation, which a train state brings along: how it gets to where a step is taken."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.flow.modules import Unit
+from codemods.functional.interfaces import Interface, Interfaces
+from codemods.functional.parts import TRANSFORMATION, Names
+from codemods.functional.places import Group
+from codemods.functional.wrappers import PARTIAL, Wrappers
+from codemods.idioms import Unproven
+from codemods.idioms.order import Edits
+from codemods.origins import FunctionNode, Variable, statement_of
+from codemods.renaming import DEFINITIONS
+from codemods.uses import Use
+
+Owner = FunctionNode | ast.Module
+"""A function, or the module for what stands in none."""
+
+
+class Transformations:
+    """The name of the transformation in each function that needs it, and what changes so that it is there.
+
+    `made` has the calls of `create` that set it, `given` the functions that return it ahead of all else, `received` the calls
+    of these, by the name that takes it up.
+
+    Raises:
+      Unproven: if there is no way to a step, or more than one.
+    """
+
+    def __init__(self, group: Group, interfaces: Interfaces, names: Names) -> None:
+        self.group = group
+        self.origins = group.origins
+        self.interfaces = interfaces
+        self.names = names
+        self.wrappers = Wrappers(group)
+        self.edits = Edits()
+        self.made: dict[ast.expr, str] = {}
+        self.given: set[ast.AST] = set()
+        self.received: dict[ast.expr, str] = {}
+        self.taken: dict[ast.AST, str] = {}
+        self._known: dict[ast.AST, str] = {}
+        self._set_at: dict[ast.AST, ast.AST] = {}
+
+    def at(self, node: ast.AST, unit: Unit) -> str:
+        """The name of the transformation at a node."""
+        return self._in(_owner(node, unit), unit)
+
+    def _in(self, owner: Owner, unit: Unit) -> str:
+        if owner in self._known:
+            return self._known[owner]
+        created = [use for use in self._created() if use.unit is unit and _owner(use.node, unit) is owner]
+        fresh = [call for call, _ in self._fresh_calls() if call in unit.parents and _owner(call, unit) is owner]
+        definitions = {ast.dump(use.node.value) for use in created if isinstance(use.node, ast.Attribute)}
+        interface = self.interfaces.found.get(owner)
+        sources = len(definitions) + len(fresh)
+        where = self.group.where(owner, unit)
+        if sources > 1 or (sources and interface is not None and interface.split):
+            raise Unproven(f"several optimizers meet in {where}")
+        if created:
+            return self._from_create(created, owner, unit)
+        if fresh:
+            return self._from_call(fresh[0], owner, unit)
+        outer = _owner(owner, unit) if not isinstance(owner, ast.Module) else None
+        if isinstance(outer, FunctionNode) or (outer is not None and not (interface and interface.split)):
+            self._known[owner] = self._in(outer, unit)
+            return self._known[owner]
+        if interface is None or not interface.split:
+            raise Unproven(f"its transformation is not in reach in {where}")
+        return self._as_parameter(interface, unit)
+
+    # Where it is made
+
+    def _created(self) -> list[Use]:
+        return [use for use in self.group.uses if use.kind == "definition.create"]
+
+    def _fresh_calls(self) -> Iterator[tuple[ast.Call, Interface]]:
+        """The calls of functions that make an optimizer of their own."""
+        for interface in self.interfaces.found.values():
+            if interface.returns and not interface.split and not interface.whole and self._makes(interface):
+                for binding in interface.bindings or ():
+                    yield binding.call, interface
+
+    def _makes(self, interface: Interface, depth: int = 4) -> bool:
+        inside = set(ast.walk(interface.node))
+        if any(use.node in inside for use in self._created()):
+            return True
+        others = (
+            one for one in self.interfaces.found.values() if one is not interface and one.returns and not one.split
+        )
+        return depth > 0 and any(
+            self._makes(one, depth - 1) for one in others if any(call.call in inside for call in one.bindings or ())
+        )
+
+    def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
+        definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
+        calls = [call for use in created if (call := self.group.context.call_of(use)) is not None]
+        self._set_at[owner] = calls[0]
+        if isinstance(definition, ast.Name) and (variable := self.origins.variable(definition)) is not None:
+            self._known[owner] = self._renamed(variable)
+        else:
+            self._known[owner] = self._named(calls[0], unit)
+            self.made.update(dict.fromkeys(calls, self._known[owner]))
+        return self._known[owner]
+
+    def _renamed(self, variable: Variable) -> str:
+        """The new name of a variable for the transformation."""
+        setting = self.origins.setting(variable)
+        if variable.name not in DEFINITIONS or setting is None or variable.scope.parent is None:
+            return variable.name
+        try:
+            name = self.names.beside(Variable(variable.scope, "optimizer"), TRANSFORMATION[:1], self.group)
+        except Unproven:
+            return variable.name
+        for node in (*self.origins.stores(variable), *self.origins.loads(variable)):
+            if isinstance(node, ast.Name):
+                self.edits.put(node, variable.unit, Replace(variable.unit.span(node), name))
+        return name
+
+    def _named(self, call: ast.Call, unit: Unit) -> str:
+        """A name for the transformation of what a call gives."""
+        statement = statement_of(unit, call)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        named = [target for target in targets if isinstance(target, ast.Name)]
+        variable = self.group.target(named[0], call) if named else None
+        scope = self.group.facts.scope(call).function
+        return self.names.beside(variable or Variable(scope, "optimizer"), TRANSFORMATION, self.group)
+
+    def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
+        """A function that makes the optimizer returns its transformation, too."""
+        self._known[owner] = name = self._named(call, unit)
+        self._set_at[owner] = call
+        for function in self.group.functions(call):
+            interface = self.interfaces.of(function.node)
+            where = self.group.where(function.node, function.unit)
+            if not (interface.flat or interface.gives_it_alone) or list(self.wrappers.of(function.node, function.unit)):
+                raise Unproven(f"{where} cannot return the transformation, too")
+            if any(self.wrappers.name(binding.call) for binding in interface.bindings or ()):
+                raise Unproven(f"{where} cannot return the transformation, too")
+            self.given.add(function.node)
+            self._in(function.node, function.unit)
+            for binding in interface.bindings or ():
+                if not self._is_received(binding.call, binding.unit):
+                    raise Unproven(
+                        f"what {where} returns is not taken apart at {binding.unit.place(binding.call.lineno)}"
+                    )
+                self.received.setdefault(binding.call, "_")
+        self.received[call] = name
+        return name
+
+    @staticmethod
+    def _is_received(call: ast.Call, unit: Unit) -> bool:
+        """Whether a statement can take up what a call returns, one part after the other."""
+        statement = statement_of(unit, call)
+        return isinstance(statement, ast.Assign | ast.Return | ast.Expr)
+
+    # Where it is handed on
+
+    def _as_parameter(self, interface: Interface, unit: Unit) -> str:
+        node = interface.node
+        where = self.group.where(node, unit)
+        if not isinstance(node, ast.FunctionDef) or node.args.kwarg or node.args.vararg:
+            raise Unproven(f"{where} cannot take its transformation")
+        name = self.names.beside(Variable(interface.split[0].scope, "optimizer"), TRANSFORMATION, self.group)
+        self._known[node] = self.taken[node] = name
+        self.edits.put(node, unit, ChangeParameters(unit.span(node), added=((name, ""),)))
+        for decorator in node.decorator_list:
+            self.wrappers.make_static(decorator, unit, name, self.edits)
+        static = bool(node.decorator_list)
+        reached: set[ast.Call] = set()
+        for other, reference in self.origins.references(node):
+            if not self._is_itself(reference, node):
+                continue
+            parent = other.parents[reference]
+            if not isinstance(parent, ast.Call):
+                raise Unproven(f"{where} is handed on at {other.place(reference.lineno)}")
+            if parent.func is reference:
+                self._give(parent, name, other)
+                reached.add(parent)
+            elif parent.args[:1] != [reference] or not self.wrappers.name(parent):
+                raise Unproven(f"{where} is handed on at {other.place(reference.lineno)}")
+            elif self._fill(parent, reference, name, other):
+                reached.update(self._calls_behind(interface, parent))
+            else:
+                self.wrappers.make_static(self._jitted(parent, other), other, name, self.edits)
+                static = True
+        for binding in interface.bindings or ():
+            if binding.call not in reached:
+                if not static:
+                    raise Unproven(f"its transformation does not get to {binding.unit.place(binding.call.lineno)}")
+                self._give(binding.call, name, binding.unit)
+        return name
+
+    def _is_itself(self, reference: ast.expr, node: ast.FunctionDef) -> bool:
+        """Whether a reference says the function by its own name, and not what has been made of it."""
+        if isinstance(reference, ast.Attribute):
+            return reference.attr == node.name
+        variable = self.origins.variable(reference) if isinstance(reference, ast.Name) else None
+        stores = self.origins.stores(variable) if variable is not None else []
+        if node in stores and len(stores) > 1:
+            raise Unproven(f"`{node.name}` is set several times")
+        return bool(stores) and (stores == [node] or all(isinstance(store, ast.alias) for store in stores))
+
+    def _give(self, call: ast.Call, name: str, unit: Unit) -> None:
+        here = self.at(call, unit)
+        self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((name, here),)))
+
+    def _fill(self, call: ast.Call, reference: ast.expr, name: str, unit: Unit) -> bool:
+        """Give the transformation to a partial application, if it is known there already. Whether that went."""
+        owner = _owner(call, unit)
+        if isinstance(owner, ast.Module):
+            return False
+        here, start = self._in(owner, unit), self._set_at.get(owner)
+        if start is not None and getattr(start, "lineno", 0) > call.lineno:
+            return False
+        if self.wrappers.name(call.func) == PARTIAL:
+            self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((name, here),)))
+        else:
+            template = f"{{partial}}({{it}}, {name}={here})"
+            self.edits.put(reference, unit, Replace(unit.span(reference), template))
+        return True
+
+    def _jitted(self, call: ast.Call, unit: Unit) -> ast.Call:
+        """The call around a partial application that wraps it; any other call itself."""
+        parent = unit.parents[call]
+        is_partial = self.wrappers.name(call.func) == PARTIAL
+        return parent if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call] else call
+
+    def _calls_behind(self, interface: Interface, wrapper: ast.Call) -> list[ast.Call]:
+        """The calls that reach a function through a wrapper: all that do not say it by its own name."""
+        direct = {
+            unit.parents[reference]
+            for unit, reference in self.origins.references(interface.node)
+            if isinstance(interface.node, ast.FunctionDef) and self._is_itself(reference, interface.node)
+        }
+        return [binding.call for binding in interface.bindings or () if binding.call not in direct - {wrapper}]
+
+
+def _owner(node: ast.AST, unit: Unit) -> Owner:
+    found = (outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode | ast.Module))
+    return next(found, unit.tree)

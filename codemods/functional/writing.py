@@ -1,0 +1,77 @@
+"""What is written where an optimizer was: its parts, and in the place of what it did the functions of optax."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Replace, ReplaceStatement
+from codemods.functional.draft import Draft
+from codemods.functional.handing import Handing
+from codemods.functional.signatures import Signatures
+from codemods.functional.statements import Statements
+from codemods.idioms import Unproven
+from codemods.uses import Use
+
+ONE_OF_MANY = ("flax.jax_utils.unreplicate", "jax.device_get")
+"""What may be asked of a part as well as of the whole."""
+
+
+def write(draft: Draft) -> None:
+    """Write all that changes for a group; whatever has no counterpart in parts raises `Unproven`."""
+    statements, handing, signatures = Statements(draft), Handing(draft), Signatures(draft)
+    steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
+    for use in steps:
+        draft.transformations.at(use.node, use.unit)
+    for use in draft.group.uses:
+        _attribute(draft, use)
+    for node, unit in draft.group.expressions.items():
+        if isinstance(node, ast.Call):
+            statements.call(node, unit)
+    for node, unit in draft.group.expressions.items():
+        if isinstance(node, ast.Name) and node not in draft.done:
+            handing.name(node, unit)
+    for variable in draft.group.variables:
+        for store in draft.origins.stores(variable):
+            if isinstance(store, ast.Name):
+                handing.store(store, variable)
+    for call, name in draft.transformations.received.items():
+        handing.receive(call, name)
+    for interface in draft.interfaces.found.values():
+        signatures.change(interface)
+    for merged, unit in draft.names.merged.items():
+        draft.edits.put(merged, unit, ReplaceStatement(unit.span(merged), ()))
+    for changed, (unit, edit) in draft.transformations.edits.items():
+        draft.edits.put(changed, unit, edit)
+
+
+def _attribute(draft: Draft, use: Use) -> None:
+    """What becomes of a use that is no statement: a part that is read."""
+    if not isinstance(use.node, ast.Attribute):
+        return
+    node, part = use.node, "params"
+    owner: ast.expr = node.value
+    if use.kind == "state.step":
+        owner = owner.value if isinstance(owner, ast.Subscript) else owner
+        owner, part = (owner.value if isinstance(owner, ast.Attribute) else owner), "step"
+    elif use.kind == "optimizer.state":
+        draft.outcomes[node] = None
+        return
+    elif use.kind != "optimizer.target":
+        return
+    span, array = use.unit.span(node), part == "step" and isinstance(use.unit.parents.get(node), ast.Attribute)
+    around = "{jax}.numpy.asarray(%s)" if array else "%s"
+    if isinstance(owner, ast.Name):
+        draft.outcomes[node] = Replace(span, around % getattr(draft.by_variable[owner], part))
+        draft.done.add(owner)
+        return
+    if not (isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)) or draft.inner(owner):
+        raise Unproven(f"it has no name at {use.unit.place(node.lineno)}")
+    inner = owner.args[0] if len(owner.args) == 1 else None
+    text = "{whole}"
+    if isinstance(inner, ast.Name) and inner in draft.by_variable and draft.group.is_of_pytrees(owner, ONE_OF_MANY):
+        draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), getattr(draft.by_variable[inner], part)))
+        draft.done.add(inner)
+    else:
+        text = f"{text}[{0 if part == 'params' else 2}]"
+    draft.outcomes[node] = Replace(span, around % text, (("whole", use.unit.span(owner)),))
+    draft.done.add(owner)
