@@ -143,7 +143,7 @@ def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) ->
     if isinstance(edit, ChangeArguments):
         for index in edit.dropped:
             yield from ast.walk(values[index])
-        if edit.is_partial and len(values) == 1 + len(edit.dropped):
+        if edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped):
             yield from ast.walk(call.func)
         return
     kept = {argument.index for argument in edit.arguments}

@@ -10,15 +10,17 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codemods.edits import Edit, Replace
+from codemods.facts import unify
 from codemods.flow.objects import Thing
 from codemods.functional.annotations import tuple_of_parts
 from codemods.functional.draft import Draft
 from codemods.functional.interfaces import Interfaces
 from codemods.functional.parts import Names
-from codemods.functional.places import Group, Index
+from codemods.functional.places import Group, Index, gone
 from codemods.functional.writing import write
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
@@ -44,17 +46,16 @@ class Functional:
             return
         attempts = _Attempts(context)
         self.found = attempts.outcomes({})
-        left = next((thing for thing in attempts.stored if isinstance(self.found.get(thing), str)), None)
-        if left is not None:  # what one of them stores, another may restore
-            where = left.unit.place(getattr(left.node, "lineno", 1))
-            why = f"so does the one made at {where}, which is stored in checkpoints, too"
-            self.found = attempts.outcomes({thing: self._reason(thing) or why for thing in attempts.stored})
+        left: dict[Thing, str] = {}
+        for thing, family in attempts.stored.items():
+            if isinstance(self.found[thing], str):
+                where = thing.unit.place(getattr(thing.node, "lineno", 1))
+                left.setdefault(family, f"so does the one made at {where}, which is stored in checkpoints, too")
+        if left:
+            refused = {thing: left[family] for thing, family in attempts.stored.items() if family in left}
+            self.found = attempts.outcomes({thing: self.reason([thing]) or why for thing, why in refused.items()})
 
-    def _reason(self, thing: Thing) -> str:
-        found = self.found.get(thing, "")
-        return found if isinstance(found, str) else ""
-
-    @property
+    @cached_property
     def written(self) -> list[Draft]:
         return list({id(found): found for found in self.found.values() if isinstance(found, Draft)}.values())
 
@@ -94,11 +95,28 @@ class _Attempts:
         for thing, group in context.facts.groups.items():
             members[group].append(thing)
         self.groups = [found for found in members.values() if any(thing.kind == "optimizer" for thing in found)]
-        uses = context.facts.uses
-        stored = {thing for use in uses if use.kind in ("stored", "restored") for thing in use.things}
-        self.stored = [thing for found in self.groups if not stored.isdisjoint(found) for thing in found]
-        counted = {thing for use in uses if use.kind == "state.step" for thing in use.things}
-        self.counts = not counted.isdisjoint(self.stored)
+        self.stored = self._families()
+        removed = {node for found in self.groups for node in gone(context, found)}
+        self.counted = {
+            self.stored[thing]
+            for use in context.facts.uses
+            if use.kind == "state.step" and use.node not in removed
+            for thing in use.things
+            if thing in self.stored
+        }
+
+    def _families(self) -> dict[Thing, Thing]:
+        """A representative for all optimizers that may restore what one of them stored: those of the same kind."""
+        stored = {
+            thing for use in self.context.facts.uses if use.kind in ("stored", "restored") for thing in use.things
+        }
+        groups = [members for members in self.groups if not stored.isdisjoint(members)]
+        alike: dict[str, list[Thing]] = defaultdict(list)
+        for members in groups:
+            for thing in members:
+                if thing.kind == "definition":
+                    alike[thing.name].append(thing)
+        return unify([*groups, *alike.values()])
 
     def outcomes(self, refused: Mapping[Thing, str]) -> dict[Thing, Draft | str]:
         """What comes of each group, for its things; some are refused for a reason that is known."""
@@ -119,7 +137,7 @@ class _Attempts:
         context = self.context
         if any({*members} & {*state.things} for state in context.own_states.states):
             raise Unproven("the dataclass around it is a train state")
-        group = Group(context, self.index, members, self.counts and members[0] in self.stored)
+        group = Group(context, self.index, members, self.stored.get(members[0]) in self.counted)
         _check_uses(group)
         edits = Edits(context.edits_beside(members))
         clippings = context.clippings.of(members)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
@@ -46,6 +47,11 @@ def _is_read(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Load | None)
 
 
+def gone(context: Context, things: Iterable[Thing]) -> set[ast.AST]:
+    """What goes for the sake of some optimizers: their rates are schedules, or their gradients are clipped within the chain."""
+    return context.schedules.gone(things) | context.clippings.gone(things)
+
+
 class Group:
     """Optimizers that migrate together, with all that holds one of them and all that uses one.
 
@@ -61,10 +67,11 @@ class Group:
         self.origins = context.origins
         self.members = {*members}
         self.optimizers = [thing for thing in members if thing.kind == "optimizer"]
+        self.gone = gone(context, members)
         self.expressions: dict[ast.expr, Unit] = {}
         for thing in self.optimizers:
-            self.expressions.update({node: unit for unit, node in index.holding[thing]})
-        self.uses = [use for use in self.facts.uses if self.members & {*use.things}]
+            self.expressions.update({node: unit for unit, node in index.holding[thing] if node not in self.gone})
+        self.uses = [use for use in self.facts.uses if self.members & {*use.things} and use.node not in self.gone]
         self.by_call = {
             call: use for use in self.uses if (call := context.call_of(use)) is not None and use.kind.count(".")
         }
@@ -111,7 +118,7 @@ class Group:
         """Every place that sets or reads a variable has to be one that is understood."""
         unit = variable.unit
         for load in self.origins.loads(variable):
-            if load not in self.expressions:
+            if load not in self.expressions and load not in self.gone:
                 raise Unproven(f"nothing tells what `{variable.name}` is at {unit.place(load.lineno)}")
         stores = self.origins.stores(variable)
         if not stores:
