@@ -21,6 +21,23 @@ right. `--ignore` with a code keeps the general form; a note at a site says why 
 Each form is exercised by fixtures, small programs that are trained before and after, in float64, on the same batches: the
 verdicts are those of `make parity`.
 """
+UNCHANGED = ("decay_after_step", "gradient_accumulation", "finite_guard", "target_network")
+KEPT = """
+## What stays as it is, and why
+
+Four more things that training loops do by hand have a name in optax, and yet another meaning. They stay code around the step:
+
+- **Weight decay behind the step**, `optimizer.replace(target=(1 - lr * decay) * optimizer.target)`, decays what the step
+  gave. With the update `u`, that is `(1 - lr * decay) * (p + u)`; `optax.add_decayed_weights` makes it
+  `p + u - lr * decay * p`, which differs by `lr * decay * u`.
+- **Gradient accumulation** within a step, where a loop adds up the gradients of parts of a batch, is one update for one call
+  of the step. `optax.MultiSteps` has to be called for each part, and a train state's `step` would count the parts.
+- **Guards against gradients that are not finite** keep the old state, as often as it takes, and its `step` with it.
+  `optax.apply_if_finite` gives in after `max_consecutive_errors`, and a train state's `step` counts the updates that it left
+  out.
+- **Averages of parameters** are another thing than the optimizer's state: they are read for evaluation, and stored by themselves.
+
+"""
 
 
 def page() -> str:
@@ -31,9 +48,15 @@ def page() -> str:
         acted[path.parent.name] = _codes(path, Options())
         if (path.parent / "after_functional.py").exists():
             acted[path.parent.name + FUNCTIONAL] = _codes(path, Options(style="functional"))
-    return HEAD + "".join(
+    sections = (
         _section(catalogue()[code], [(name, *verdicts[name]) for name, codes in acted.items() if code in codes])
         for code in IDIOMS
+    )
+    return (
+        HEAD
+        + "".join(sections)
+        + KEPT
+        + _rows([(name, *verdicts[name]) for name in acted if name.startswith(UNCHANGED)])
     )
 
 
@@ -47,10 +70,6 @@ def _plain(path: Path) -> str:
 
 
 def _section(rule: Rule, fixtures: list[tuple[str, str, str]]) -> str:
-    rows = "".join(
-        f"| [{name}](../fixtures/{name.removesuffix(FUNCTIONAL)}) | {verdict} | {error} |\n"
-        for name, verdict, error in fixtures
-    )
     return f"""
 ## {rule.code}: {rule.summary}
 
@@ -68,9 +87,14 @@ After:
 {rule.after.rstrip()}
 ```
 
-| Fixture | Verdict | Error over movement |
-|---|---|---|
-{rows}"""
+{_rows(fixtures)}"""
+
+
+def _rows(fixtures: list[tuple[str, str, str]]) -> str:
+    return "| Fixture | Verdict | Error over movement |\n|---|---|---|\n" + "".join(
+        f"| [{name}](../fixtures/{name.removesuffix(FUNCTIONAL)}) | {verdict} | {error} |\n"
+        for name, verdict, error in fixtures
+    )
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -22,7 +22,7 @@ PYTREES = (
     *("jax.device_put_replicated", "jax.device_put_sharded", "jax.block_until_ready", "jax.lax.stop_gradient"),
     *("jax.lax.pmean", "jax.lax.psum", "flax.serialization.from_bytes", "flax.serialization.to_bytes"),
     *("flax.training.checkpoints.save_checkpoint", "flax.training.checkpoints.restore_checkpoint"),
-    *("copy.copy", "copy.deepcopy"),
+    *("copy.copy", "copy.deepcopy", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree.map"),
 )
 """What takes any pytree, and gives one like it if anything."""
 

@@ -1,0 +1,117 @@
+"""Where a dataclass with an optimizer changes: `state.replace(optimizer=stepped, …)`."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Argument, Edit, ReplaceStatement, RewriteCall
+from codemods.flow.modules import Unit
+from codemods.idioms import Unproven
+from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.idioms.quiet import acts
+from codemods.optimizers.base import RATE
+from codemods.uses import Use
+
+
+class Change:
+    """Turns calls of `replace` that put a new optimizer in place into steps of the state itself."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def replaced(self, call: ast.Call) -> ast.expr | None:
+        match call:
+            case ast.Call(func=ast.Attribute(attr="replace", value=base)) if self.draft.is_one(base):
+                return base
+        return None
+
+    def replace(self, unit: Unit, call: ast.Call, base: ast.expr) -> None:
+        """`state.replace(optimizer=stepped, …)` becomes `state.apply_gradients(grads=…, …)`."""
+        where = unit.place(call.lineno)
+        given = {str(word.arg): index for index, word in enumerate(call.keywords, len(call.args))}
+        if call.args or any(word.arg is None for word in call.keywords):
+            raise Unproven(f"its fields are unpacked at {where}")
+        if self.draft.name not in given:
+            if STEP in given and self.draft.counts:
+                raise Unproven(f"its step changes by itself at {where}")
+            return
+        word = call.keywords[given[self.draft.name]]
+        value = self.draft.origins.expanded(word.value)
+        use = self.draft.stepped.pop(value, None)
+        if use is None or not isinstance(value, ast.Call):
+            raise Unproven(f"its optimizer comes from elsewhere at {where}")
+        if isinstance(word.value, ast.Name):
+            self._drop_result(word.value, unit, where)
+        holder = self.draft.holder(value.func.value) if isinstance(value.func, ast.Attribute) else None
+        path = self.draft.origins.path(base)
+        if holder is None or path is None or self.draft.origins.path(holder.value) != path:
+            raise Unproven(f"its optimizer comes from another state at {where}")
+        if not self.draft.origins.unchanged(path.root, value, call):
+            raise Unproven(f"its optimizer comes from another state at {where}")
+        kept = tuple(
+            Argument(name, index=index)
+            for name, index in given.items()
+            if name != self.draft.name and not self.draft.counts_by(name)
+        )
+        if self.draft.counts_by(STEP) and STEP in given:
+            self.draft.leftovers.clear(call.keywords[given[STEP]].value)
+        edit = self._stepping(unit, call, base, value, use, kept)
+        self.draft.result.edits.put(call, unit, edit)
+        self.draft.result.outcomes[use.node] = edit
+
+    def _drop_result(self, name: ast.Name, unit: Unit, where: str) -> None:
+        """Take `new_optimizer = …` away, which only the new state was to have."""
+        variable = self.draft.origins.variable(name)
+        setting = self.draft.origins.setting(variable) if variable is not None else None
+        if variable is None or setting is None or self.draft.origins.loads(variable) != [name]:
+            raise Unproven(f"its new optimizer is used by itself before {where}")
+        self.draft.result.edits[setting] = (unit, ReplaceStatement(unit.span(setting), ()))
+
+    def _stepping(
+        self,
+        unit: Unit,
+        call: ast.Call,
+        base: ast.expr,
+        value: ast.Call,
+        use: Use,
+        kept: tuple[Argument, ...],
+    ) -> Edit:
+        where = unit.place(value.lineno)
+        holes = [("base", unit.span(base))]
+        if use.kind == "optimizer.replace":
+            if [word.arg for word in value.keywords] != ["target"] or value.args:
+                raise Unproven(f"its optimizer's state is exchanged at {where}")
+            holes.append(("params", unit.span(value.keywords[0].value)))
+            return RewriteCall(
+                unit.span(call), "{base}.replace", (Argument("params", template="{params}"), *kept), tuple(holes)
+            )
+        gradients = self.draft.context.gradients(use)
+        if gradients is None or self.draft.context.axes(use.things) or not self._may_wait(gradients, value, call):
+            raise Unproven(f"the gradients at {where} would be others where the state changes")
+        others = (word.value for word in call.keywords if word.value is not value)
+        if acts(gradients) and any(acts(other) for other in others):
+            raise Unproven(f"the order of what {where} computes matters")
+        holes.append(("grads", unit.span(gradients)))
+        function, prelude = "{base}.apply_gradients", ""
+        override = self.draft.context.override(use)
+        if override is not None:
+            if override.arg != RATE or not self._may_wait(override.value, value, call):
+                raise Unproven(f"the learning rate at {where} would be another where the state changes")
+            holes.append(("rate", unit.span(override.value)))
+            state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
+            if isinstance(unit.parents.get(call), ast.Assign) and self._is_free("opt_state", call):
+                prelude, state = f"opt_state = {state}", "opt_state"
+            function = f"{{base}}.replace(opt_state={state}).apply_gradients"
+        grads = Argument("grads", template="{grads}")
+        return RewriteCall(unit.span(call), function, (grads, *kept), tuple(holes), prelude=prelude)
+
+    def _is_free(self, name: str, node: ast.expr) -> bool:
+        scope = self.draft.facts.scope(node)
+        return scope.binding(name) is None and isinstance(scope.node, ast.FunctionDef)
+
+    def _may_wait(self, node: ast.expr, first: ast.Call, second: ast.Call) -> bool:
+        """Whether an expression has the same value at a later call, or at one around the first."""
+        path = self.draft.origins.path(node)
+        if isinstance(node, ast.Constant) or first in ast.walk(second):
+            return True
+        return path is not None and self.draft.origins.unchanged(path.root, first, second)

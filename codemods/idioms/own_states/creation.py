@@ -1,0 +1,101 @@
+"""Where a dataclass with an optimizer is made: `State(step=0, optimizer=definition.create(params), …)`."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Argument, Replace, ReplaceStatement, RewriteCall
+from codemods.flow.modules import Unit
+from codemods.idioms import Unproven
+from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.origins import Variable, block_of, statement_of
+from codemods.rules.model_apply import apply_function
+
+
+class Creation:
+    """Turns calls of the class into calls of its `create`."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def make(self, unit: Unit, call: ast.Call) -> None:
+        """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
+        where = unit.place(call.lineno)
+        if any(isinstance(one, ast.Starred) for one in call.args) or any(word.arg is None for word in call.keywords):
+            raise Unproven(f"its fields are unpacked at {where}")
+        names = self.draft.facts.flow.fields_in_order(self.draft.cls)
+        values = [*call.args, *(word.value for word in call.keywords)]
+        given = dict(zip(names, call.args, strict=False)) | {str(word.arg): word.value for word in call.keywords}
+        if self.draft.name not in given:
+            raise Unproven(f"it has no optimizer at {where}")
+        makers = self._makers(given[self.draft.name], where)
+        params = {
+            ast.unparse(value) for maker in makers for value in (*maker.args, *(word.value for word in maker.keywords))
+        }
+        if len(params) != 1:
+            raise Unproven(f"its optimizers are made for different parameters before {where}")
+        holes: list[tuple[str, tuple[int, int, int, int]]] = []
+        transformation = self._transformation(given[self.draft.name], makers, unit, holes)
+        value = makers[0].args[0] if makers[0].args else makers[0].keywords[0].value
+        apply_fn = apply_function(makers[0], value, unit, self.draft.facts)
+        holes += [("callee", unit.span(call.func)), ("params", unit.span(value))]
+        kept = [
+            Argument(name, index=values.index(node))
+            for name, node in given.items()
+            if name not in (self.draft.name, STEP)
+        ]
+        arguments = (
+            Argument("apply_fn", template=apply_fn),
+            Argument("params", template="{params}"),
+            Argument("tx", template=transformation),
+            *kept,
+        )
+        edit = RewriteCall(unit.span(call), "{callee}.create", arguments, tuple(holes))
+        self.draft.result.edits.put(call, unit, edit)
+        self.draft.result.outcomes.update(dict.fromkeys((self.draft.created.pop(maker).node for maker in makers), edit))
+
+    def _makers(self, value: ast.expr, where: str) -> list[ast.Call]:
+        """The calls of `create` that may have given a value."""
+        found: list[ast.expr | None] = [value]
+        if isinstance(value, ast.Name):
+            variable = self.draft.origins.variable(value)
+            found = [] if variable is None else self.draft.origins.values(variable)
+            if variable is None or self.draft.origins.loads(variable) != [value]:
+                raise Unproven(f"its optimizer is used by itself before {where}")
+        calls = [one for one in found if isinstance(one, ast.Call) and one in self.draft.created]
+        if not calls or len(calls) != len(found):
+            raise Unproven(f"its optimizer is not made plainly before {where}")
+        return calls
+
+    def _transformation(
+        self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, tuple[int, int, int, int]]]
+    ) -> str:
+        """What the state is given as its transformation, and the edits of the statements that made the optimizer."""
+        definitions = [maker.func.value for maker in makers if isinstance(maker.func, ast.Attribute)]
+        if not isinstance(value, ast.Name):
+            holes.append(("tx", unit.span(definitions[0])))
+            return "{tx}"
+        statements = [statement_of(unit, maker) for maker in makers]
+        only = definitions[0]
+        variable = self.draft.origins.variable(value)
+        assert variable is not None
+        stores = [store for store in self.draft.origins.stores(variable) if isinstance(store, ast.Name)]
+        deleted = [store for store in stores if isinstance(store.ctx, ast.Del)]
+        alone = len(makers) == 1 and not deleted and len(block_of(unit, statements[0])) > 1
+        if alone and isinstance(only, ast.Name):
+            self.draft.result.edits[statements[0]] = (unit, ReplaceStatement(unit.span(statements[0]), ()))
+            return only.id
+        name = self._free_name(variable, "tx", value.id)
+        for maker, definition in zip(makers, definitions, strict=True):
+            self.draft.result.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)))
+        for store in stores if name != value.id else ():
+            self.draft.result.edits[store] = (unit, Replace(unit.span(store), name))
+        return name
+
+    def _free_name(self, variable: Variable, wanted: str, otherwise: str) -> str:
+        within = ast.walk(variable.scope.node)
+        taken = any(
+            (isinstance(node, ast.Name) and node.id == wanted) or (isinstance(node, ast.arg) and node.arg == wanted)
+            for node in within
+        )
+        return otherwise if taken else wanted

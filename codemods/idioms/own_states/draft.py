@@ -1,0 +1,65 @@
+"""What is known of a dataclass with an optimizer while its proof is sought, and what changes for it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codemods.edits import Edit
+from codemods.flow.objects import Class, Instance, Thing
+from codemods.idioms.leftovers import Leftovers
+from codemods.idioms.order import Edits
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+STEP = "step"
+
+
+@dataclass
+class OwnState:
+    """What becomes of a dataclass with an optimizer: other edits for the uses of the optimizer, and edits elsewhere."""
+
+    things: tuple[Thing, ...]
+    outcomes: dict[ast.AST, Edit | None] = field(default_factory=dict)
+    edits: Edits = field(default_factory=Edits)
+
+
+class Draft:
+    """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
+
+    def __init__(self, context: Context, cls: Class, name: str) -> None:
+        self.context = context
+        self.facts = context.facts
+        self.origins = context.origins
+        self.cls = cls
+        self.name = name
+        self.things = tuple(optimizers_of(context, cls, name))
+        self.counts = STEP in self.facts.flow.fields_in_order(cls)
+        self.result = OwnState(self.things)
+        gone = context.schedules.gone(self.things) | context.clippings.gone(self.things)
+        self.leftovers = Leftovers(self.facts, self.origins, self.result.edits, (), gone)
+        self.stepped: dict[ast.expr, Use] = {}
+        self.created: dict[ast.expr, Use] = {}
+
+    def is_one(self, node: ast.expr) -> bool:
+        """Whether an expression may be an instance of the class."""
+        return any(isinstance(item, Instance) and item.cls is self.cls for item in self.facts.objects(node))
+
+    def holder(self, receiver: ast.expr) -> ast.Attribute | None:
+        """`state.optimizer`, where an expression is that, or a local variable for it."""
+        node = self.origins.expanded(receiver)
+        held = isinstance(node, ast.Attribute) and node.attr == self.name and self.is_one(node.value)
+        return node if held and isinstance(node, ast.Attribute) else None
+
+    def counts_by(self, name: str) -> bool:
+        """Whether a field counts the optimizer's steps a second time."""
+        return self.counts and name == STEP
+
+
+def optimizers_of(context: Context, cls: Class, name: str) -> list[Thing]:
+    """The optimizers in a field of a class."""
+    items = context.facts.flow.solver.at(context.facts.flow.field(cls, name))
+    return [item for item in items if isinstance(item, Thing) and item.kind == "optimizer"]

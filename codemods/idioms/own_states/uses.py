@@ -1,0 +1,134 @@
+"""The uses of an optimizer within a dataclass, which the dataclass is to answer to itself."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.edits import Replace, ReplaceStatement
+from codemods.evidence import CONFIG_LIKE, last_word
+from codemods.flow.objects import Instance, Module, Thing
+from codemods.idioms import Unproven
+from codemods.idioms.own_states.draft import Draft
+from codemods.origins import block_of
+from codemods.rules.params import needs_any_params
+from codemods.uses import Use
+
+INNER = ("optimizer.target", "optimizer.apply_gradient", "state.step", "optimizer.state", "optimizer.replace")
+"""The uses of an optimizer that a state of its own answers to itself."""
+
+
+class InnerUses:
+    """Decides on each use, by where it gets the optimizer from."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def classify(self) -> None:
+        """Decide on each use of the optimizer, by where it gets it from."""
+        group = {*self.draft.things}
+        self._refuse_unknown(group)
+        known: set[ast.AST] = set()
+        for use in self.draft.facts.uses:
+            if use.kind == "definition.create":
+                self._note_created(use, group)
+            if not group & {*use.things} and not self._is_state_of(use, group):
+                continue
+            if use.kind == "annotation":
+                continue
+            if use.kind not in INNER or not isinstance(use.node, ast.Attribute):
+                raise Unproven(f"its optimizer is used by itself at {use.unit.place(use.node.lineno)}")
+            known.add(self._decide(use))
+        for unit, node in self.draft.facts.flow.reading.attributes:
+            if node.attr == self.draft.name and isinstance(node.ctx, ast.Load) and self.draft.is_one(node.value):
+                parent = unit.parents.get(node)
+                alias = isinstance(parent, ast.Assign) and parent.value is node
+                if node not in known and not alias:
+                    raise Unproven(f"its optimizer is handed on at {unit.place(node.lineno)}")
+
+    def _refuse_unknown(self, group: set[Thing]) -> None:
+        """Whoever says the field's name has to be known to speak of such a state, or of something else."""
+        together = {self.draft.facts.groups[thing] for thing in group if thing in self.draft.facts.groups}
+        for thing, whole in self.draft.facts.groups.items():
+            if thing.kind == "optimizer" and whole in together and thing not in group:
+                where = thing.unit.place(getattr(thing.node, "lineno", 1))
+                raise Unproven(f"what its optimizer meets at {where} is no part of it")
+        for unit, node in self.draft.facts.flow.reading.attributes:
+            if node.attr == self.draft.name and isinstance(node.ctx, ast.Load) and not self._is_told(node.value):
+                raise Unproven(f"nothing tells of which class the object is at {unit.place(node.lineno)}")
+        for unit, call in self.draft.facts.flow.reading.calls:
+            names = {word.arg for word in call.keywords}
+            is_replace = (
+                isinstance(call.func, ast.Attribute) and call.func.attr == "replace" and self.draft.name in names
+            )
+            if is_replace and isinstance(call.func, ast.Attribute) and not self._is_told(call.func.value):
+                raise Unproven(f"nothing tells of which class the object is at {unit.place(call.lineno)}")
+
+    def _is_told(self, node: ast.expr) -> bool:
+        """Whether it is known what an object is; one that is called like a configuration holds words and numbers."""
+        known = any(isinstance(item, Instance | Module | Thing) for item in self.draft.facts.objects(node))
+        return known or bool(self.draft.facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
+
+    def _is_state_of(self, use: Use, group: set[Thing]) -> bool:
+        """Whether a use of a state is one of an optimizer's in question."""
+        if use.kind != "state.step" or not isinstance(use.node, ast.Attribute):
+            return False
+        inner = use.node.value
+        if isinstance(inner, ast.Subscript):
+            inner = inner.value
+        return isinstance(inner, ast.Attribute) and bool(group & {*self.draft.facts.things(inner.value, "optimizer")})
+
+    def _decide(self, use: Use) -> ast.AST:
+        """Note what becomes of a use; the expression for the optimizer that it is about."""
+        assert isinstance(use.node, ast.Attribute)
+        receiver = use.node.value
+        if use.kind == "state.step":
+            inner = receiver.value if isinstance(receiver, ast.Subscript) else receiver
+            receiver = inner.value if isinstance(inner, ast.Attribute) else inner
+        holder = self.draft.holder(receiver)
+        where = use.unit.place(use.node.lineno)
+        if holder is None or not self._is_unchanged(holder, receiver):
+            raise Unproven(f"its optimizer is used by itself at {where}")
+        base = (("base", use.unit.span(holder.value)),)
+        outcomes = self.draft.result.outcomes
+        if use.kind == "optimizer.target":
+            outcomes[use.node] = Replace(use.unit.span(use.node), "{base}.params", base)
+        elif use.kind == "state.step":
+            outcomes[use.node] = Replace(use.unit.span(use.node), "{base}.step", base)
+        elif use.kind == "optimizer.state":
+            outcomes[use.node] = None
+        else:
+            call = self.draft.context.call_of(use)
+            if call is None:
+                raise Unproven(f"its optimizer is used by itself at {where}")
+            self.draft.stepped[call] = use
+            outcomes[use.node] = None
+        if isinstance(receiver, ast.Name):
+            self._drop_alias(receiver)
+        return holder
+
+    def _is_unchanged(self, holder: ast.Attribute, receiver: ast.expr) -> bool:
+        path = self.draft.origins.path(holder.value)
+        return holder is receiver or (path is not None and self.draft.origins.unchanged(path.root, holder, receiver))
+
+    def _drop_alias(self, name: ast.Name) -> None:
+        """Take `optimizer = state.optimizer` away."""
+        variable = self.draft.origins.variable(name)
+        setting = self.draft.origins.setting(variable) if variable is not None else None
+        if variable is None or setting is None or len(block_of(variable.unit, setting)) < 2:
+            raise Unproven("a variable for its optimizer cannot be taken away")
+        for load in self.draft.origins.loads(variable):
+            if not isinstance(variable.unit.parents.get(load), ast.Attribute):
+                raise Unproven(f"its optimizer is handed on at {variable.unit.place(load.lineno)}")
+        self.draft.result.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+
+    def _note_created(self, use: Use, group: set[Thing]) -> None:
+        call = self.draft.context.call_of(use)
+        outer = use.unit.parents.get(use.node)
+        whole = call if call is not None else outer
+        if not isinstance(whole, ast.expr) or not group & {*self.draft.facts.things(whole, "optimizer")}:
+            return
+        if call is None or len(call.args) + len(call.keywords) != 1:
+            raise Unproven(f"its optimizer is not made plainly at {use.unit.place(use.node.lineno)}")
+        if any(needs_any_params(self.draft.facts, thing) for thing in self.draft.facts.things(call, "optimizer")):
+            raise Unproven("its parameters are an array or a dataclass")
+        self.draft.created[call] = use
