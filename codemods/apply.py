@@ -86,6 +86,7 @@ class Applier(cst.CSTTransformer):
         self.form = form
         self.imports = imports
         self.comments = comments
+        self.inherited = self._inherited()
         self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
         self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
         self.done: dict[Span, cst.BaseExpression] = {}
@@ -99,6 +100,16 @@ class Applier(cst.CSTTransformer):
         self.lines = LINE_END.split(module.code)
         self.quote = usual_quote(module.code)
         self.block = 0
+
+    def _inherited(self) -> dict[Span, list[cst.EmptyLine]]:
+        """The comments that go to other statements, by the spans of these."""
+        heirs = {span: edit.heir for span, edit in self.statements.items() if edit.heir is not None}
+        found: dict[Span, list[cst.EmptyLine]] = {}
+        for node, position in self.positions.items() if heirs else ():
+            heir = heirs.get(span_of(position))
+            if heir is not None and isinstance(node, cst.BaseStatement):
+                found.setdefault(heir, []).extend(cst.EmptyLine(comment=one) for one in comments_within(node))
+        return found
 
     # Expressions
 
@@ -274,6 +285,9 @@ class Applier(cst.CSTTransformer):
     ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         span = span_of(self.positions[original_node])
         edit = self.statements.get(span)
+        if span in self.inherited:
+            lines = [*updated_node.leading_lines, *self.inherited[span]]
+            updated_node = updated_node.with_changes(leading_lines=lines)
         if edit is not None:
             return self._replace_statement(edit, updated_node)
         updated_node = self._commented(original_node, updated_node)
@@ -312,7 +326,8 @@ class Applier(cst.CSTTransformer):
         lines = [statement(self._say(template), **holes) for template in edit.templates]
         if not lines:
             self.applied.after[edit.span] = ""
-            self.carried.extend(line for line in node.leading_lines if line.comment is not None)
+            if edit.heir is None:
+                self.carried.extend(line for line in node.leading_lines if line.comment is not None)
             return cst.RemovalSentinel.REMOVE
         nothing = statement("pass")
         lines = [fit(self.module, nothing, line, edit.span[1]) for line in lines]
@@ -411,7 +426,8 @@ class Applier(cst.CSTTransformer):
         removed = self._removed(start.line, start.column)
         if removed is not None:
             self.applied.after[removed] = ""
-            self.carried.extend(cst.EmptyLine(comment=comment) for comment in comments_within(updated_node))
+            if self.statements[removed].heir is None:
+                self.carried.extend(cst.EmptyLine(comment=comment) for comment in comments_within(updated_node))
             return cst.RemovalSentinel.REMOVE
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 

@@ -145,13 +145,15 @@ class ReplaceQuoted:
 class ReplaceStatement:
     """Replace the simple statement at `span` by statements made from templates; by none, take it away, or a whole function.
 
-    The holes of `raw` are filled without what other edits do at the same spans, though with what these do within.
+    The comments of a statement that goes stay where it was, or go to the one at the span `heir`. The holes of `raw` are filled
+    without what other edits do at the same spans, though with what these do within.
     """
 
     span: Span
     templates: tuple[str, ...]
     holes: Holes = field(default=())
     raw: Holes = field(default=())
+    heir: Span | None = None
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codemods.edits import Replace
+from codemods.edits import Replace, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.objects import Function, Thing
 from codemods.idioms import Unproven
@@ -113,6 +113,7 @@ class Clippings(Outcomes[Clipping]):
         leftovers = Leftovers(facts, origins, passing.edits, passing.needed, context.schedules.gone(members))
         for use, clip in zip(steps, clips, strict=True):
             self._take_out(use, clip, leftovers)
+        self._bequeath(list(links), leftovers.edits, members)
         units = (
             {unit for unit, _ in leftovers.edits.values()} | {use.unit for use in steps} | {one.unit for one in members}
         )
@@ -122,6 +123,14 @@ class Clippings(Outcomes[Clipping]):
             if node in leftovers.edits:
                 leftovers.edits.put(node, unit, edit)
         return Clipping(links, leftovers.edits, leftovers.gone)
+
+    @staticmethod
+    def _bequeath(constructors: list[ast.AST], edits: Edits, members: list[Thing]) -> None:
+        """Let what was said of the clipping be said of the chain, if that is made in the same file."""
+        heirs = {thing.unit: statement_of(thing.unit, thing.node) for thing in members if thing.node in constructors}
+        for node, (unit, edit) in edits.items():
+            if isinstance(edit, ReplaceStatement) and not edit.templates and unit in heirs:
+                edits[node] = (unit, replace(edit, heir=unit.span(heirs[unit])))
 
     def _take_out(self, use: Use, clip: Clip, leftovers: Leftovers) -> None:
         """Take the statement away, and let the step have the gradients that it clipped."""
