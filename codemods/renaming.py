@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from codemods.facts import Facts
 from codemods.flow.modules import Span, Unit
-from codemods.flow.objects import Derived, Object, Thing
+from codemods.flow.objects import Derived, Object, Result, Thing
 from codemods.flow.scopes import Scope, ScopeNode, open_scope
 from codemods.origins import Binding, Origins, Variable
 
@@ -60,23 +60,41 @@ def plan_renames(facts: Facts, origins: Origins, migrated: Iterable[Thing]) -> d
 def _plan_function(
     node: Functions, unit: Unit, facts: Facts, origins: Origins, done: set[Thing], found: dict[Unit, Renames]
 ) -> None:
+    """Note the new names in one function. Where one train state cannot have another name, none of them gets one."""
     scope = _scope_of(node, facts)
     if scope is None:
         return
+    states: dict[str, _Keywords | None] = {}
     for name in sorted(scope.names):
-        variable = Variable(scope, name)
         kind = _kind(facts.flow.solver.at(("variable", scope, name)), done)
-        new = WORD.sub(STATE, name) if kind == "optimizer" else TRANSFORMATION if name in DEFINITIONS else name
-        if new == name or kind not in ("optimizer", "definition"):
-            continue
-        stores = origins.stores(variable)
-        if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in _names_within(node):
-            continue
-        keywords: dict[Unit, dict[Keyword, str]] = defaultdict(dict)
-        if any(isinstance(store, ast.arg) for store in stores):
-            bindings = origins.bindings(node)
-            if bindings is None or _is_quoted(name, unit) or not _plan_keywords(bindings, name, new, keywords):
-                continue
+        if kind == "optimizer" and WORD.search(name):
+            states[name] = _planned(name, WORD.sub(STATE, name), node, Variable(scope, name), origins)
+        elif kind == "definition" and name in DEFINITIONS:
+            words = _planned(name, TRANSFORMATION, node, Variable(scope, name), origins)
+            _note({name: (TRANSFORMATION, words)} if words is not None else {}, node, unit, found)
+    known = {name: (WORD.sub(STATE, name), words) for name, words in states.items() if words is not None}
+    if len(known) == len(states):
+        _note(known, node, unit, found)
+
+
+_Keywords = dict[Unit, dict[Keyword, str]]
+
+
+def _planned(name: str, new: str, node: Functions, variable: Variable, origins: Origins) -> _Keywords | None:
+    """The keywords that follow a new name; None if the variable has to keep its own."""
+    stores = origins.stores(variable)
+    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in _names_within(node):
+        return None
+    keywords: _Keywords = defaultdict(dict)
+    if any(isinstance(store, ast.arg) for store in stores):
+        bindings = origins.bindings(node)
+        if bindings is None or _is_quoted(name, variable.unit) or not _plan_keywords(bindings, name, new, keywords):
+            return None
+    return keywords
+
+
+def _note(names: Mapping[str, tuple[str, _Keywords]], node: Functions, unit: Unit, found: dict[Unit, Renames]) -> None:
+    for name, (new, keywords) in names.items():
         found[unit].variables[scope_path(node, unit)][name] = new
         for other, words in keywords.items():
             found[other].keywords.update(words)
@@ -89,9 +107,14 @@ def _scope_of(node: Functions, facts: Facts) -> Scope | None:
 
 def _kind(items: Iterable[Object], done: set[Thing]) -> str:
     """The kind of some objects, if they are all of one kind and have all migrated; empty otherwise."""
-    held = [item for item in items if not isinstance(item, Derived)]
+    held = [item for item in items if not isinstance(item, Derived) and not _is_restored(item)]
     kinds = {item.kind if isinstance(item, Thing) and item in done else "" for item in held}
     return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _is_restored(item: Object) -> bool:
+    """Whether this is what reads checkpoints, of which the target tells what it gives."""
+    return isinstance(item, Result) and item.name.rpartition(".")[2] == "restore_checkpoint"
 
 
 def _names_within(node: ast.AST) -> set[str]:

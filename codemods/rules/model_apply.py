@@ -3,31 +3,60 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Instance
+from codemods.flow.objects import Function, Instance
+from codemods.flow.scopes import Scope
 
 MODULES = ("flax.linen.Module", "flax.linen.module.Module")
 
 
+LONGEST = 40
+"""The source of a model that is made anew may have as many characters."""
+
+
 def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -> str:
-    """`model.apply` if `params` were made by `model.init(…)` in the function of `call`, where `model` is a Linen module
-    under a name bound once; else `None`.
+    """`model.apply` if `params` were made by `model.init(…)` in the function of `call`, or in one within it, where `model` is a
+    Linen module under a name bound once, or a short call that makes one; else `None`.
     """
     scope = facts.scope(call)
     initialised = origin(params, scope.node, facts)
-    for node in ast.walk(initialised) if initialised is not None else ():
-        if not (isinstance(node, ast.Attribute) and node.attr in ("init", "init_with_output")):
-            continue
-        model = node.value
-        if isinstance(model, ast.Name) and _is_model(model, facts):
-            same = facts.scope(model).binding(model.id) is scope.binding(model.id)
-            return f"{model.id}.apply" if same and len(_bindings(model.id, scope.node)) <= 1 else "None"
+    for node in _evaluated(initialised, scope, facts) if initialised is not None else ():
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("init", "init_with_output")
+            and _is_model(node.value, facts)
+        ):
+            return f"{unit.source(node.value)}.apply" if _is_known(node.value, scope, unit, facts) else "None"
     return "None"
 
 
-def _is_model(node: ast.Name, facts: Facts) -> bool:
+def _evaluated(node: ast.expr, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
+    """What is evaluated for an expression: itself, and the function within the scope that it calls."""
+    yield from ast.walk(node)
+    if isinstance(node, ast.Call):
+        for item in facts.objects(node.func):
+            if isinstance(item, Function) and item.scope.parent is scope:
+                yield from ast.walk(item.node)
+
+
+def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
+    """Whether the source of a model means the same in a scope."""
+    parts = (
+        [model] if not isinstance(model, ast.Call) else [model.func, *model.args, *(k.value for k in model.keywords)]
+    )
+    if len(unit.source(model)) > LONGEST or not all(isinstance(part, ast.Name | ast.Constant) for part in parts):
+        return False
+    return all(
+        facts.scope(name).binding(name.id) is scope.binding(name.id) and len(_bindings(name.id, scope.node)) <= 1
+        for name in parts
+        if isinstance(name, ast.Name)
+    )
+
+
+def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
     return bool(objects) and all(
         isinstance(item, Instance) and facts.derives_from(item.cls, *MODULES) for item in objects
@@ -37,9 +66,19 @@ def _is_model(node: ast.Name, facts: Facts) -> bool:
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
     return [
         node
-        for node in ast.walk(scope)
+        for node in _own_nodes(scope)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
     ]
+
+
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes within a function, without those of functions in it."""
+    pending = [*ast.iter_child_nodes(scope)]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(node))
 
 
 def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> ast.expr | None:
@@ -54,7 +93,7 @@ def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> as
         case ast.Name(id=name) if depth:
             values = [
                 node.value
-                for node in ast.walk(scope)
+                for node in _own_nodes(scope)
                 if isinstance(node, ast.Assign)
                 for target in node.targets
                 if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(target))

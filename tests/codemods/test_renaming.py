@@ -77,6 +77,16 @@ KEPT = {
         """,
         "        nonlocal optimizer\n        optimizer = optimizer.apply_gradients(grads=grads)",
     ),
+    "a new optimizer beside one that keeps its name": (
+        """
+        from flax import optim
+
+        def step(optimizer, grads):
+            new_optimizer = optimizer.apply_gradient(grads)
+            return new_optimizer
+        """,
+        "    new_optimizer = optimizer.apply_gradients(grads=grads)",
+    ),
     "an optimizer that did not migrate": (
         """
         from flax import optim
@@ -204,3 +214,20 @@ def test_the_fixtures_stay_valid(path: Path) -> None:
     assert undefined_names(Unit("a.py", after, parse(after))) == set()
     assert len(after.splitlines()) == len(plain.after.decode().splitlines())
     assert not migrate([Source("before.py", result.after)], RENAME)[0].changed
+
+
+def test_what_is_restored_is_a_train_state_too() -> None:
+    after = migrated(
+        """
+        from flax import optim
+        from flax.training import checkpoints
+
+        def resume(params, directory):
+            optimizer = optim.Adam(0.1).create(params)
+            optimizer = checkpoints.restore_checkpoint(directory, optimizer)
+            return optimizer.target
+        """,
+        RENAME,
+    )
+
+    assert "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params" in after

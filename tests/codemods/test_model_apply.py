@@ -1,0 +1,106 @@
+"""The `apply_fn` of a train state. First, parameters of which nothing tells the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated
+
+HEAD = """
+        from flax import linen as nn
+        from flax import optim
+        import jax
+
+        class Net(nn.Module):
+            width: int = 3
+
+        def make_net():
+            return Net(width=4)
+
+"""
+UNKNOWN = {
+    "parameters from elsewhere": """
+        def create(params):
+            return optim.Adam(0.1).create(params)
+    """,
+    "what initialises is no module": """
+        def create(net, key, x):
+            params = net.init(key, x)["params"]
+            return optim.Adam(0.1).create(params)
+    """,
+    "a model that two statements set": """
+        def create(key, x, wide):
+            net = Net()
+            if wide:
+                net = Net(width=9)
+            params = net.init(key, x)["params"]
+            return optim.Adam(0.1).create(params)
+    """,
+    "a model that is known to an inner function alone": """
+        def create(key, x):
+            def initialize(rng, width):
+                return Net(width).init(rng, x)["params"]
+
+            return optim.Adam(0.1).create(initialize(key, 7))
+    """,
+    "a function somewhere else": """
+        def initialize(key, x):
+            net = Net()
+            return net.init(key, x)["params"]
+
+        def create(key, x):
+            return optim.Adam(0.1).create(initialize(key, x))
+    """,
+}
+KNOWN = {
+    "a name": (
+        """
+        def create(key, x):
+            net = Net()
+            variables = net.init(key, x)
+            return optim.Adam(0.1).create(variables["params"])
+        """,
+        "net.apply",
+    ),
+    "a call that makes one": (
+        """
+        def create(key, x):
+            params = Net(width=5).init(key, x)["params"]
+            return optim.Adam(0.1).create(params)
+        """,
+        "Net(width=5).apply",
+    ),
+    "a function that makes one": (
+        """
+        def create(key, x):
+            params = make_net().init(key, x)["params"]
+            return optim.Adam(0.1).create(params)
+        """,
+        "make_net().apply",
+    ),
+    "a function within, under jit": (
+        """
+        def create(key, x):
+            net = Net()
+
+            @jax.jit
+            def initialize(rng):
+                variables = net.init(rng, x)
+                return variables
+
+            variables = initialize(key)
+            return optim.Adam(0.1).create(variables["params"])
+        """,
+        "net.apply",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
+def test_nothing_is_guessed(text: str) -> None:
+    assert "apply_fn=None" in migrated(HEAD + text)
+
+
+@pytest.mark.parametrize(("text", "apply_fn"), KNOWN.values(), ids=KNOWN)
+def test_the_model_that_made_the_parameters(text: str, apply_fn: str) -> None:
+    assert f"apply_fn={apply_fn}," in migrated(HEAD + text)
