@@ -25,6 +25,7 @@ from codemods.edits import (
     ReplaceStatement,
     RewriteCall,
     Spread,
+    TakeBody,
     TakePart,
 )
 from codemods.fields import derived_state
@@ -44,7 +45,7 @@ from codemods.template import expression, statement
 from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
-OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState)
+OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState, TakeBody)
 Element = cst.BaseElement | cst.SubscriptElement
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
 
@@ -81,6 +82,7 @@ class Applier(cst.CSTTransformer):
         self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
         self.parameters = {edit.span[:2]: edit for edit in edits if isinstance(edit, ChangeParameters)}
         self.classes = {edit.span[:2]: edit for edit in edits if isinstance(edit, DeriveState)}
+        self.taken = {edit.span[:2]: edit for edit in edits if isinstance(edit, TakeBody)}
         self.moves = Moves(edit for edit in edits if isinstance(edit, MoveStatement))
         self.names = names
         self.form = form
@@ -421,8 +423,16 @@ class Applier(cst.CSTTransformer):
             ).strip()
         return self._compound(original_node, updated_node, updated_node.leading_lines)
 
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:
+    def leave_If(
+        self, original_node: cst.If, updated_node: cst.If
+    ) -> cst.If | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         start = self.positions[original_node].start
+        taken = self.taken.get((start.line, start.column))
+        if taken is not None and isinstance(updated_node.body, cst.IndentedBlock):
+            first, *others = updated_node.body.body
+            lines = [first.with_changes(leading_lines=updated_node.leading_lines), *others]
+            self.applied.after[taken.span] = "".join(self.module.code_for_node(line) for line in lines).strip()
+            return cst.FlattenSentinel(lines)
         removed = self._removed(start.line, start.column)
         if removed is not None:
             self.applied.after[removed] = ""

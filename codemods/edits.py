@@ -157,6 +157,13 @@ class ReplaceStatement:
 
 
 @dataclass(frozen=True)
+class TakeBody:
+    """Put what stands under the `if` at `span` in the place of all of it."""
+
+    span: Span
+
+
+@dataclass(frozen=True)
 class Spread:
     """Put several elements, made from templates, in the place of the one at `span` in a tuple or a subscript; `{it}` is that."""
 
@@ -232,6 +239,7 @@ Edit = (
     | ConvertCustom
     | ReplaceQuoted
     | ReplaceStatement
+    | TakeBody
     | Spread
     | MoveStatement
     | ChangeParameters

@@ -35,7 +35,8 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import mentions_legacy, uses_jax
 from codemods.relevance import relevant
 from codemods.removed import uses_removed
-from codemods.renaming import plan_renames, renamed
+from codemods.renaming import plan_renames
+from codemods.renaming.writing import renamed
 from codemods.text import Text, UndecodableError, decode
 
 TRAIN_STATE = "{TrainState}"

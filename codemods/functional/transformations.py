@@ -14,7 +14,7 @@ from codemods.functional.wrappers import PARTIAL, Wrappers
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.origins import FunctionNode, Variable, statement_of
-from codemods.renaming import DEFINITIONS
+from codemods.renaming.names import DEFINITIONS
 from codemods.uses import Use
 
 Owner = FunctionNode | ast.Module

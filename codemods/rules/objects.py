@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TypeGuard
 
-from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
+from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall, TakeBody
 from codemods.flow.modules import Span
 from codemods.flow.objects import Thing
 from codemods.idioms.quiet import acts
@@ -201,8 +201,10 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         parent = use.unit.parents.get(parent)
     if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
         return Keep()
-    if use.name == "state" and _asks_for_parts(use, parent):
-        return _attribute(use, "{owner}.opt_state")
+    if use.name == "state" and (branch := _asks_for_parts(use, parent)) is not None:
+        below = branch.body[0].lineno > branch.lineno and isinstance(use.unit.parents[branch], ast.FunctionDef)
+        plain = below and "#" not in use.unit.source(branch)
+        return TakeBody(use.unit.span(branch)) if plain else _attribute(use, "{owner}.opt_state")
     name = viewed_as(use, context)
     if name is not None:
         return legacy_state(use, name) if use.name == "state" else Keep()
@@ -219,16 +221,16 @@ def _is_first(node: ast.AST | None) -> TypeGuard[ast.Subscript]:
     )
 
 
-def _asks_for_parts(use: Use, parent: ast.AST | None) -> bool:
-    """Whether this is in `if isinstance(optimizer.state, (list, tuple))`, and both branches will do the same."""
+def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
+    """The `if isinstance(optimizer.state, (list, tuple))` that this is in, if both of its branches will do the same."""
     branch = use.unit.parents.get(parent) if isinstance(parent, ast.Call) else None
     if not isinstance(branch, ast.If) or branch.test is not parent or not branch.orelse:
-        return False
+        return None
     first, second = (
         re.sub(r"\.state(?:\[\d+\])?\.step\b", ".step", "\n".join(map(ast.unparse, body)))
         for body in (branch.body, branch.orelse)
     )
-    return first == second
+    return branch if first == second else None
 
 
 @rule(

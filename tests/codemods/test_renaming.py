@@ -231,3 +231,108 @@ def test_what_is_restored_is_a_train_state_too() -> None:
     )
 
     assert "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params" in after
+
+
+TRAINER = """
+        from flax import optim
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Adam(0.1).create(params)
+
+            def step(self, grads):
+                self.optimizer = self.optimizer.apply_gradient(grads)
+                return self.optimizer.target
+
+        def train(params, batches):
+            trainer = Trainer(params)
+            for grads in batches:
+                trainer.step(grads)
+            return trainer.optimizer.target
+"""
+KEPT_ATTRIBUTES = {
+    "one that is named in quotes": (
+        "return trainer.optimizer.target",
+        "return getattr(trainer, 'optimizer')",
+    ),
+    "one that a derived class shares": (
+        "        def train(",
+        "        class Other(Trainer):\n            pass\n\n        def train(",
+    ),
+    "one of an object that nobody knows": (
+        "        def train(",
+        "        def read(anything):\n            return anything.optimizer\n\n        def train(",
+    ),
+    "one beside something called state": (
+        "                return self.optimizer.target",
+        "                self.state = 1\n                return self.optimizer.target",
+    ),
+    "all attributes at once": (
+        "                return self.optimizer.target",
+        "                vars(self).update(self.__dict__)\n                return self.optimizer.target",
+    ),
+    "a field, by which checkpoints may know it": (
+        "        class Trainer:\n",
+        "        @dataclass\n        class Trainer:\n            optimizer: Any = None\n\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), KEPT_ATTRIBUTES.values(), ids=KEPT_ATTRIBUTES)
+def test_attributes_that_stay(old: str, new: str) -> None:
+    assert old in TRAINER
+    [result] = migrate([Source("train.py", program(TRAINER.replace(old, new)).encode())], RENAME)
+
+    assert "self.optimizer = self.optimizer.apply_gradient" in result.after.decode()
+
+
+def test_attributes_of_plain_classes() -> None:
+    after = migrated(TRAINER, RENAME)
+
+    assert "self.state = self.state.apply_gradients(grads=grads)\n        return self.state.params" in after
+    assert "return trainer.state.params" in after
+    assert "optimizer" not in after
+
+
+def test_an_attribute_of_the_same_name_elsewhere() -> None:
+    after = project(
+        {
+            "train": TRAINER,
+            "shop": """
+                class Till:
+                    def __init__(self):
+                        self.optimizer = "prices"
+
+                def sell(till: Till):
+                    return till.optimizer
+            """,
+            "both": """
+                import shop
+                import train
+
+                def run(params):
+                    till, trainer = shop.Till(), train.Trainer(params)
+                    return till.optimizer, trainer.optimizer.target
+            """,
+        },
+        RENAME,
+    )
+
+    assert "return till.optimizer, trainer.state.params" in after["both"].after.decode()
+    assert not after["shop"].changed
+
+
+def test_comments_that_name_a_variable() -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def train(params, grads):
+            # The `optimizer` is new each time; an optimizer has momentum.
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.target
+        """,
+        RENAME,
+    )
+
+    assert "# The `state` is new each time; an optimizer has momentum." in after

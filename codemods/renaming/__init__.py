@@ -1,0 +1,29 @@
+"""New names for variables and parameters that are called optimizers, and hold a train state now: `state` for `optimizer`.
+
+One that holds the transformation alone is `tx`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Thing
+from codemods.origins import Origins
+from codemods.renaming.attributes import plan_attributes
+from codemods.renaming.names import Functions, Renames
+from codemods.renaming.variables import plan_function
+
+
+def plan_renames(facts: Facts, origins: Origins, migrated: Iterable[Thing]) -> dict[Unit, Renames]:
+    """The new names for what holds nothing but migrated optimizers, where no name collides and all calls are in view."""
+    done = {*migrated}
+    found: dict[Unit, Renames] = defaultdict(Renames)
+    for unit in facts.project.units:
+        for node in unit.nodes:
+            if isinstance(node, Functions):
+                plan_function(node, unit, facts, origins, done, found)
+    plan_attributes(facts, done, found)
+    return found

@@ -1,0 +1,85 @@
+"""New names, by the places that they are for: places are told by names that outlast a change of the file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Derived, Object, Result, Thing
+from codemods.flow.scopes import ScopeNode
+
+WORD = re.compile(r"optimizer|(?<![a-z])opt(?![a-z])")
+STATE = "state"
+TRANSFORMATION = "tx"
+DEFINITIONS = ("optimizer_def", "opt_def", "optim_def", "optimizer_definition")
+Functions = ast.FunctionDef | ast.AsyncFunctionDef
+ScopePath = tuple[tuple[str, int], ...]
+"""The functions and classes around a scope, outermost first, each with its number among those of its name beside it."""
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """The keyword of a call in some scope, by the source text of what is called."""
+
+    scope: ScopePath
+    called: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute in some scope, by its source text: `self.optimizer`."""
+
+    scope: ScopePath
+    text: str
+
+
+@dataclass
+class Renames:
+    """The new names in one file: of the variables of each scope, of keywords, and of attributes."""
+
+    variables: dict[ScopePath, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    keywords: dict[Keyword, str] = field(default_factory=dict)
+    attributes: dict[Attribute, str] = field(default_factory=dict)
+
+
+def kind_of(items: Iterable[Object], done: set[Thing]) -> str:
+    """The kind of some objects, if they are all of one kind and have all migrated; empty otherwise."""
+    held = [item for item in items if not isinstance(item, Derived) and not _is_restored(item)]
+    kinds = {item.kind if isinstance(item, Thing) and item in done else "" for item in held}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _is_restored(item: Object) -> bool:
+    """Whether this is what reads checkpoints, of which the target tells what it gives."""
+    return isinstance(item, Result) and item.name.rpartition(".")[2] == "restore_checkpoint"
+
+
+def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
+    called = [call.func, *call.args[:1]] if ast.unparse(call.func).endswith("partial") else [call.func]
+    return Keyword(scope_path(call, unit), ", ".join(map(ast.unparse, called)), name)
+
+
+def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
+    """Where a scope is, or the scope in which a node is, by names that outlast a change of the file."""
+    chain = [node, *unit.ancestors(node)]
+    owners = [
+        owner for owner in reversed(chain) if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    ]
+    return tuple((owner.name, _number(owner, unit)) for owner in owners)
+
+
+def _number(owner: Functions | ast.ClassDef, unit: Unit) -> int:
+    around = next((outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)), unit.tree)
+    same = [
+        node
+        for node in ast.walk(around)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        and node.name == owner.name
+        and node is not around
+    ]
+    return sorted(node.lineno for node in same).index(owner.lineno)
