@@ -19,6 +19,7 @@ from codemods.edits import (
     ConvertLookup,
     DeriveState,
     Edit,
+    MakeStatic,
     MoveStatement,
     Replace,
     ReplaceQuoted,
@@ -146,6 +147,8 @@ class Applier(cst.CSTTransformer):
                 return self._rewrite_call(edit, node)
             case ChangeArguments() if isinstance(node, cst.Call):
                 return self._change_arguments(edit, node)
+            case MakeStatic(names=names):
+                return self._make_static(names, node)
             case ConvertDefinition() if isinstance(node, cst.Call):
                 if edit.rate:
                     node = with_rate(node, expression(edit.rate))
@@ -227,6 +230,12 @@ class Applier(cst.CSTTransformer):
         for keyword, template in edit.added:
             kept.append(_argument(keyword, quoted_as(expression(self._say(template)), self.quote)))
         return kept[0].value if edit.is_partial and len(kept) == 1 else arrange(call, call.func, kept)
+
+    def _make_static(self, names: Sequence[str], node: cst.BaseExpression) -> cst.BaseExpression:
+        said = quoted_as(expression(repr(names[0] if len(names) == 1 else tuple(names))), self.quote)
+        if isinstance(node, cst.Call):
+            return arrange(node, node.func, [*node.args, _argument("static_argnames", said)])
+        return expression(self._say("{partial}({jit}, static_argnames={names})"), jit=node, names=said)
 
     def _base(self, span: Span) -> int:
         """How far the line on which an expression starts is indented within its statement."""

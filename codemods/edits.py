@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from codemods.flow.modules import Span
 from codemods.optimizers.base import Support
 
+IT = "{it}"
+"""The hole for what an edit is about."""
+
 Holes = tuple[tuple[str, Span], ...]
 
 
@@ -63,6 +66,14 @@ class ChangeArguments:
     added: tuple[tuple[str, str], ...] = ()
     is_partial: bool = False
     spread: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class MakeStatic:
+    """Tell `jax.jit` at `span`, which may be a call of it, that parameters of these names are static."""
+
+    span: Span
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -195,13 +206,15 @@ class SplitParameter:
 class ChangeParameters:
     """Give the function at `span` further parameters, or take some away, along with what its docstring says of them.
 
-    `added` has names with the source text of their annotations, which may be empty. `unpacked` are the source texts of
+    `added` has names with the source text of their annotations, which may be empty; those of `by_keyword` can be given by keyword
+    alone. `unpacked` are the source texts of
     statements with which the body begins.
     """
 
     span: Span
     added: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    by_keyword: tuple[str, ...] = ()
     split: tuple[SplitParameter, ...] = ()
     unpacked: tuple[str, ...] = ()
 
@@ -232,6 +245,7 @@ Edit = (
     Replace
     | RewriteCall
     | ChangeArguments
+    | MakeStatic
     | ConvertDefinition
     | TakePart
     | ConvertClass
@@ -256,12 +270,21 @@ def merged(first: Edit, second: Edit) -> Edit | None:
         arguments = (*first.added, *(one for one in second.added if one not in first.added))
         dropped = tuple({*first.dropped, *second.dropped})
         return replace(first, dropped=dropped, added=arguments, spread=(*first.spread, *second.spread))
+    if isinstance(first, MakeStatic) and isinstance(second, MakeStatic):
+        return replace(first, names=(*first.names, *second.names))
+    if isinstance(first, Spread) and isinstance(second, Spread):
+        inner, outer = (first, second) if IT in second.templates else (second, first)
+        if IT not in outer.templates:
+            return None
+        at = outer.templates.index(IT)
+        return replace(first, templates=(*outer.templates[:at], *inner.templates, *outer.templates[at + 1 :]))
     if isinstance(first, ChangeParameters) and isinstance(second, ChangeParameters):
         parameters = (*first.added, *(one for one in second.added if one not in first.added))
         return replace(
             first,
             dropped=(*first.dropped, *second.dropped),
             added=parameters,
+            by_keyword=(*first.by_keyword, *second.by_keyword),
             split=(*first.split, *second.split),
             unpacked=(*first.unpacked, *second.unpacked),
         )

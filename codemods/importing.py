@@ -15,6 +15,7 @@ from codemods.edits import (
     ConvertDefinition,
     ConvertLookup,
     DeriveState,
+    MakeStatic,
     MoveImport,
     Replace,
     ReplaceQuoted,
@@ -310,6 +311,8 @@ def _keys(decision: Decision) -> set[str]:
             return set() if rate is None else {"optax"}
         case ReplaceQuoted(words=words):
             texts = [template for _, template in words]
+        case MakeStatic():
+            return set() if isinstance(decision.use.node, ast.Call) else {"partial"}
         case ReplaceStatement(templates=templates) | Spread(templates=templates):
             texts = list(templates)
         case ChangeParameters(split=split):

@@ -30,6 +30,8 @@ def changed(parameters: cst.Parameters, edit: ChangeParameters, say: Callable[[s
         parameters = _without(parameters, name)
     for name, annotation in edit.added:
         parameters = _with(parameters, name, annotation)
+    for name in edit.by_keyword:
+        parameters = _with_keyword(parameters, name)
     return parameters
 
 
@@ -108,6 +110,19 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
             )
             new = new.with_changes(comma=space)
     return parameters.with_changes(params=[*old[:index], new, *old[index:]])
+
+
+def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
+    """The parameters with one more that has to be named, laid out as those before."""
+    field = "kwonly_params" if parameters.kwonly_params else "params"
+    *rest, model = getattr(parameters, field)
+    between = rest[-1].comma if rest else cst.Comma(whitespace_after=SPACE)
+    new = cst.Param(cst.Name(name), comma=model.comma, whitespace_after_param=model.whitespace_after_param)
+    before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
+    if field == "kwonly_params":
+        return parameters.with_changes(kwonly_params=[*before, new])
+    star = cst.ParamStar(between) if isinstance(between, cst.Comma) else cst.ParamStar()
+    return parameters.with_changes(params=before, star_arg=star, kwonly_params=[new])
 
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from codemods.edits import Edit, Keep
-from codemods.facts import Facts
+from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.model import Options, Refusal, Status
@@ -182,7 +182,9 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
 
     `viewed` is any of the states that keep their legacy form; what makes such states without an optimizer belongs to their group.
     """
-    group = plan.facts.groups
+    # What changes for several optimizers at once is done for all of them or for none.
+    together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
+    group = unify([*plan.facts.groups.items(), *together])
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -37,27 +38,46 @@ KNOWN = (
 """The uses that have a counterpart in parts, or are none of an optimizer."""
 
 
+@dataclass
+class Outcomes:
+    """What came of all groups: for their things a draft or a reason, and all edits, with the optimizers that each is for."""
+
+    found: dict[Thing, Draft | str] = field(default_factory=dict)
+    edits: Edits = field(default_factory=Edits)
+    concerned: dict[ast.AST, list[Thing]] = field(default_factory=lambda: defaultdict(list))
+    rewritten: set[ast.AST] = field(default_factory=set)
+
+    def take(self, draft: Draft) -> None:
+        """Add what a group changes to what others do."""
+        for node, change in draft.edits.items():
+            if draft.before.get(node) != change:
+                self.concerned[node] += draft.group.optimizers
+        self.edits = draft.edits
+        self.rewritten |= draft.rewritten.keys()
+
+
 class Functional:
     """The groups of optimizers that fall into parts; for those that do not, the reason."""
 
     def __init__(self, context: Context) -> None:
-        self.found: dict[Thing, Draft | str] = {}
+        self.outcomes = Outcomes()
         if context.options.style != "functional" or context.options.partial:
             return
         attempts = _Attempts(context)
-        self.found = attempts.outcomes({})
+        self.outcomes = attempts.outcomes({})
         left: dict[Thing, str] = {}
         for thing, family in attempts.stored.items():
-            if isinstance(self.found[thing], str):
+            if self.reason([thing]):
                 where = thing.unit.place(getattr(thing.node, "lineno", 1))
                 left.setdefault(family, f"so does the one made at {where}, which is stored in checkpoints, too")
         if left:
             refused = {thing: left[family] for thing, family in attempts.stored.items() if family in left}
-            self.found = attempts.outcomes({thing: self.reason([thing]) or why for thing, why in refused.items()})
+            self.outcomes = attempts.outcomes({thing: self.reason([thing]) or why for thing, why in refused.items()})
 
     @cached_property
     def written(self) -> list[Draft]:
-        return list({id(found): found for found in self.found.values() if isinstance(found, Draft)}.values())
+        """The groups that fall into parts."""
+        return list({id(found): found for found in self.outcomes.found.values() if isinstance(found, Draft)}.values())
 
     def concerns(self, node: ast.AST) -> bool:
         """Whether the use at a node is one of an optimizer that falls into parts, and is no definition."""
@@ -69,19 +89,18 @@ class Functional:
 
     def reason(self, things: Iterable[Thing]) -> str:
         """Why some optimizers stay train states; empty if they do not."""
-        found = next((self.found[thing] for thing in things if thing in self.found), "")
+        found = next((self.outcomes.found[thing] for thing in things if thing in self.outcomes.found), "")
         return found if isinstance(found, str) else ""
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        return next(found.edits[use.node][1] for found in self.written if use.node in found.edits)
+        return self.outcomes.edits[use.node][1]
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
         return [
-            Use("functional", "", unit, node, tuple(found.group.optimizers))  # type: ignore[arg-type]
-            for found in self.written
-            for node, (unit, _) in found.edits.items()
+            Use("functional", "", self.outcomes.edits[node][0], node, tuple(things))  # type: ignore[arg-type]
+            for node, things in self.outcomes.concerned.items()
         ]
 
 
@@ -118,37 +137,40 @@ class _Attempts:
                     alike[thing.name].append(thing)
         return unify([*groups, *alike.values()])
 
-    def outcomes(self, refused: Mapping[Thing, str]) -> dict[Thing, Draft | str]:
-        """What comes of each group, for its things; some are refused for a reason that is known."""
-        names, found = Names(self.context.origins), {}
+    def outcomes(self, refused: Mapping[Thing, str]) -> Outcomes:
+        """What comes of each group; some are refused for a reason that is known."""
+        names, outcomes = Names(self.context.origins), Outcomes()
         for members in self.groups:
             trial = names.copy()
             try:
                 if members[0] in refused:
                     raise Unproven(refused[members[0]])
-                outcome: Draft | str = self._written(members, trial)
+                draft = self._written(members, trial, outcomes)
+                outcomes.found.update(dict.fromkeys(members, draft))
+                outcomes.take(draft)
                 names = trial
             except Unproven as why:
-                outcome = str(why)
-            found.update(dict.fromkeys(members, outcome))
-        return found
+                outcomes.found.update(dict.fromkeys(members, str(why)))
+        return outcomes
 
-    def _written(self, members: list[Thing], names: Names) -> Draft:
+    def _written(self, members: list[Thing], names: Names, others: Outcomes) -> Draft:
         context = self.context
         if any({*members} & {*state.things} for state in context.own_states.states):
             raise Unproven("the dataclass around it is a train state")
         group = Group(context, self.index, members, self.stored.get(members[0]) in self.counted)
         _check_uses(group)
-        edits = Edits(context.edits_beside(members))
-        clippings = context.clippings.of(members)
-        edits.update(clippings.edits if clippings is not None else {})
-        draft = Draft(group, Interfaces(group), names, edits)
+        edits, clippings = Edits(others.edits), context.clippings.of(members)
+        for beside in (context.edits_beside(members), clippings.edits if clippings is not None else Edits()):
+            for node, (unit, edit) in beside.items():
+                if beside[node] != edits.get(node):
+                    edits.put(node, unit, edit)
+        draft = Draft(group, Interfaces(group), names, edits, others.rewritten)
         write(draft)
         for use in group.uses:
             if use.kind == "annotation":
                 draft.outcomes[use.node] = _annotation(use, draft)
-        changed = {unit for unit, _ in draft.edits.values()} | {use.unit for use in group.uses}
-        if not changed.isdisjoint(context.plain):
+        changed = {unit for node, (unit, _) in draft.edits.items() if node not in others.edits}
+        if not (changed | {use.unit for use in group.uses}).isdisjoint(context.plain):
             raise Unproven("the file could not be rewritten in this form")
         return draft
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from codemods.edits import Edit
@@ -37,16 +38,21 @@ class Lines:
 class Draft:
     """All changes for a group. `outcomes` are those at uses of the optimizers, `edits` those elsewhere.
 
-    `done` are the expressions that have been dealt with, `rewritten` the statements in the place of which others stand.
+    `before` are the edits that there were already, `done` the expressions that have been dealt with, `rewritten` the statements
+    in the place of which others stand, `taken` those that are so for the sake of another group.
     """
 
-    def __init__(self, group: Group, interfaces: Interfaces, names: Names, edits: Edits) -> None:
+    def __init__(
+        self, group: Group, interfaces: Interfaces, names: Names, edits: Edits, taken: Collection[ast.AST]
+    ) -> None:
         self.group = group
         self.context = group.context
         self.origins = group.origins
         self.interfaces = interfaces
         self.names = names
         self.edits = edits
+        self.before = Edits(edits)
+        self.taken = taken
         self.outcomes: dict[ast.AST, Edit | None] = {}
         self.parts = {variable: names.parts(variable, group) for variable in group.variables}
         self.transformations = Transformations(group, interfaces, names)

@@ -53,6 +53,8 @@ class Handing:
 
     def _returned_element(self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit) -> None:
         statement = unit.parents[parent]
+        if statement in self.draft.taken:
+            raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
         if statement in self.draft.rewritten:
             interface = self.draft.interfaces.of(
                 next(one for one in unit.ancestors(node) if isinstance(one, FunctionNode))
@@ -100,6 +102,7 @@ class Handing:
         unit = next(unit for unit, one in self.draft.group.facts.flow.reading.calls if one is call)
         statement = statement_of(unit, call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(target, ast.Tuple) and target.elts[0] not in self.draft.edits:
-            first = target.elts[0]
+        first = target.elts[0] if isinstance(target, ast.Tuple) else None
+        is_own = isinstance(first, ast.Name) and self.draft.group.target(first, call) in self.draft.group.variables
+        if first is not None and not is_own:
             self.draft.edits.put(first, unit, Spread(unit.span(first), (name, "{it}")))

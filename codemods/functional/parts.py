@@ -60,7 +60,9 @@ class Names:
 
     def copy(self) -> Names:
         """The same names given, to give more on trial."""
-        return Names(self.origins, self._given)
+        names = Names(self.origins, self._given)
+        names._moments = {**self._moments}
+        return names
 
     def parts(self, variable: Variable, group: Group) -> Parts:
         """The names of the parts of a variable.

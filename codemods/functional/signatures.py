@@ -30,9 +30,9 @@ class Signatures:
             )
             self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), split=split))
             transformations = self.draft.transformations
-            transformations.wrappers.shift(
-                interface, unit, self.draft.edits, len(self.draft.parts[interface.split[0]].names) - 1
-            )
+            more = len(self.draft.parts[interface.split[0]].names) - 1
+            is_given_one = transformations.is_by_position(interface)
+            transformations.wrappers.shift(interface, unit, self.draft.edits, more, is_given_one)
             arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
             names = {variable.name for variable in interface.split}
             self.draft.replaced += [

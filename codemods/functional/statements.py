@@ -105,7 +105,7 @@ class Statements:
         return self.draft.named(Variable(scope, "optimizer"))
 
     def _replace(self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr) -> None:
-        if statement in self.draft.edits or statement in self.draft.rewritten:
+        if any(statement in others for others in (self.draft.edits, self.draft.rewritten, self.draft.taken)):
             raise Unproven(f"another change is made at {unit.place(statement.lineno)}")
         edit = ReplaceStatement(unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw))
         self.draft.rewritten[statement] = edit

@@ -10,7 +10,7 @@ from codemods.flow.modules import Unit
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
 from codemods.functional.places import Group
-from codemods.functional.wrappers import PARTIAL, Wrappers
+from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.origins import FunctionNode, Variable, statement_of
@@ -125,7 +125,11 @@ class Transformations:
         statement = statement_of(unit, call)
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         named = [target for target in targets if isinstance(target, ast.Name)]
-        variable = self.group.target(named[0], call) if named else None
+        if targets and isinstance(targets[0], ast.Tuple):
+            within = [self.group.target(one, call) for one in targets[0].elts if isinstance(one, ast.Name)]
+            variable = next((one for one in within if one in self.group.variables), None)
+        else:
+            variable = self.group.target(named[0], call) if named else None
         scope = self.group.facts.scope(call).function
         return self.names.beside(variable or Variable(scope, "optimizer"), TRANSFORMATION, self.group)
 
@@ -164,9 +168,12 @@ class Transformations:
         where = self.group.where(node, unit)
         if not isinstance(node, ast.FunctionDef) or node.args.kwarg or node.args.vararg:
             raise Unproven(f"{where} cannot take its transformation")
-        name = self.names.beside(Variable(interface.split[0].scope, "optimizer"), TRANSFORMATION, self.group)
+        name = self.names.beside(interface.split[0], TRANSFORMATION, self.group)
         self._known[node] = self.taken[node] = name
-        self.edits.put(node, unit, ChangeParameters(unit.span(node), added=((name, ""),)))
+        change = ChangeParameters(unit.span(node), added=((name, ""),))
+        if self._is_given_defaults(interface) or node.args.kwonlyargs:
+            change = ChangeParameters(unit.span(node), by_keyword=(name,))
+        self.edits.put(node, unit, change)
         for decorator in node.decorator_list:
             self.wrappers.make_static(decorator, unit, name, self.edits)
         static = bool(node.decorator_list)
@@ -193,6 +200,19 @@ class Transformations:
                     raise Unproven(f"its transformation does not get to {binding.unit.place(binding.call.lineno)}")
                 self._give(binding.call, name, binding.unit)
         return name
+
+    @staticmethod
+    def _is_given_defaults(interface: Interface) -> bool:
+        """Whether a call gives by position what has a default, behind which a parameter can only be named."""
+        return any(
+            sum(argument.keyword is None for argument in binding.given.values()) > required(interface.node)
+            for binding in interface.bindings or ()
+        )
+
+    def is_by_position(self, interface: Interface) -> bool:
+        """Whether a function has the transformation as a parameter ahead of those with defaults."""
+        node = interface.node
+        return node in self.taken and not node.args.kwonlyargs and not self._is_given_defaults(interface)
 
     def _is_itself(self, reference: ast.expr, node: ast.FunctionDef) -> bool:
         """Whether a reference says the function by its own name, and not what has been made of it."""

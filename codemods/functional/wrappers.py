@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.edits import ChangeArguments, Replace
+from codemods.edits import MakeStatic, Replace
 from codemods.flow.modules import Unit
 from codemods.functional.interfaces import Interface
 from codemods.functional.places import Group
@@ -44,28 +44,29 @@ class Wrappers:
     def _functions(self, node: ast.expr) -> set[ast.AST]:
         return {inner for item in self.facts.objects(node) for inner in self.group.origins.functions_in(item)}
 
-    def shift(self, interface: Interface, unit: Unit, edits: Edits, more: int) -> None:
+    def shift(self, interface: Interface, unit: Unit, edits: Edits, more: int, is_given_one: bool) -> None:
         """Let positions that are given to JAX count the parts of an optimizer, of which there are `more` than one.
+
+        A function that `is_given_one` has its transformation as a parameter, too, behind those without defaults.
 
         Raises:
           Unproven: if they are not plain to see.
         """
-        node = interface.node
-        names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-        if names[:1] == ["self"]:
-            names = names[1:]
-        split = sorted(names.index(variable.name) for variable in interface.split if variable.name in names)
-        for other, wrapper in self.of(node, unit):
+        names = parameters_by_position(interface.node)
+        own = [variable.name for variable in interface.split]
+        added = [required(interface.node)] if is_given_one else []
+        shifts = sorted([*(names.index(name) for name in own if name in names for _ in range(more)), *added])
+        split = [names.index(name) for name in own if name in names]
+        for other, wrapper in self.of(interface.node, unit):
             for word in wrapper.keywords if isinstance(wrapper, ast.Call) else ():
                 where = other.place(wrapper.lineno)
-                if word.arg in BY_NAME and any(
-                    isinstance(one, ast.Constant) and one.value in names for one in ast.walk(word.value)
-                ):
+                said = {one.value for one in ast.walk(word.value) if isinstance(one, ast.Constant)}
+                if word.arg in BY_NAME and said & {*own}:
                     raise Unproven(f"parameters are named in quotes at {where}")
                 if word.arg in BY_POSITION:
                     if self._has_positional_partial(wrapper):
                         raise Unproven(f"positions are counted behind a partial application at {where}")
-                    text = _shifted(word.arg, word.value, split, more)
+                    text = _shifted(word.arg, word.value, split, shifts, more)
                     if text is None:
                         raise Unproven(f"the `{word.arg}` at {where} are not plain to see")
                     if text != ast.unparse(word.value):
@@ -84,17 +85,23 @@ class Wrappers:
         where = unit.place(wrapper.lineno)
         if self.name(wrapper) != JIT:
             raise Unproven(f"its transformation cannot be given to what is wrapped at {where}")
-        if not isinstance(wrapper, ast.Call):
-            template = f"{{partial}}({{it}}, static_argnames='{name}')"
-            edits.put(wrapper, unit, Replace(unit.span(wrapper), template))
-            return
-        if any(word.arg in (None, "static_argnames") for word in wrapper.keywords):
+        if isinstance(wrapper, ast.Call) and any(word.arg in (None, "static_argnames") for word in wrapper.keywords):
             raise Unproven(f"other parameters are static at {where}")
-        added = (("static_argnames", f"'{name}'"),)
-        edits.put(wrapper, unit, ChangeArguments(unit.span(wrapper), added=added))
+        edits.put(wrapper, unit, MakeStatic(unit.span(wrapper), (name,)))
 
 
-def _shifted(word: str, value: ast.expr, split: list[int], more: int) -> str | None:
+def parameters_by_position(node: FunctionNode) -> list[str]:
+    """The names of the parameters that calls may give by position."""
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    return names[1:] if names[:1] == ["self"] else names
+
+
+def required(node: FunctionNode) -> int:
+    """How many of them have no default."""
+    return len(parameters_by_position(node)) - len(node.args.defaults)
+
+
+def _shifted(word: str, value: ast.expr, split: list[int], shifts: list[int], more: int) -> str | None:
     """The positions, or the axes, with those of the parts; None if that cannot be told."""
     if isinstance(value, ast.Constant) and (value.value is None or word == "in_axes"):
         return ast.unparse(value)
@@ -111,8 +118,9 @@ def _shifted(word: str, value: ast.expr, split: list[int], more: int) -> str | N
             return None
         if one.value in split and word != "donate_argnums":
             return None
-        first = one.value + more * sum(at < one.value for at in split)
-        found += range(first, first + 1 + more * (one.value in split))
+        is_split = one.value in split
+        first = one.value + sum(at < one.value or (at == one.value and not is_split) for at in shifts)
+        found += range(first, first + 1 + more * is_split)
     if len(found) == 1 and not isinstance(value, ast.Tuple | ast.List):
         return str(found[0])
     texts = ", ".join(map(str, found))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.judge import Comparison, judge
+from optim2optax.parity.record import UNKNOWN
 from optim2optax.parity.trees import copy_before, copy_tree, repository_root
 
 LAST_LINES = 15
@@ -96,7 +97,7 @@ def _load(path: Path) -> list[Update]:
 
 
 def compare_updates(old: Sequence[Update], new: Sequence[Update]) -> Comparison:
-    """Judge two recordings. Updates correspond by their leaves, their count and the order in which they came.
+    """Judge two recordings. Updates correspond by their leaves, their count if that is known, and the order in which they came.
 
     Raises:
         CommandError: if one side has updates that the other has not.
@@ -107,7 +108,9 @@ def compare_updates(old: Sequence[Update], new: Sequence[Update]) -> Comparison:
     compared = []
     for kind, updates in before.items():
         others = after[kind]
-        if [update.step for update in updates] != [update.step for update in others]:
+        by_order = any(update.step == UNKNOWN for update in (*updates, *others))
+        steps, other_steps = ([update.step for update in side] for side in (updates, others))
+        if len(steps) != len(other_steps) or (steps != other_steps and not by_order):
             raise CommandError(f"the old side took {len(updates)} steps of an optimizer, the new side {len(others)}")
         start = updates[0].before
         compared.append(judge(_stacked(updates), _stacked(others), start, closed_loop=True))

@@ -50,6 +50,9 @@ class Tape:
         with self._lock:
             self.steps[kind_of(before)].append(found)
 
+    def update(self, before: Any, after: Any) -> None:
+        """Nothing can be replayed into an update alone."""
+
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
         with self._lock:

@@ -23,6 +23,9 @@ from optim2optax.parity.precision import precise
 from optim2optax.parity.recorder import recording
 from optim2optax.parity.scenario import import_packages, parameters_in_float64
 
+UNKNOWN = -1
+"""The step of an update that is applied by hand."""
+
 LARGEST = 4096
 """Of a larger leaf so many elements are kept, always the same ones, and the sums of all elements and of their squares."""
 
@@ -40,6 +43,11 @@ class Recorder:
         update = (int(step), _sketch(before), _sketch(after))
         with self._lock:
             self.updates.append(update)
+
+    def update(self, before: Any, after: Any) -> None:
+        """Keep an update of which nothing tells the step."""
+        with self._lock:
+            self.updates.append((UNKNOWN, _sketch(before), _sketch(after)))
 
     def meet(self, state: Any) -> None:
         """Nothing is kept of what steps."""

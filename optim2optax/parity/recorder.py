@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Protocol
 
 import jax
+import optax
 from flax.training import train_state
 
 from optim2optax.parity.legacy import legacy_flax
@@ -20,6 +21,9 @@ class Keeper(Protocol):
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
         """Take the count of a step, the parameters ahead of it, the gradients, the rate given (NaN: none), the new parameters."""
 
+    def update(self, before: Any, after: Any) -> None:
+        """Take the parameters ahead of and after a call of `optax.apply_updates` outside of any train state."""
+
     def meet(self, state: Any) -> None:
         """Take a legacy optimizer or train state that is about to step, as it is traced: its arrays have shapes alone."""
 
@@ -29,8 +33,10 @@ class Keeper(Protocol):
 
 @contextmanager
 def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
-    """Let a keeper be told of every step of a legacy optimizer, or of a train state."""
+    """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand."""
     with ExitStack() as stack:
+        stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
+        optax.apply_updates = _applied(optax.apply_updates, keeper)
         if legacy:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
@@ -72,6 +78,19 @@ def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
         return new
 
     return recorded
+
+
+def _applied(apply_updates: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+    """`optax.apply_updates`, recorded unless a train state calls it."""
+
+    @wraps(apply_updates)
+    def applied(params: Any, updates: Any) -> Any:
+        new = apply_updates(params, updates)
+        if not getattr(_inside, "value", False):
+            jax.debug.callback(keeper.update, params, new)
+        return new
+
+    return applied
 
 
 def _watched(replace: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:

@@ -354,3 +354,79 @@ def test_across_files() -> None:
     assert "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)" in on_one_line(
         after["training"].after.decode()
     )
+
+
+def test_positions_count_the_transformation_ahead_of_defaults() -> None:
+    step = "        @functools.partial(jax.jit, static_argnums=(2,))\n" + STEP.replace("grads):", "grads, flag=True):")
+    after = on_one_line(migrated(BASE.replace(STEP, step), FUNCTIONAL))
+
+    assert (
+        "static_argnums=(4,), static_argnames='tx') def train_step(params, opt_state, grads, tx, flag=True):" in after
+    )
+
+
+def test_two_optimizers_side_by_side() -> None:
+    after = migrated(
+        """
+        import jax
+        from flax import optim
+
+        def create(gp, dp):
+            g_opt = optim.Adam(0.1).create(gp)
+            d_opt = optim.Adam(0.2).create(dp)
+            return g_opt, d_opt
+
+        @jax.jit
+        def step(g_opt, d_opt, grads):
+            d_opt = d_opt.apply_gradient(grads)
+            g_opt = g_opt.apply_gradient(d_opt.target)
+            return g_opt, d_opt
+
+        def train(gp, dp, grads):
+            g_opt, d_opt = create(gp, dp)
+            g_opt, d_opt = step(g_opt, d_opt, grads)
+            return g_opt.target
+        """,
+        FUNCTIONAL,
+    )
+
+    assert after == program(
+        """
+        import functools
+
+        import jax
+        import optax
+
+        def create(gp, dp):
+            g_tx = optax.adam(0.1)
+            g_opt_state = g_tx.init(gp)
+            d_tx = optax.adam(0.2)
+            d_opt_state = d_tx.init(dp)
+            return d_tx, g_tx, gp, g_opt_state, dp, d_opt_state
+
+        @functools.partial(jax.jit, static_argnames=('g_tx', 'd_tx'))
+        def step(g_params, g_opt_state, d_params, d_opt_state, grads, g_tx, d_tx):
+            updates, d_opt_state = d_tx.update(grads, d_opt_state, d_params)
+            d_params = optax.apply_updates(d_params, updates)
+            updates, g_opt_state = g_tx.update(d_params, g_opt_state, g_params)
+            g_params = optax.apply_updates(g_params, updates)
+            return g_params, g_opt_state, d_params, d_opt_state
+
+        def train(gp, dp, grads):
+            d_tx, g_tx, g_params, g_opt_state, d_params, d_opt_state = create(gp, dp)
+            g_params, g_opt_state, d_params, d_opt_state = step(
+                g_params, g_opt_state, d_params, d_opt_state, grads, g_tx=g_tx, d_tx=d_tx
+            )
+            return g_params
+        """
+    )
+
+
+def test_behind_defaults_that_are_given_by_position_a_parameter_is_named() -> None:
+    step = STEP.replace("grads):", "grads, scale=1):")
+    after = migrated(
+        BASE.replace(STEP, step).replace("train_step(optimizer, grads)", "train_step(optimizer, grads, 2)"), FUNCTIONAL
+    )
+
+    assert "def train_step(params, opt_state, grads, scale=1, *, tx):" in after
+    assert "train_step(params, opt_state, grads, 2, tx=tx)" in after

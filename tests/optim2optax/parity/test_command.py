@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from codemods import Options, Source, migrate
 from optim2optax.parity.command import CommandError, compare_command
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.trees import TreeError
@@ -91,3 +92,39 @@ def test_a_side_that_takes_no_step(repository: Path) -> None:
 def test_a_revision_that_is_not_there(repository: Path) -> None:
     with pytest.raises(TreeError, match="neither a folder nor a revision"):
         compare_command(COMMAND, "no-such-branch", repository)
+
+
+LOOP = """
+from flax import optim
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def step(optimizer, x):
+    grads = jax.grad(lambda params: jnp.mean((x @ params["w"] - 1.0) ** 2))(optimizer.target)
+    return optimizer.apply_gradient(grads)
+
+def train(params):
+    optimizer = optim.Adam(0.1).create(params)
+    for key in jax.random.split(jax.random.PRNGKey(0), 9):
+        optimizer = step(optimizer, jax.random.normal(key, (4, 3)))
+    return optimizer.target
+
+print(train({"w": jnp.zeros((3, 2))}))
+"""
+
+
+@pytest.mark.parametrize(("rate", "equal"), [("0.1", True), ("0.11", False)])
+def test_updates_that_are_applied_by_hand(repository: Path, rate: str, equal: bool) -> None:
+    [result] = migrate([Source("loop.py", LOOP.encode())], Options(style="functional"))
+    assert b"optax.apply_updates(params, updates)" in result.after
+    (repository / "loop.py").write_text(LOOP)
+    subprocess.run(["git", "add", "loop.py"], cwd=repository, check=True)
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *identity, "commit", "-q", "-m", "loop"], cwd=repository, check=True)
+    (repository / "loop.py").write_text(result.after.decode().replace("0.1)", f"{rate})"))
+
+    comparison = compare_command(("python", "loop.py"), "HEAD", repository)
+
+    assert comparison.steps == 9
+    assert (comparison.verdict is not Verdict.DIFFERENT) is equal
