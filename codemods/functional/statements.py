@@ -39,9 +39,11 @@ class Statements:
 
     def _stays(self, node: ast.Call, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
-        if self.draft.is_maker(node) or self.draft.inner(node) or node in self.draft.transformations.received:
+        if self.draft.is_maker(node) or self.draft.inner(node):
             return False
-        return self.draft.is_known(node, unit)
+        transformations = self.draft.transformations
+        is_handed_on = node not in transformations.received or unit.parents[node] in transformations.given
+        return is_handed_on and self.draft.is_known(node, unit)
 
     def _is_argument(self, node: ast.Call, unit: Unit) -> bool:
         """Whether this is an argument of another call that gives an optimizer, which is written with it."""

@@ -53,7 +53,8 @@ class Transformations:
         if owner in self._known:
             return self._known[owner]
         created = [use for use in self._created() if use.unit is unit and _owner(use.node, unit) is owner]
-        fresh = [call for call, _ in self._fresh_calls() if call in unit.parents and _owner(call, unit) is owner]
+        calls = dict.fromkeys(call for call, _ in self._fresh_calls())
+        fresh = [call for call in calls if call in unit.parents and _owner(call, unit) is owner]
         definitions = {ast.dump(use.node.value) for use in created if isinstance(use.node, ast.Attribute)}
         interface = self.interfaces.found.get(owner)
         sources = len(definitions) + len(fresh)
@@ -134,8 +135,10 @@ class Transformations:
         return self.names.beside(variable or Variable(scope, "optimizer"), TRANSFORMATION, self.group)
 
     def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
-        """A function that makes the optimizer returns its transformation, too."""
-        self._known[owner] = name = self._named(call, unit)
+        """A function that makes the optimizer returns its transformation, too. A lambda hands all of it on."""
+        if isinstance(owner, ast.Lambda) and owner.body is not call:
+            raise Unproven(f"its transformation does not get out of {self.group.where(owner, unit)}")
+        self._known[owner] = name = "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
         self._set_at[owner] = call
         for function in self.group.functions(call):
             interface = self.interfaces.of(function.node)
@@ -152,7 +155,7 @@ class Transformations:
                         f"what {where} returns is not taken apart at {binding.unit.place(binding.call.lineno)}"
                     )
                 self.received.setdefault(binding.call, "_")
-        self.received[call] = name
+        self.received[call] = name or "_"
         return name
 
     @staticmethod
