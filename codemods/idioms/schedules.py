@@ -103,7 +103,7 @@ class _Attempt:
                     body, lambda node: 0 if isinstance(node, ast.Name) and node.id == step else None, self.facts
                 )
                 if made is not None and "{" not in ast.unparse(made):
-                    template = ast.unparse(made).replace("optax.", "{optax}.", 1)
+                    template = ast.unparse(made).replace("optax.", "{optax}.")
                     edits.put(function, variable.unit, Replace(variable.unit.span(function), template))
 
     def _override(self, use: Use) -> ast.expr:

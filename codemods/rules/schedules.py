@@ -53,8 +53,9 @@ def schedule(use: Use, context: Context) -> Edit:
 )
 def standard(use: Use, context: Context) -> Edit:
     """A lambda, or arithmetic within a step, that is the rate of an optimizer (FO404) and computes what a schedule of optax does
-    is said by that: linear, exponential, in stairs or not, polynomial, cosine, and a linear warm-up with a cosine behind it.
-    Both are computed with several draws of numbers for whatever is not known, for the first steps and for late ones, and have
-    to agree in all: a cosine that goes on beyond its end is none of optax's.
+    is said by that: linear, exponential, in stairs or not, polynomial, cosine, two or three constants in turn, and a linear
+    warm-up with a cosine, an exponential or a linear decay behind it. Both are computed with several draws of numbers for
+    whatever is not known, for the first steps, around each number that the schedule may turn at, and for late steps, and have to
+    agree in all: a cosine that goes on beyond its end is none of optax's.
     """
     return context.schedules.edit(use)
