@@ -291,52 +291,18 @@ def test_functions_within_find_the_transformation_around_them() -> None:
     )
 
 
-def test_across_files_and_into_tests() -> None:
-    after = project(
-        {
-            "making": """
+MAKING = """
                 from flax import optim
 
                 def create(params):
                     optimizer_def = optim.Adam(0.1)
                     return optimizer_def.create(params)
-            """,
-            "stepping": """
+"""
+STEPPING = """
                 def step(optimizer, grads):
                     return optimizer.apply_gradient(grads)
-            """,
-            "training": """
-                import making
-                import stepping
-
-                def train(params, grads):
-                    optimizer = making.create(params)
-                    return stepping.step(optimizer=optimizer, grads=grads).target
-            """,
-        },
-        FUNCTIONAL,
-    )
-
-    assert {site.note for result in after.values() for site in result.sites} >= {
-        "This optimizer stays in one piece, as a train state: it has no name at training.py:6."
-    }
-
-
-def test_across_files() -> None:
-    after = project(
-        {
-            "making": """
-                from flax import optim
-
-                def create(params):
-                    optimizer_def = optim.Adam(0.1)
-                    return optimizer_def.create(params)
-            """,
-            "stepping": """
-                def step(optimizer, grads):
-                    return optimizer.apply_gradient(grads)
-            """,
-            "training": """
+"""
+TRAINING = """
                 import making
                 import stepping
 
@@ -344,16 +310,26 @@ def test_across_files() -> None:
                     optimizer = making.create(params)
                     optimizer = stepping.step(optimizer=optimizer, grads=grads)
                     return optimizer.target
-            """,
-        },
-        FUNCTIONAL,
-    )
+"""
+
+
+def test_across_files() -> None:
+    after = project({"making": MAKING, "stepping": STEPPING, "training": TRAINING}, FUNCTIONAL)
 
     assert "tx = optax.adam(0.1)\n    return tx, params, tx.init(params)" in after["making"].after.decode()
     assert "def step(params, opt_state, grads, tx):" in after["stepping"].after.decode()
     assert "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)" in on_one_line(
         after["training"].after.decode()
     )
+
+
+def test_a_result_without_a_name_stays_one_piece_in_all_files() -> None:
+    nameless = TRAINING.replace("optimizer = stepping", "return stepping").replace("=grads)\n", "=grads).target\n")
+    after = project({"making": MAKING, "stepping": STEPPING, "training": nameless}, FUNCTIONAL)
+
+    notes = {site.note for result in after.values() for site in result.sites}
+    assert "This optimizer stays in one piece, as a train state: it has no name at training.py:6." in notes
+    assert "def step(optimizer, grads):" in after["stepping"].after.decode()
 
 
 def test_positions_count_the_transformation_ahead_of_defaults() -> None:
