@@ -16,6 +16,7 @@ from multiprocessing import get_context
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from codemods.alignment import realigned
 from codemods.apply import Applied, Applier
 from codemods.edits import Edit, Keep, MoveImport
 from codemods.emitted import Emitter, Texts
@@ -253,7 +254,7 @@ def _edit_file(work: Work) -> Outcome:
     updated = insert_support(editor.finish(updated), list(sources.values()))
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
     problem = f"not found: {missed[0]}" if missed else _problem(work, updated.code)
-    return updated.code, applier.applied, problem
+    return updated.code if problem else realigned(work.code, updated.code), applier.applied, problem
 
 
 def _named(source: str, names: dict[str, str]) -> str:

@@ -54,6 +54,11 @@ def kind_of(items: Iterable[Object], done: set[Thing]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
+def is_optimizer(item: Object) -> bool:
+    """Whether something is an optimizer for sure."""
+    return isinstance(item, Thing) and item.kind == "optimizer"
+
+
 def _is_restored(item: Object) -> bool:
     """Whether this is what reads checkpoints, of which the target tells what it gives."""
     return isinstance(item, Result) and item.name.rpartition(".")[2] == "restore_checkpoint"

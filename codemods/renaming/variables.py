@@ -19,6 +19,7 @@ from codemods.renaming.names import (
     Functions,
     Keyword,
     Renames,
+    is_optimizer,
     keyword_of,
     kind_of,
     scope_path,
@@ -37,8 +38,11 @@ def plan_function(
         return
     states: dict[str, _Keywords | None] = {}
     for name in sorted(scope.names):
-        kind = kind_of(facts.flow.solver.at(("variable", scope, name)), done)
-        if kind == "optimizer" and WORD.search(name):
+        items = list(facts.flow.solver.at(("variable", scope, name)))
+        kind = kind_of(items, done)
+        if kind != "optimizer" and WORD.search(name) and kind_of(filter(is_optimizer, items), done) == "optimizer":
+            states[name] = None  # it may be something else as well
+        elif kind == "optimizer" and WORD.search(name):
             states[name] = _planned(name, WORD.sub(STATE, name), node, Variable(scope, name), origins)
         elif kind == "definition" and name in DEFINITIONS:
             words = _planned(name, TRANSFORMATION, node, Variable(scope, name), origins)

@@ -87,6 +87,20 @@ KEPT = {
         """,
         "    new_optimizer = optimizer.apply_gradients(grads=grads)",
     ),
+    "a new optimizer beside one that may be something else": (
+        """
+        from flax import optim
+
+        def step(optimizer, grads):
+            new_optimizer = optimizer.apply_gradient(grads)
+            return new_optimizer
+
+        def train(params, grads):
+            step(optim.Adam(0.1).create(params), grads)
+            return step([], grads)
+        """,
+        "    new_optimizer = optimizer.apply_gradients(grads=grads)",
+    ),
     "an optimizer that did not migrate": (
         """
         from flax import optim

@@ -1,0 +1,87 @@
+"""Arguments below each other behind an opening parenthesis. First, those that stay where they are."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from codemods.alignment import realigned
+from tests.codemods.programs import migrated, program
+
+KEPT = {
+    "calls that did not change": (
+        "x = long_name(1,\n              2)\n",
+        "x = long_name(1,\n              2)\ny = 1\n",
+    ),
+    "arguments that were not aligned": (
+        "x = long_name(1,\n    2)\n",
+        "x = short(1,\n    2)\n",
+    ),
+    "arguments on lines of their own": (
+        "x = long_name(1,\n              2)\ny = long_name(\n    1,\n    2)\n",
+        "x = long_name(1,\n              2)\ny = short(\n    1,\n    2)\n",
+    ),
+    "text over several lines": (
+        'x = long_name(1,\n              """a\n              b""")\n',
+        'x = short(1,\n              """a\n              b""")\n',
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), KEPT.values(), ids=KEPT)
+def test_what_stays(before: str, after: str) -> None:
+    assert realigned(before, after) == after
+
+
+def test_a_call_within_the_arguments_moves_along() -> None:
+    before = "x = long_name(1,\n              inner(2,\n                    3))\n"
+
+    assert realigned(before, before.replace("long_name", "short")) == dedent(
+        """\
+        x = short(1,
+                  inner(2,
+                        3))
+        """
+    )
+
+
+def test_optimizers_are_aligned_as_before() -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def plain(params):
+            return optim.Momentum(learning_rate=0.1,
+                                  beta=0.9,  # as in the paper
+                                  nesterov=True).create(params)
+
+        def decayed(rate, decay):
+            return optim.GradientDescent(rate
+                                         ), optim.Adam(rate,
+                                                       beta2=0.98,
+                                                       weight_decay=decay)
+        """
+    )
+
+    assert after == program(
+        """
+        import optax
+        from flax.training import train_state
+
+        def plain(params):
+            return train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(learning_rate=0.1,
+                             momentum=0.9,  # as in the paper
+                             nesterov=True),
+            )
+
+        def decayed(rate, decay):
+            return optax.sgd(rate
+                                         ), optax.adamw(rate,
+                                                        b2=0.98,
+                                                        weight_decay=decay)
+        """
+    )
