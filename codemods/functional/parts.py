@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from codemods.flow.scopes import ScopeNode, bound_names
 from codemods.functional.places import Group
 from codemods.idioms import Unproven
 from codemods.origins import LOOPS, Origins, Variable, statement_of
+from codemods.renaming.names import WORD
 
-WORD = re.compile(r"optimizer|(?<![a-z])(?:optim|opt)(?![a-z])")
 PARAMS = ("params", "model_params")
 OPT_STATE = ("opt_state", "optimizer_state")
 STEP = ("step", "steps_taken")

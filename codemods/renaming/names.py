@@ -12,7 +12,7 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Derived, Object, Result, Thing
 from codemods.flow.scopes import ScopeNode
 
-WORD = re.compile(r"optimizer|(?<![a-z])opt(?![a-z])")
+WORD = re.compile(r"optimizer|(?<![a-z])(?:optim|opt)(?![a-z])")
 STATE = "state"
 TRANSFORMATION = "tx"
 DEFINITIONS = ("optimizer_def", "opt_def", "optim_def", "optimizer_definition")
