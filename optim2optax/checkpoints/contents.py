@@ -1,0 +1,133 @@
+"""What a checkpoint holds: legacy optimizers and train states, by the place at which they are, and all else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from codemods.optimizers import optimizers
+from optim2optax.checkpoints.flax_msgpack import Array, Tree
+
+Kind = Literal["legacy optimizer", "train state"]
+COMPOSITE = "MultiOptimizer"
+TRAIN_STATE = frozenset(("step", "params", "opt_state"))
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf by its path: shape and dtype if it is an array, else None and its type's name."""
+
+    path: str
+    shape: tuple[int, ...] | None
+    dtype: str
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """An optimizer, or the train state in the place of one.
+
+    `names` are the legacy optimizers that it may be, by what it keeps for a parameter: several if they keep the same. `copies`
+    is the size of the leading axis that all its arrays have if it was replicated, else None.
+    """
+
+    path: str
+    kind: Kind
+    names: tuple[str, ...]
+    step: int | None
+    copies: int | None
+    parameters: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that a checkpoint holds: optimizers and train states, and the leaves beside them."""
+
+    found: tuple[Found, ...]
+    others: tuple[Leaf, ...]
+
+
+def contents(tree: Tree) -> Contents:
+    """What is in a tree."""
+    found: list[Found] = []
+    others: list[Leaf] = []
+    pending = [("", tree)]
+    while pending:
+        path, node = pending.pop(0)
+        if isinstance(node, dict):
+            optimizer = _found(path, node)
+            if optimizer is not None:
+                found.append(optimizer)
+            else:
+                pending.extend((_below(path, key), value) for key, value in node.items())
+        else:
+            others.append(_leaf(path, node))
+    return Contents(tuple(found), tuple(others))
+
+
+def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
+    state = node.get("state")
+    if {*node} == {"target", "state"} and isinstance(state, dict) and {*state} == {"step", "param_states"}:
+        names = tuple(sorted(_names(state["param_states"], node["target"])))
+        return Found(path, "legacy optimizer", names, *_steps(state["step"]), tuple(leaves(node["target"])))
+    if {*node} >= TRAIN_STATE:
+        return Found(path, "train state", (), *_steps(node["step"]), tuple(leaves(node["params"])))
+    return None
+
+
+def _steps(step: Tree) -> tuple[int | None, int | None]:
+    """The number of steps, and of copies."""
+    if isinstance(step, int):
+        return step, None
+    if not isinstance(step, Array) or 0 in step.shape:
+        return None, None
+    return int(step.item()), step.shape[0] if step.shape else None
+
+
+def _names(states: Tree, params: Tree) -> set[str]:
+    """The optimizers that keep for parameters what is kept here."""
+    kept = {frozenset(one) for one in _of_parameters(states, params)}
+    if len(kept) > 1:
+        return {COMPOSITE}
+    return {name for fields in kept for name in by_fields().get(fields, ())}
+
+
+def _of_parameters(states: Tree, params: Tree) -> Iterator[Mapping[str, Tree]]:
+    """What is kept for each parameter."""
+    if isinstance(params, dict) and isinstance(states, dict):
+        for key, value in params.items():
+            yield from _of_parameters(states.get(key), value)
+    elif isinstance(states, dict):
+        yield states
+
+
+@cache
+def by_fields() -> Mapping[frozenset[str], tuple[str, ...]]:
+    """The legacy optimizers by the fields that they keep for each parameter."""
+    found: dict[frozenset[str], tuple[str, ...]] = {}
+    for name, optimizer in optimizers().items():
+        if name != COMPOSITE:
+            fields = frozenset(optimizer.state)
+            found[fields] = (*found.get(fields, ()), name)
+    return found
+
+
+def leaves(tree: Tree, path: str = "") -> Iterator[Leaf]:
+    """The leaves of a tree, in order."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from leaves(value, _below(path, key))
+    else:
+        yield _leaf(path, tree)
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}/{key}" if path else key
+
+
+def _leaf(path: str, value: Tree) -> Leaf:
+    if isinstance(value, Array):
+        return Leaf(path, value.shape, str(value.dtype), value.nbytes)
+    return Leaf(path, None, type(value).__name__, 0)

@@ -1,0 +1,102 @@
+"""What is in checkpoints, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.contents import Contents, Found, Leaf, contents
+from optim2optax.checkpoints.flax_msgpack import read
+
+MOST_OTHERS = 12
+"""Of what is beside optimizers, so many leaves are named for people."""
+
+UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A file, its size in bytes, and what is in it, or why that cannot be told."""
+
+    path: Path
+    size: int
+    contents: Contents | None
+    error: str | None = None
+
+
+def inspect(path: Path) -> Inspected:
+    """Look into one file."""
+    try:
+        return Inspected(path, path.stat().st_size, contents(read(path)))
+    except CheckpointError as error:
+        return Inspected(path, path.stat().st_size, None, str(error))
+
+
+def as_text(files: Sequence[Inspected]) -> str:
+    """What is in some files, in lines."""
+    return "\n".join(line for file in files for line in _lines(file)) + "\n"
+
+
+def _lines(file: Inspected) -> Iterator[str]:
+    if file.contents is None:
+        yield f"error: {file.error}"
+        return
+    yield f"{file.path} ({_amount(file.size)})"
+    for found in file.contents.found:
+        yield f"  {found.path or 'the whole file'}: {_described(found)}"
+        width = max((len(leaf.path) for leaf in found.parameters), default=0)
+        yield from (f"    {leaf.path:{width}}  {_type(leaf)}" for leaf in found.parameters)
+    if not file.contents.found:
+        yield "  no optimizer and no train state"
+    others = file.contents.others
+    if others:
+        named = ", ".join(f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in others[:MOST_OTHERS])
+        more = f", and {len(others) - MOST_OTHERS} more" if len(others) > MOST_OTHERS else ""
+        yield f"  beside that: {named}{more}"
+
+
+def _described(found: Found) -> str:
+    count = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
+    words = [_kind(found), "step unknown" if found.step is None else f"step {found.step}"]
+    if found.copies is not None:
+        words.append(f"{found.copies} copies")
+    return ", ".join([*words, f"{len(found.parameters)} parameters of {count:,} numbers"])
+
+
+def _kind(found: Found) -> str:
+    if found.kind == "train state":
+        return "a train state"
+    if not found.names:
+        return "a legacy optimizer of its own kind"
+    *most, last = found.names
+    return f"legacy {', '.join(most) + ' or ' if most else ''}{last}"
+
+
+def _type(leaf: Leaf) -> str:
+    return leaf.dtype if leaf.shape is None else f"{leaf.shape} {leaf.dtype}"
+
+
+def _amount(size: float) -> str:
+    power = min(int(math.log(size, 1000)), len(UNITS) - 1) if size else 0
+    return f"{size} {UNITS[0]}" if not power else f"{size / 1000**power:.1f} {UNITS[power]}"
+
+
+def as_json(files: Sequence[Inspected]) -> str:
+    """What is in some files, as one JSON object."""
+    return json.dumps({"version": 1, "files": [_object(file) for file in files]}, indent=2) + "\n"
+
+
+def _object(file: Inspected) -> dict[str, Any]:
+    known: dict[str, Any] = {"path": str(file.path), "size": file.size, "error": file.error}
+    if file.contents is None:
+        return {**known, "optimizers": [], "others": []}
+    return {
+        **known,
+        "optimizers": [asdict(found) for found in file.contents.found],
+        "others": [asdict(leaf) for leaf in file.contents.others],
+    }

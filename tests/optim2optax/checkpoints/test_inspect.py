@@ -1,0 +1,217 @@
+"""Looking into checkpoints that the real old Flax wrote. First, files that are none."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.contents import Contents, contents
+from optim2optax.checkpoints.files import checkpoint_files
+from optim2optax.checkpoints.flax_msgpack import read
+from optim2optax.cli import application
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+PARAMS = {"dense": {"kernel": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32)}}
+
+
+def written(tree: Any, path: Path) -> Path:
+    """A file as the old Flax writes it; `tree` is given `flax.optim` to make what is in it."""
+    from optim2optax.parity.legacy import legacy_flax
+
+    with legacy_flax() as flax:
+        path.write_bytes(flax.serialization.to_bytes(tree(flax.optim)))
+    return path
+
+
+def looked_into(tree: Any, path: Path) -> Contents:
+    return contents(read(written(tree, path / "checkpoint_1")))
+
+
+NO_CHECKPOINTS = {
+    "nothing": (b"", "is empty or cut off"),
+    "text": (b"hello\n", "something follows the checkpoint"),
+    "a pickle": (
+        b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94\x8c\x06system",
+        "is no checkpoint of Flax",
+    ),
+    "an array of objects": (b"\xc7\x08\x01\x93\x90\xa1O\xc4\x02ab", "an array of unknown type 'O'"),
+    "an array with fewer bytes than its shape says": (
+        b"\xc7\x0b\x01\x93\x91\x05\xa4int8\xc4\x01a",
+        "another number of bytes",
+    ),
+    "an array that is larger than the file": (b"\xc9\x7f\xff\xff\xff\x01\x93", "is empty or cut off"),
+    "a type that Flax has not": (b"\xd4\x63a", "unknown type 99"),
+    "pieces without an order": (
+        b"\x82\xb9__msgpack_chunked_array__\xc3\xa6chunks\x81\xa13\xc0",
+        "an array whose pieces are not numbered",
+    ),
+    "nesting without an end": (b"\x81\xa1a" * 100_000, "is"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), NO_CHECKPOINTS.values(), ids=NO_CHECKPOINTS)
+def test_what_is_no_checkpoint(content: bytes, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint_1"
+    path.write_bytes(content)
+
+    with pytest.raises(CheckpointError, match=why):
+        read(path)
+
+
+def test_damaged_files_never_do_worse_than_an_error(tmp_path: Path) -> None:
+    whole = written(lambda optim: {"optimizer": optim.Adam(0.1).create(PARAMS)}, tmp_path / "whole").read_bytes()
+    numbers, path = random.Random(0), tmp_path / "damaged"
+    for _ in range(1500):
+        content = bytearray(whole[: numbers.randrange(len(whole) + 1)] if numbers.random() < 0.3 else whole)
+        for _ in range(numbers.randrange(4)):
+            if content:
+                content[numbers.randrange(len(content))] ^= 1 << numbers.randrange(8)
+        path.write_bytes(content)
+        with suppress(CheckpointError):
+            contents(read(path))
+
+
+OPTIMIZERS = {
+    "Adam": ("AdaBelief", "Adam", "LAMB"),
+    "Momentum": ("LARS", "Momentum"),
+    "GradientDescent": ("GradientDescent",),
+    "Adafactor": ("Adafactor",),
+    "Adagrad": ("Adagrad",),
+    "Adadelta": ("Adadelta",),
+    "RMSProp": ("RMSProp",),
+}
+
+
+@pytest.mark.parametrize(("name", "names"), OPTIMIZERS.items())
+def test_an_optimizer_by_what_it_keeps(name: str, names: tuple[str, ...], tmp_path: Path) -> None:
+    [found] = looked_into(lambda optim: getattr(optim, name)(0.1).create(PARAMS), tmp_path).found
+
+    assert (found.path, found.kind, found.names, found.step) == ("", "legacy optimizer", names, 0)
+    assert {(leaf.path, leaf.shape, leaf.dtype) for leaf in found.parameters} == {
+        ("dense/kernel", (3, 2), "float32"),
+        ("dense/bias", (2,), "float32"),
+    }
+
+
+def test_several_optimizers_in_a_bigger_state(tmp_path: Path) -> None:
+    def tree(optim: Any) -> Any:
+        kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+        others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+        groups = optim.MultiOptimizer((kernels, optim.Adam(0.1)), (others, optim.Momentum(0.1)))
+        return {
+            "epoch": 3,
+            "models": {"generator": groups.create(PARAMS), "judge": optim.Momentum(0.1).create(PARAMS)},
+            "ema": {"kernel": np.ones((3, 2), np.float16)},
+        }
+
+    known = looked_into(tree, tmp_path)
+
+    assert [(found.path, found.names) for found in known.found] == [
+        ("models/generator", ("MultiOptimizer",)),
+        ("models/judge", ("LARS", "Momentum")),
+    ]
+    assert [(leaf.path, leaf.shape, leaf.dtype) for leaf in known.others] == [
+        ("epoch", None, "int"),
+        ("ema/kernel", (3, 2), "float16"),
+    ]
+
+
+def test_one_that_was_replicated_and_has_taken_steps(tmp_path: Path) -> None:
+    import jax
+
+    def tree(optim: Any) -> Any:
+        optimizer = optim.Momentum(0.1).create(PARAMS)
+        for _ in range(7):
+            optimizer = optimizer.apply_gradient(PARAMS)
+        return jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer)
+
+    [found] = looked_into(tree, tmp_path).found
+
+    assert (found.step, found.copies) == (7, 4)
+    assert {leaf.shape for leaf in found.parameters} == {(4, 3, 2), (4, 2)}
+
+
+def test_arrays_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from optim2optax.parity.legacy import legacy_flax
+
+    with legacy_flax() as flax:
+        monkeypatch.setattr(flax.serialization, "MAX_CHUNK_SIZE", 100)
+        values = np.arange(90, dtype=np.float32).reshape(9, 10)
+        path = tmp_path / "checkpoint_1"
+        path.write_bytes(flax.serialization.to_bytes({"params": {"w": values}}))
+    array = read(path)["params"]["w"]
+
+    assert len(array.pieces) > 1
+    assert array.shape == (9, 10)
+    assert b"".join(array.pieces) == values.tobytes()
+
+
+def test_bfloat16_and_numbers(tmp_path: Path) -> None:
+    import jax.numpy as jnp
+
+    tree = {"half": jnp.ones(3, jnp.bfloat16), "rate": 0.5, "scalar": np.float32(2.0), "point": 1j, "word": "adam"}
+    known = looked_into(lambda _: tree, tmp_path)
+
+    assert known.found == ()
+    assert {leaf.path: leaf.dtype for leaf in known.others} == {
+        "half": "bfloat16",
+        "rate": "float",
+        "scalar": "float32",
+        "point": "complex",
+        "word": "str",
+    }
+
+
+def test_a_train_state(tmp_path: Path) -> None:
+    import optax
+    from flax import serialization
+    from flax.training.train_state import TrainState
+
+    state: Any = TrainState.create(apply_fn=None, params=PARAMS, tx=optax.adam(0.1))  # type: ignore[no-untyped-call]
+    path = tmp_path / "checkpoint_1"
+    path.write_bytes(serialization.to_bytes({"state": state.replace(step=12)}))
+    [found] = contents(read(path)).found
+
+    assert (found.path, found.kind, found.step) == ("state", "train state", 12)
+
+
+def test_a_history_in_the_order_of_its_steps(tmp_path: Path) -> None:
+    for name in ("checkpoint_100", "checkpoint_20", "checkpoint_3", "events.log", "notes"):
+        (tmp_path / name).write_bytes(b"")
+
+    assert [path.name for path in checkpoint_files(tmp_path)] == ["checkpoint_3", "checkpoint_20", "checkpoint_100"]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    written(lambda optim: {"epoch": 3, "optimizer": optim.Adam(0.1).create(PARAMS)}, tmp_path / "checkpoint_20")
+    result = CliRunner().invoke(application, ["checkpoint", "inspect", str(tmp_path)])
+
+    assert result.exit_code == 0
+    assert result.output.splitlines()[1:] == [
+        "  optimizer: legacy AdaBelief, Adam or LAMB, step 0, 2 parameters of 8 numbers",
+        "    dense/kernel  (3, 2) float32",
+        "    dense/bias    (2,) float32",
+        "  beside that: epoch (int)",
+    ]
+
+
+def test_the_command_as_json_with_a_file_that_is_none(tmp_path: Path) -> None:
+    written(lambda optim: optim.Adam(0.1).create(PARAMS), tmp_path / "checkpoint_20")
+    (tmp_path / "checkpoint_30").write_bytes(b"")
+    result = CliRunner().invoke(
+        application, ["checkpoint", "inspect", "--output-format", "json", str(tmp_path), str(tmp_path / "none")]
+    )
+    good, empty, missing = json.loads(result.output)["files"]
+
+    assert result.exit_code == 1
+    assert (good["error"], good["optimizers"][0]["names"]) == (None, ["AdaBelief", "Adam", "LAMB"])
+    assert "is empty or cut off" in empty["error"]
+    assert "does not exist" in missing["error"]
