@@ -1,0 +1,183 @@
+"""Half-trained legacy optimizers go on as train states. First, what has no place, or no leaf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from codemods import Options, Source, migrate
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.carrying import carried
+from optim2optax.checkpoints.flax_msgpack import read
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+STEPS = 50
+GATE = 1e-11
+"""Of each leaf's movement, in float64."""
+
+OPTIMIZERS = {
+    "Adam": "optim.Adam(0.01, beta1=0.8, weight_decay=0.1)",
+    "AdaBelief": "optim.AdaBelief(0.01)",
+    "LAMB": "optim.LAMB(0.01, weight_decay=0.1)",
+    "LARS": "optim.LARS(0.1, weight_decay=0.1)",
+    "LARS without decay": "optim.LARS(0.1)",
+    "Momentum": "optim.Momentum(0.01, nesterov=True, weight_decay=0.1)",
+    "GradientDescent": "optim.GradientDescent(0.01)",
+    "Adagrad": "optim.Adagrad(0.01)",
+    "Adadelta": "optim.Adadelta(0.5)",
+    "RMSProp": "optim.RMSProp(0.001)",
+    "centered RMSProp": "optim.RMSProp(0.001, centered=True)",
+    "Adafactor": "optim.Adafactor(0.01, min_dim_size_to_factor=2)",
+    "Adafactor with an average": "optim.Adafactor(0.01, beta1=0.9, dtype_momentum=jnp.float64)",
+    "WeightNorm": "optim.WeightNorm(optim.Momentum(0.01), wn_decay=0.1)",
+    "MultiOptimizer": (
+        "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'kernel' in path), optim.Adam(0.01)),"
+        " (optim.ModelParamTraversal(lambda path, _: 'bias' in path), optim.Momentum(0.01)))"
+    ),
+}
+PROGRAM = (
+    "import jax.numpy as jnp\nfrom flax import optim\n\ndef create(params):\n    return {definition}.create(params)\n"
+)
+
+
+def migrated(program: str) -> dict[str, Any]:
+    """The names of a program after its migration."""
+    [result] = migrate([Source("train.py", program.encode())], Options())
+    names: dict[str, Any] = {"__name__": "migrated"}
+    exec(compile(result.after, "train.py", "exec"), names)
+    return names
+
+
+def new_state(definition: str, params: Any) -> Any:
+    """A train state as the migrated program creates it."""
+    state: Any = migrated(PROGRAM.replace("{definition}", definition))["create"](params)
+    return state
+
+
+def parameters() -> Any:
+    random = np.random.default_rng(0)
+    return {
+        "dense": {"kernel": random.normal(size=(6, 4)), "bias": random.normal(size=4)},
+        "out": {"kernel": np.ones((4, 3))},
+    }
+
+
+def gradients(step: int) -> Any:
+    random = np.random.default_rng(100 + step)
+    return jax.tree_util.tree_map(
+        lambda leaf: random.normal(size=leaf.shape) * 10.0 ** random.integers(-3, 2), parameters()
+    )
+
+
+def old_run(definition: str, path: Path) -> Any:
+    """The parameters after 100 old steps, of which the first 50 are in a checkpoint."""
+    from optim2optax.parity.legacy import legacy_flax
+
+    with legacy_flax() as flax:
+        optimizer = eval(definition, {"optim": flax.optim, "jnp": jnp}).create(parameters())
+        for step in range(2 * STEPS):
+            if step == STEPS:
+                path.write_bytes(flax.serialization.to_bytes(optimizer))
+            optimizer = jax.jit(type(optimizer).apply_gradient)(optimizer, gradients(step))
+        return optimizer.target
+
+
+@pytest.mark.parametrize("definition", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_goes_on_as_if_nothing_had_happened(definition: str, tmp_path: Path) -> None:
+    from flax import serialization
+
+    from optim2optax.parity.precision import double_everywhere, precise
+
+    with double_everywhere(), precise():
+        expected = old_run(definition, tmp_path / "checkpoint_50")
+        state = new_state(definition, parameters())
+        tree = carried(read(tmp_path / "checkpoint_50"), state)
+        state = serialization.from_state_dict(state, tree)
+        assert int(state.step) == STEPS
+        step = jax.jit(lambda state, grads: state.apply_gradients(grads=grads))
+        for number in range(STEPS, 2 * STEPS):
+            state = step(state, gradients(number))
+
+        for got, wanted, start in zip(
+            *map(jax.tree_util.tree_leaves, (state.params, expected, parameters())), strict=True
+        ):
+            movement = np.max(np.abs(wanted - start))
+            assert np.max(np.abs(got - wanted)) <= GATE * movement
+
+
+STEP = "\n\ndef step(optimizer, grads, rate):\n    return optimizer.apply_gradient(grads, learning_rate={rate})\n"
+SCHEDULE = "jnp.where(optimizer.state.step < 60, 0.01, 0.002) * rate"
+
+
+@pytest.mark.parametrize("definition", [OPTIMIZERS["Adam"], OPTIMIZERS["LARS"], OPTIMIZERS["LARS without decay"]])
+def test_a_rate_that_each_step_sets(definition: str, tmp_path: Path) -> None:
+    from flax import serialization
+
+    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.parity.precision import double_everywhere, precise
+
+    program = PROGRAM.replace("{definition}", definition) + STEP.replace("{rate}", SCHEDULE)
+    with double_everywhere(), precise():
+        with legacy_flax() as flax:
+            names: dict[str, Any] = {"optim": flax.optim}
+            exec(program.replace("from flax import optim", ""), names)
+            optimizer = names["create"](parameters())
+            for number in range(2 * STEPS):
+                if number == STEPS:
+                    (tmp_path / "checkpoint_50").write_bytes(flax.serialization.to_bytes(optimizer))
+                optimizer = jax.jit(names["step"])(optimizer, gradients(number), 0.5 + number / 100)
+        new = migrated(program)
+        state = new["create"](parameters())
+        state = serialization.from_state_dict(state, carried(read(tmp_path / "checkpoint_50"), state))
+        for number in range(STEPS, 2 * STEPS):
+            state = jax.jit(new["step"])(state, gradients(number), 0.5 + number / 100)
+
+        trees = (state.params, optimizer.target, parameters())
+        for got, wanted, start in zip(*map(jax.tree_util.tree_leaves, trees), strict=True):
+            assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - start))
+
+
+def half_trained(tmp_path: Path, definition: str = OPTIMIZERS["Adam"]) -> Any:
+    old_run(definition, tmp_path / "checkpoint_50")
+    return read(tmp_path / "checkpoint_50")
+
+
+def test_a_leaf_that_has_no_place(tmp_path: Path) -> None:
+    old = half_trained(tmp_path)
+    params = parameters()
+    del params["out"]
+
+    with pytest.raises(CheckpointError, match="`state/param_states/out/kernel/grad_ema` has no place in the new state"):
+        carried(old, new_state(OPTIMIZERS["Adam"], params))
+
+
+def test_a_place_that_has_no_leaf(tmp_path: Path) -> None:
+    params = {**parameters(), "more": np.ones(2)}
+
+    with pytest.raises(CheckpointError, match="`params/more` of the new state is not in the checkpoint"):
+        carried(half_trained(tmp_path), new_state(OPTIMIZERS["Adam"], params))
+
+
+def test_another_optimizer(tmp_path: Path) -> None:
+    with pytest.raises(
+        CheckpointError, match=r"not in the checkpoint, which would have it at `state/param_states/.*/momentum`"
+    ):
+        carried(half_trained(tmp_path), new_state("optim.Momentum(0.1)", parameters()))
+
+
+def test_one_that_keeps_less(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="`state/param_states/dense/bias/grad_ema` has no place"):
+        carried(half_trained(tmp_path), new_state("optim.GradientDescent(0.1)", parameters()))
+
+
+def test_another_shape(tmp_path: Path) -> None:
+    params = {**parameters(), "out": {"kernel": np.ones((4, 5))}}
+
+    with pytest.raises(CheckpointError, match=r"`.*out/kernel` has the shape \(4, 3\) in the checkpoint, and \(4, 5\)"):
+        carried(half_trained(tmp_path), new_state(OPTIMIZERS["Adam"], params))
