@@ -5,8 +5,14 @@ from __future__ import annotations
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
 
-VIEWABLE = frozenset(("AdaBelief", "Adadelta", "Adagrad", "Adam", "LAMB", "LARS", "Momentum"))
-"""The optimizers whose optax state has for each field of the legacy one a field with the same values."""
+VIEWABLE = frozenset(("AdaBelief", "Adadelta", "Adagrad", "Adam", "LAMB", "Momentum"))
+"""The optimizers whose optax state has for each field of the legacy one a field with the same values.
+
+The trace of LARS has the opposite sign: it is behind the learning rate, on the way down.
+"""
+
+DERIVABLE = VIEWABLE | {"LARS"}
+"""Those of which a class of the user's own may derive, with a rule of its own for a parameter."""
 
 COUNTING = frozenset(("AdaBelief", "Adafactor", "Adam", "LAMB"))
 """Those whose optax state counts the steps too."""

@@ -10,7 +10,7 @@ from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, Support
-from codemods.optimizers.views import OPTIMIZER_STATE, VIEWABLE, param_state
+from codemods.optimizers.views import DERIVABLE, OPTIMIZER_STATE, param_state
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.definitions import traversals_known
@@ -91,7 +91,7 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     owner = use.unit.parents.get(use.node)
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
-    derives = use.name == "OptimizerDef" or (use.name in VIEWABLE and "apply_param_gradient" in methods)
+    derives = use.name == "OptimizerDef" or (use.name in DERIVABLE and "apply_param_gradient" in methods)
     if not derives or len(owner.bases) != 1 or not methods.isdisjoint(STORED) or any(map(_asks_base, ast.walk(owner))):
         return reasons.custom_definition(
             f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
@@ -102,7 +102,7 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
         return reasons.custom_definition(
             "This class exchanges a part of its state by `replace`.", "Make a new state instead."
         )
-    supports = (PARAM_RULE_STATE, PARAM_RULE) + (rule_of(use.name) if use.name in VIEWABLE else ())
+    supports = (PARAM_RULE_STATE, PARAM_RULE) + (rule_of(use.name) if use.name in DERIVABLE else ())
     return Replace(use.unit.span(use.node), f"{{support:{supports[-1].name}}}", supports=supports)
 
 

@@ -6,7 +6,7 @@ import ast
 
 from codemods.edits import Edit, Replace
 from codemods.model import Refusal
-from codemods.optimizers.views import VIEWABLE, param_state, to_legacy
+from codemods.optimizers.views import DERIVABLE, param_state, to_legacy
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.uses import Use
@@ -43,7 +43,7 @@ def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
 
 
 @rule(
-    "FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in sorted(VIEWABLE))
+    "FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in sorted(DERIVABLE))
 )
 def made(use: Use, context: Context) -> Edit | Refusal:
     """A function that makes a new state of an old one, as in `optimizer.replace(state=function(optimizer.state))`, keeps its

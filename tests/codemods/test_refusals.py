@@ -303,6 +303,20 @@ REFUSED = {
                 self.optimizer = self.optimizer.replace(state=self.changed(self.optimizer.state))
         """,
     ),
+    "a function of the state of LARS, which optax keeps with the opposite sign": (
+        "FO906",
+        """
+        from flax import optim
+        import jax
+
+        def smaller(state):
+            return state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))
+
+        def restart(params):
+            optimizer = optim.LARS(0.1).create(params)
+            return optimizer.replace(state=smaller(optimizer.state))
+        """,
+    ),
     "an attribute of a definition's own class": (
         "FO907",
         """
