@@ -20,7 +20,7 @@ from flax.training.train_state import TrainState
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.contents import COMPOSITE
+from optim2optax.checkpoints.contents import COMPOSITE, TRAIN_STATE
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
 
 Path = tuple[str, ...]
@@ -29,6 +29,7 @@ COUNT = "count"
 INJECTED = ("hyperparams", "hyperparams_states")
 """Where `optax.inject_hyperparams` keeps what the program sets at each step: the old checkpoint has nothing of it."""
 
+STEP = ("state", "step")
 WEIGHT_NORM = ("direction", "scale")
 
 
@@ -39,17 +40,20 @@ def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
     """The state dict of a train state that goes on from a legacy optimizer.
 
     Args:
-      old: what a checkpoint has of the optimizer, `{"target": …, "state": {"step": …, "param_states": …}}`.
+      old: what a checkpoint has of the optimizer, `{"target": …, "state": {"step": …, "param_states": …}}`. Of one that was
+        replicated, for a state that is not, the first copy is taken.
       state: a fresh train state, as the migrated program creates it. It says what there has to be; of its values, only injected
         hyperparameters are taken.
 
     Returns:
-      What `flax.serialization.from_state_dict` makes a state of.
+      What `flax.serialization.from_state_dict` makes a state of, without the fields that `state` has beside those of a
+      `TrainState`.
 
     Raises:
       CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape.
     """
-    return _Carrying(old, _descending(state)).into(serialization.to_state_dict(state))
+    new = {name: value for name, value in serialization.to_state_dict(state).items() if name in TRAIN_STATE}
+    return _Carrying(old, _descending(state), not np.shape(state.step)).into(new)
 
 
 def _descending(state: TrainState) -> set[Path]:
@@ -57,7 +61,9 @@ def _descending(state: TrainState) -> set[Path]:
 
     A step with gradients of ones tells, at a rate that is not zero.
     """
-    ones = jax.tree_util.tree_map(lambda leaf: np.ones([min(size, 2) for size in np.shape(leaf)]), state.params)
+    ones = jax.tree_util.tree_map(
+        lambda leaf: np.ones([min(size, 2) for size in np.shape(leaf)], jax.dtypes.result_type(leaf)), state.params
+    )
     begun = jax.tree_util.tree_map_with_path(_begun, state.tx.init(ones))
     _, stepped = state.tx.update(ones, begun, ones)
     traces: dict[Path, list[tuple[Path, Any]]] = defaultdict(list)
@@ -82,17 +88,20 @@ def _begun(path: tuple[Any, ...], leaf: Any) -> Any:
 class _Carrying:
     old: Mapping[str, Tree]
     descending: set[Path]
+    is_single: bool
     used: set[Path] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.leaves = {path: leaf for path, leaf in _leaves(self.old) if leaf is not None}
+        step = self.leaves.get(STEP)
+        self.takes_first = self.is_single and isinstance(step, Array) and len(step.shape) == 1
         self.params = {path[1:]: leaf for path, leaf in self.leaves.items() if path[0] == "target"}
 
     def into(self, new: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = _put({path: self._value(path, place) for path, place in _leaves(new)}, new)
         left = sorted(path for path in self.leaves.keys() - self.used if not self._is_placeholder(path))
         if left:
-            raise CheckpointError(f"{_said(left[0])} has no place in the new state: does it have the same optimizer?")
+            raise CheckpointError(f"{said(left[0])} has no place in the new state: does it have the same optimizer?")
         return found
 
     def _value(self, path: Path, place: Any) -> Any:
@@ -101,13 +110,15 @@ class _Carrying:
             return place
         if source not in self.leaves:
             raise CheckpointError(
-                f"{_said(path)} of the new state is not in the checkpoint, which would have it at {_said(source)}."
+                f"{said(path)} of the new state is not in the checkpoint, which would have it at {said(source)}."
             )
         self.used.add(source)
         value = as_numpy(self.leaves[source])
-        if path[-1] != COUNT and path != ("step",) and np.shape(value) != np.shape(place):
+        if self.takes_first:
+            value = value[0]
+        if source != STEP and np.shape(value) != np.shape(place):
             shapes = f"{np.shape(value)} in the checkpoint, and {np.shape(place)} in the new state"
-            raise CheckpointError(f"{_said(path)} has the shape {shapes}.")
+            raise CheckpointError(f"{said(path)} has the shape {shapes}.")
         return -value if path in self.descending else value
 
     def _source(self, path: Path) -> Path | None:
@@ -115,15 +126,18 @@ class _Carrying:
         head, *rest = path
         if head == "params":
             return ("target", *rest)
-        if head == "step" or path[-1] == COUNT:
-            return ("state", "step")
-        if head != "opt_state" or any(word in rest for word in INJECTED):
-            return None
-        for length in range(len(rest), -1, -1):
+        if head == "step":
+            return STEP
+        for length in range(len(rest) - 1, -1, -1):
+            words = [word for word in rest[: len(rest) - length] if not word.isdigit()]
             params = tuple(rest[len(rest) - length :])
-            if params in self.params:
-                return self._of_parameter([word for word in rest[: len(rest) - length] if not word.isdigit()], params)
-        raise CheckpointError(f"{_said(path)} of the new state is none of a parameter, and nothing tells what it is.")
+            if params in self.params and words and words[-1] in (*by_new_field(), *WEIGHT_NORM):
+                return self._of_parameter(words, params)
+        if any(word in rest for word in INJECTED):
+            return STEP if path[-1] == COUNT else None
+        if path[-1] == COUNT:
+            return STEP
+        raise CheckpointError(f"{said(path)} of the new state is none of a parameter, and nothing tells what it is.")
 
     def _of_parameter(self, words: list[str], params: Path) -> Path:
         """Where the old state has a field of a parameter, which the new one has below some words."""
@@ -180,5 +194,6 @@ def _put(values: Mapping[Path, Any], like: Any, path: Path = ()) -> Any:
     return values[path]
 
 
-def _said(path: Path) -> str:
-    return f"`{'/'.join(path)}`"
+def said(path: Path) -> str:
+    """A place, for people."""
+    return f"`{'/'.join(path)}`" if path else "the top"

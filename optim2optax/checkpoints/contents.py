@@ -67,9 +67,15 @@ def contents(tree: Tree) -> Contents:
     return Contents(tuple(found), tuple(others))
 
 
+def is_legacy(node: Tree) -> bool:
+    """Whether this is what a checkpoint has of a legacy optimizer."""
+    state = node.get("state") if isinstance(node, dict) and {*node} == {"target", "state"} else None
+    return isinstance(state, dict) and {*state} == {"step", "param_states"}
+
+
 def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
-    state = node.get("state")
-    if {*node} == {"target", "state"} and isinstance(state, dict) and {*state} == {"step", "param_states"}:
+    if is_legacy(node):
+        state = node["state"]
         names = tuple(sorted(_names(state["param_states"], node["target"])))
         return Found(path, "legacy optimizer", names, *_steps(state["step"]), tuple(leaves(node["target"])))
     if {*node} >= TRAIN_STATE:
