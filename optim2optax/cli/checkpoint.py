@@ -11,12 +11,13 @@ EXAMPLES = """\b
 Examples:
   optim2optax checkpoint inspect runs/mnist/checkpoint_5000
   optim2optax checkpoint inspect --output-format json runs/mnist/ > contents.json
+  optim2optax checkpoint convert runs/mnist/checkpoint_5000 runs/optax/checkpoint_5000 --state train:create_state
 """
 
 
-@click.group(name="checkpoint", short_help="Look into old training checkpoints.", epilog=EXAMPLES)
+@click.group(name="checkpoint", short_help="Look into old training checkpoints, and convert them.", epilog=EXAMPLES)
 def command() -> None:
-    """Look into the checkpoints of old training runs."""
+    """Look into the checkpoints of old training runs, and convert them for the migrated program."""
 
 
 @command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
@@ -49,3 +50,41 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -
             inspected.append(report.Inspected(path, 0, None, str(error)))
     click.echo((report.as_json if output_format == "json" else report.as_text)(inspected), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
+
+
+@command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@click.option(
+    "--state",
+    "factory",
+    required=True,
+    metavar="MODULE:FUNCTION",
+    help="A function of the migrated program, importable from here, that gives its fresh state.",
+)
+@click.option("--force", is_flag=True, help="Write NEW even if it exists.")
+@click.pass_context
+def convert(context: click.Context, old: Path, new: Path, factory: str, force: bool) -> None:
+    """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
+
+    The function gives the state that the program starts with: a TrainState, or a dataclass, dict or tuple with some in it. Every
+    leaf of OLD finds its place in it, and every place its leaf, or an error names both and nothing is written. OLD is only read.
+
+    \b
+    Exit codes:
+      0  NEW is there
+      1  OLD does not fit, or cannot be read
+      2  wrong usage, or the packages for it are not installed
+    """
+    try:
+        from optim2optax.checkpoints import CheckpointError, converting
+    except ModuleNotFoundError as error:
+        raise click.UsageError(
+            f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
+        ) from error
+    try:
+        converting.convert(old, new, factory, force)
+    except CheckpointError as error:
+        click.echo(f"error: {error}", err=True)
+        context.exit(1)
+    click.echo(f"{new} is written.")

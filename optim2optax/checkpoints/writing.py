@@ -1,0 +1,93 @@
+"""State dicts, written in the format of `flax.serialization`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.flax_msgpack import CHUNKED, CHUNKS, COMPLEX, DTYPES, NDARRAY, SCALAR, SHAPE, Tree
+
+LARGEST_PIECE = 2**30
+"""Of an array with more bytes, Flax stores several pieces."""
+
+
+def write(path: Path, tree: Tree, overwrite: bool = False) -> None:
+    """Write a state dict as `flax.serialization.to_bytes` would, array by array, so that no second copy is in memory.
+
+    The file appears whole or not at all.
+
+    Raises:
+      CheckpointError: if the file exists, and is not to be overwritten, or cannot be written.
+    """
+    if path.exists() and not overwrite:
+        raise CheckpointError(f"{path} exists: choose another name, or use --force.")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for part in _parts(tree, msgpack.Packer(strict_types=True)):
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _parts(tree: Tree, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:
+    """The bytes of a state dict, one piece after the other."""
+    if isinstance(tree, Mapping):
+        yield packer.pack_map_header(len(tree))
+        for key, value in tree.items():
+            yield packer.pack(key)
+            yield from _parts(value, packer)
+    elif isinstance(tree, complex):
+        yield packer.pack_ext_type(COMPLEX, msgpack.packb((tree.real, tree.imag)))
+    elif tree is None or isinstance(tree, bool | int | float | str | bytes):
+        yield packer.pack(tree)
+    else:
+        yield from _array_parts(np.asarray(tree), SCALAR if isinstance(tree, np.generic) else NDARRAY, packer)
+
+
+def _array_parts(array: np.ndarray[Any, Any], code: int, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:
+    if array.dtype.name not in DTYPES:
+        raise CheckpointError(f"an array of type {array.dtype} cannot be stored: Flax has no name for it.")
+    flat = np.ascontiguousarray(array).reshape(-1)
+    length = max(1, LARGEST_PIECE // array.itemsize)
+    if array.nbytes <= LARGEST_PIECE:
+        yield from _piece(flat, array.shape, code)
+        return
+    pieces = {str(number): flat[start : start + length] for number, start in enumerate(range(0, flat.size, length))}
+    yield packer.pack_map_header(3)
+    yield packer.pack(CHUNKED) + packer.pack(True)
+    yield packer.pack(SHAPE) + packer.pack({str(axis): size for axis, size in enumerate(array.shape)})
+    yield packer.pack(CHUNKS) + packer.pack_map_header(len(pieces))
+    for key, piece in pieces.items():
+        yield packer.pack(key)
+        yield from _piece(piece, piece.shape, code)
+
+
+def _piece(flat: np.ndarray[Any, Any], shape: tuple[int, ...], code: int) -> Iterator[bytes | memoryview]:
+    """An array as Flax's extension type: within it a list of shape, name of the dtype, and bytes."""
+    content = flat.view(np.uint8).data if flat.size else memoryview(b"")
+    head = b"\x93" + msgpack.packb(shape) + msgpack.packb(flat.dtype.name) + b"\xc6" + len(content).to_bytes(4, "big")
+    yield b"\xc9" + (len(head) + len(content)).to_bytes(4, "big") + bytes([code]) + head
+    yield content
