@@ -14,6 +14,7 @@ from codemods import Options, Source, migrate
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import carried
 from optim2optax.checkpoints.flax_msgpack import read
+from optim2optax.parity.precision import precise
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -79,7 +80,7 @@ def old_run(definition: str, path: Path) -> Any:
     """The parameters after 100 old steps, of which the first 50 are in a checkpoint."""
     from optim2optax.parity.legacy import legacy_flax
 
-    with legacy_flax() as flax:
+    with legacy_flax() as flax, precise():  # in this order, lest the old Flax keep float64 as its float32
         optimizer = eval(definition, {"optim": flax.optim, "jnp": jnp}).create(parameters())
         for step in range(2 * STEPS):
             if step == STEPS:
@@ -92,10 +93,8 @@ def old_run(definition: str, path: Path) -> Any:
 def test_goes_on_as_if_nothing_had_happened(definition: str, tmp_path: Path) -> None:
     from flax import serialization
 
-    from optim2optax.parity.precision import double_everywhere, precise
-
-    with double_everywhere(), precise():
-        expected = old_run(definition, tmp_path / "checkpoint_50")
+    expected = old_run(definition, tmp_path / "checkpoint_50")
+    with precise():
         state = new_state(definition, parameters())
         tree = carried(read(tmp_path / "checkpoint_50"), state)
         state = serialization.from_state_dict(state, tree)
@@ -120,18 +119,17 @@ def test_a_rate_that_each_step_sets(definition: str, tmp_path: Path) -> None:
     from flax import serialization
 
     from optim2optax.parity.legacy import legacy_flax
-    from optim2optax.parity.precision import double_everywhere, precise
 
     program = PROGRAM.replace("{definition}", definition) + STEP.replace("{rate}", SCHEDULE)
-    with double_everywhere(), precise():
-        with legacy_flax() as flax:
-            names: dict[str, Any] = {"optim": flax.optim}
-            exec(program.replace("from flax import optim", ""), names)
-            optimizer = names["create"](parameters())
-            for number in range(2 * STEPS):
-                if number == STEPS:
-                    (tmp_path / "checkpoint_50").write_bytes(flax.serialization.to_bytes(optimizer))
-                optimizer = jax.jit(names["step"])(optimizer, gradients(number), 0.5 + number / 100)
+    with legacy_flax() as flax, precise():
+        names: dict[str, Any] = {"optim": flax.optim}
+        exec(program.replace("from flax import optim", ""), names)
+        optimizer = names["create"](parameters())
+        for number in range(2 * STEPS):
+            if number == STEPS:
+                (tmp_path / "checkpoint_50").write_bytes(flax.serialization.to_bytes(optimizer))
+            optimizer = jax.jit(names["step"])(optimizer, gradients(number), 0.5 + number / 100)
+    with precise():
         new = migrated(program)
         state = new["create"](parameters())
         state = serialization.from_state_dict(state, carried(read(tmp_path / "checkpoint_50"), state))
