@@ -44,7 +44,7 @@ def made_by(factory: str) -> Any:
     """What a function of the user's gives.
 
     Raises:
-      CheckpointError: if there is no such function; what it raises itself comes through.
+      CheckpointError: if there is no such function, or it fails.
     """
     module, separator, function = factory.partition(":")
     if not (module and separator and function):
@@ -58,4 +58,7 @@ def made_by(factory: str) -> Any:
         raise CheckpointError(f"the module {module} has no function {function}.") from None
     finally:
         sys.path.remove(os.getcwd())
-    return made()
+    try:
+        return made()
+    except Exception as error:
+        raise CheckpointError(f"{factory} failed with {type(error).__name__}: {error}") from error

@@ -24,6 +24,9 @@ from tests.optim2optax.checkpoints.test_loading import fresh
 def create_state():
     return {"epoch": 0, "optimizer": fresh()}
 
+def create_none():
+    raise RuntimeError("no data here")
+
 def create_less():
     return {"optimizer": fresh()}
 """
@@ -53,6 +56,11 @@ REFUSED = {
     "no function": (("checkpoint_3", "new"), "program_of_mine", "names no function"),
     "no module": (("checkpoint_3", "new"), "nothing_here:create_state", "cannot be imported from here"),
     "no such function": (("checkpoint_3", "new"), "program_of_mine:other", "has no function other"),
+    "a function that fails": (
+        ("checkpoint_3", "new"),
+        "program_of_mine:create_none",
+        "program_of_mine:create_none failed with RuntimeError: no data here",
+    ),
     "no folder": (("checkpoint_3", "far/new"), "program_of_mine:create_state", "far/new cannot be written"),
 }
 
