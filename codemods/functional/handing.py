@@ -8,8 +8,9 @@ from codemods.edits import ChangeArguments, Replace, Spread
 from codemods.flow.modules import Unit
 from codemods.functional.draft import Draft
 from codemods.functional.parts import Parts
+from codemods.functional.places import function_around
 from codemods.idioms import Unproven
-from codemods.origins import FunctionNode, Variable, statement_of
+from codemods.origins import Variable, statement_of
 
 
 class Handing:
@@ -25,7 +26,7 @@ class Handing:
             self._spread_argument(node, parts, unit)
             return
         if isinstance(parent, ast.Return):
-            function = next(outer for outer in unit.ancestors(parent) if isinstance(outer, FunctionNode))
+            function = function_around(parent, unit)
             text = parts.flat
             if function in self.draft.transformations.given:
                 text = f"{self.draft.transformations.at(node, unit)}, {text}"
@@ -56,14 +57,12 @@ class Handing:
         if statement in self.draft.taken:
             raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
         if statement in self.draft.rewritten:
-            interface = self.draft.interfaces.of(
-                next(one for one in unit.ancestors(node) if isinstance(one, FunctionNode))
-            )
+            interface = self.draft.interfaces.of(function_around(node, unit))
             if interface.flat:
                 raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
             self.draft.edits.put(node, unit, Replace(unit.span(node), parts.nested))
             return
-        function = next(outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode))
+        function = function_around(node, unit)
         if self.draft.interfaces.of(function).flat:
             first = node is parent.elts[0] and function in self.draft.transformations.given
             names = ((self.draft.transformations.at(node, unit),) if first else ()) + parts.names

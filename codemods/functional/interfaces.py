@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from codemods.flow.modules import Unit
-from codemods.functional.places import LOOPS_OF_JAX, Group
+from codemods.functional.places import LOOPS_OF_JAX, Group, function_around
 from codemods.idioms import Unproven
 from codemods.origins import Argument, Binding, FunctionNode, Variable
 
@@ -92,7 +92,7 @@ class Interfaces:
             index = parent.elts.index(node)
             parent = unit.parents[parent]
         if isinstance(parent, ast.Return):
-            function = next(outer for outer in unit.ancestors(parent) if isinstance(outer, FunctionNode))
+            function = function_around(parent, unit)
             self.of(function).returns.append((parent, index))
         elif isinstance(parent, ast.Lambda) and parent.body is node:
             self.of(parent).returns.append((parent, index))

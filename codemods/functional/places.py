@@ -206,6 +206,11 @@ class Group:
         return use if use is not None and use.kind == kind else None
 
 
+def function_around(node: ast.AST, unit: Unit) -> FunctionNode:
+    """The function in which a node is."""
+    return next(outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode))
+
+
 def _function(item: Object) -> Function | None:
     match item:
         case Function():

@@ -9,9 +9,10 @@ from codemods.flow.modules import Unit
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.making import Making
 from codemods.functional.parts import Parts
+from codemods.functional.places import function_around
 from codemods.idioms import Unproven
 from codemods.idioms.quiet import acts
-from codemods.origins import FunctionNode, Variable
+from codemods.origins import Variable
 
 
 class Statements:
@@ -65,7 +66,7 @@ class Statements:
     def _returned(self, statement: ast.AST, node: ast.Call, unit: Unit) -> None:
         """`return …`, perhaps with other things beside."""
         assert isinstance(statement, ast.Return)
-        function = next(outer for outer in unit.ancestors(statement) if isinstance(outer, FunctionNode))
+        function = function_around(statement, unit)
         gives = function in self.draft.transformations.given
         whole = statement.value is node
         self.draft.is_known(node, unit)
