@@ -170,7 +170,7 @@ class Origins:
         if isinstance(function.node, ast.Lambda):
             return [function.node.body]
         returns = [node for node in ast.walk(function.node) if isinstance(node, ast.Return) and node.value is not None]
-        own = [node for node in returns if _function(function.unit, node) is function.node]
+        own = [node for node in returns if function_of(function.unit, node) is function.node]
         return [node.value for node in own if node.value is not None]
 
     def parameter(self, variable: Variable) -> FunctionNode | None:
@@ -310,7 +310,7 @@ class Origins:
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
         """Whether a variable has the same value at two places of a function, of which the first is always met before."""
         unit = variable.unit
-        if _function(unit, first) is not _function(unit, second):
+        if function_of(unit, first) is not function_of(unit, second):
             return False
         if {outer for outer in unit.ancestors(second) if isinstance(outer, LOOPS)} - set(unit.ancestors(first)):
             return False
@@ -357,7 +357,8 @@ def _owner(unit: Unit, node: ast.AST) -> ast.AST:
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, (*SCOPES, ast.Module))), unit.tree)
 
 
-def _function(unit: Unit, node: ast.AST) -> ast.AST | None:
+def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
+    """The function that a node is in; None outside of all."""
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
 
 

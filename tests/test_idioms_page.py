@@ -25,7 +25,8 @@ UNCHANGED = ("decay_after_step", "gradient_accumulation", "finite_guard", "targe
 KEPT = """
 ## What stays as it is, and why
 
-Four more things that training loops do by hand have a name in optax, and yet another meaning. They stay code around the step:
+Four more things that training loops do by hand have a name in optax, and yet another meaning. They stay code around the step,
+and at the step the report says so, with the place of the first three:
 
 - **Weight decay behind the step**, `optimizer.replace(target=(1 - lr * decay) * optimizer.target)`, decays what the step
   gave. With the update `u`, that is `(1 - lr * decay) * (p + u)`; `optax.add_decayed_weights` makes it

@@ -14,6 +14,7 @@ from codemods.flow.objects import Container, External, Thing
 from codemods.flow.scopes import Scope
 from codemods.functional import Functional
 from codemods.idioms.clipping import Clippings
+from codemods.idioms.kept import Kept
 from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.own_states import OwnStates
@@ -79,6 +80,11 @@ class Context:
         return Clippings(self)
 
     @cached_property
+    def kept(self) -> Kept:
+        """What stays around a step."""
+        return Kept(self)
+
+    @cached_property
     def own_states(self) -> OwnStates:
         """The dataclasses that become subclasses of `TrainState`."""
         return OwnStates(self)
@@ -120,7 +126,7 @@ class Context:
             said.append(f"The learning rate is set before this step, and is no schedule: {why}.")
         if why := self.clippings.reason(use.things):
             said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
-        return " ".join(said)
+        return " ".join([*said, *self.kept.reasons(use)])
 
     @cached_property
     def all_steps(self) -> list[Use]:

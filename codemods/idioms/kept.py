@@ -1,0 +1,214 @@
+"""What loops do by hand around a step, has a name in optax, and means another thing there: it stays, and the reason is told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Derivative, Function
+from codemods.idioms.norms import MAP
+from codemods.origins import FunctionNode, function_of, names_read, statement_of
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+ADDITIONS = ("jax.numpy.add", "numpy.add", "operator.add", "jax.lax.add")
+FINITE = tuple(
+    f"{module}.{name}"
+    for module in ("jax.numpy", "numpy", "math", "jax.lax")
+    for name in ("isfinite", "isnan", "is_finite")
+)
+BRANCHES = ("jax.lax.cond",)
+SELECTIONS = ("jax.numpy.where", "numpy.where", "jax.lax.select")
+
+
+class Kept:
+    """Tells of what stays around a step, and why."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.facts = context.facts
+        self.origins = context.origins
+
+    def reasons(self, use: Use) -> Iterator[str]:
+        """A sentence for each thing that stays around a step."""
+        outermost = self._outermost(use)
+        if outermost is None:
+            return
+        if (place := self._changed_behind(use)) is not None:
+            yield (
+                f"The parameters are changed behind this step, at {place}, and not by a link of the chain: what that acts on is "
+                "what the step gave; `optax.add_decayed_weights` acts on what it began with."
+            )
+        if (place := self._added_up(use, outermost)) is not None:
+            yield (
+                f"The gradients are added up at {place}, and not by `optax.MultiSteps`: that is called for each part, and a "
+                "train state would count the parts as steps."
+            )
+        if (place := self._guarded(use, outermost)) is not None:
+            yield (
+                f"Whether all is finite decides on this step at {place}, and not `optax.apply_if_finite`: that gives in after "
+                "`max_consecutive_errors`, and a train state would count the steps left out."
+            )
+
+    # Decay, and whatever else acts on the parameters
+
+    @cached_property
+    def _replacements(self) -> list[tuple[Use, ast.expr]]:
+        """Where an optimizer gets parameters that are computed from its own."""
+        replacing = [use for use in self.facts.uses if use.kind == "optimizer.replace"]
+        return [
+            (use, word.value)
+            for use in replacing
+            if (call := self.context.call_of(use)) is not None
+            for word in call.keywords
+            if word.arg == "target"
+        ]
+
+    def _changed_behind(self, use: Use) -> str | None:
+        step = statement_of(use.unit, use.node)
+        function = function_of(use.unit, use.node)
+        targets = {
+            one.node for one in self.facts.uses if one.kind == "optimizer.target" and {*one.things} & {*use.things}
+        }
+        for other, value in self._replacements:
+            behind = other.unit is use.unit and function_of(other.unit, other.node) is function
+            if not behind or other.node.lineno <= step.lineno or not {*other.things} & {*use.things}:
+                continue
+            read = targets & {*ast.walk(self.origins.expanded(value))}
+            if any(node.lineno > step.lineno for node in read if isinstance(node, ast.expr)):
+                return other.unit.place(other.node.lineno)
+        return None
+
+    # Accumulation
+
+    def _added_up(self, use: Use, outermost: FunctionNode) -> str | None:
+        for unit, function in self._in_reach(use, outermost):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and self._is_addition(node) and self._adds_to_a_sum(node, unit):
+                    return unit.place(node.lineno)
+        return None
+
+    def _adds_to_a_sum(self, call: ast.Call, unit: Unit) -> bool:
+        """Whether one of two trees is a gradient, and the other their sum so far."""
+        gradients = [self._is_gradient(tree) for tree in call.args[1:]]
+        if not all(gradients):
+            return any(gradients)
+        match statement_of(unit, call):
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                return name in {tree.id for tree in call.args[1:] if isinstance(tree, ast.Name)}
+        return False
+
+    def _is_addition(self, call: ast.Call) -> bool:
+        """Whether a call adds up two trees."""
+        if len(call.args) != 3 or self.facts.full_name(call.func) not in MAP:
+            return False
+        match call.args[0]:
+            case ast.Lambda(
+                args=ast.arguments(args=[first, second]),
+                body=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=ast.Name(id=right)),
+            ):
+                return {first.arg, second.arg} == {left, right}
+            case function:
+                return self.facts.full_name(function) in ADDITIONS
+
+    def _is_gradient(self, node: ast.expr) -> bool:
+        """Whether an expression is what a function made by `jax.grad` and the like has just given."""
+        if isinstance(node, ast.Name):
+            variable = self.origins.variable(node)
+            return variable is not None and any(
+                self._is_derivative(statement.value)
+                for store in self.origins.stores(variable)
+                if isinstance(store, ast.Name)
+                and isinstance(statement := statement_of(variable.unit, store), ast.Assign)
+            )
+        return self._is_derivative(node)
+
+    def _is_derivative(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and any(
+            isinstance(item, Derivative) for item in self.facts.objects(node.func)
+        )
+
+    # Guards
+
+    def _guarded(self, use: Use, outermost: FunctionNode) -> str | None:
+        for condition in self._conditions(use, outermost):
+            if self._tests_finite(condition, set()):
+                return use.unit.place(condition.lineno)
+        return None
+
+    def _conditions(self, use: Use, outermost: FunctionNode) -> Iterator[ast.expr]:
+        """What decides on whether a step is taken, or on whether its result is."""
+        node: ast.AST = use.node
+        names = set()
+        while node is not outermost:
+            parent = use.unit.parents[node]
+            if isinstance(parent, ast.If) and node is not parent.test:
+                yield parent.test
+            if (
+                isinstance(parent, ast.Call)
+                and node is not parent.func
+                and self.facts.full_name(parent.func) in BRANCHES
+            ):
+                yield parent.args[0]
+            if isinstance(node, ast.FunctionDef):
+                names.add(node.name)
+            node = parent
+        step = statement_of(use.unit, use.node)
+        results = {name.id for name in ast.walk(step) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        for call in (inner for inner in ast.walk(outermost) if isinstance(inner, ast.Call)):
+            read = {name.id for argument in call.args[1:] for name in names_read([argument])}
+            name = self.facts.full_name(call.func)
+            if call.args and name in BRANCHES and names & read:
+                yield call.args[0]
+            if call.args and name in MAP and results & read:
+                yield from self._selections(call.args[0])
+
+    def _selections(self, function: ast.expr) -> Iterator[ast.expr]:
+        """The condition of a function that takes one of two leaves."""
+        match function:
+            case ast.Lambda(body=ast.Call(func=selection, args=[condition, _, _])):
+                chosen = selection
+            case ast.Call(func=ast.expr(), args=[selection, condition]):
+                chosen = selection
+            case _:
+                return
+        if self.facts.full_name(chosen) in SELECTIONS:
+            yield condition
+
+    def _tests_finite(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """Whether an expression asks, itself or by the functions that it calls, whether numbers are finite."""
+        if node in seen:
+            return False
+        seen.add(node)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call):
+                if self.facts.full_name(inner.func) in FINITE:
+                    return True
+                made = [item for item in self.facts.objects(inner.func) if isinstance(item, Function)]
+                if any(self._tests_finite(function.node, seen) for function in made):
+                    return True
+            value = self.origins.local_value(inner) if isinstance(inner, ast.Name) else None
+            if value is not None and self._tests_finite(value, seen):
+                return True
+        return False
+
+    # The code around a step
+
+    @staticmethod
+    def _outermost(use: Use) -> FunctionNode | None:
+        """The function that a step is part of, however deep; None outside of all functions."""
+        outer = [node for node in use.unit.ancestors(use.node) if isinstance(node, FunctionNode)]
+        return outer[-1] if outer else None
+
+    def _in_reach(self, use: Use, outermost: FunctionNode) -> Iterator[tuple[Unit, FunctionNode]]:
+        """A function, and those of the project that it calls."""
+        yield use.unit, outermost
+        for call in (inner for inner in ast.walk(outermost) if isinstance(inner, ast.Call)):
+            for item in self.facts.objects(call.func):
+                if isinstance(item, Function) and item.node is not outermost:
+                    yield item.unit, item.node
