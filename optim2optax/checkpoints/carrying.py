@@ -40,8 +40,8 @@ def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
     """The state dict of a train state that goes on from a legacy optimizer.
 
     Args:
-      old: what a checkpoint has of the optimizer, `{"target": …, "state": {"step": …, "param_states": …}}`. Of one that was
-        replicated, for a state that is not, the first copy is taken.
+      old: what a checkpoint has of the optimizer, `{"target": …, "state": {"step": …, "param_states": …}}`, which is used up. Of
+        one that was replicated, for a state that is not, the first copy is taken.
       state: a fresh train state, as the migrated program creates it. It says what there has to be; of its values, only injected
         hyperparameters are taken.
 
@@ -119,7 +119,9 @@ class _Carrying:
         if source != STEP and np.shape(value) != np.shape(place):
             shapes = f"{np.shape(value)} in the checkpoint, and {np.shape(place)} in the new state"
             raise CheckpointError(f"{said(path)} has the shape {shapes}.")
-        return -value if path in self.descending else value
+        if path in self.descending:  # in place, where that can be: it may be half of what was read
+            return np.negative(value, out=value if value.flags.writeable else None)
+        return value
 
     def _source(self, path: Path) -> Path | None:
         """Where the old state has what the new one has at a path; None for what stays as the new one has it."""
@@ -172,11 +174,10 @@ def by_new_field() -> Mapping[str, tuple[str, ...]]:
 
 
 def as_numpy(leaf: Tree) -> Any:
-    """A leaf as Flax would read it: an array of NumPy, without a copy if it is in one piece."""
+    """A leaf as Flax would read it: an array of NumPy, which is no copy."""
     if not isinstance(leaf, Array):
         return leaf
-    pieces = [np.frombuffer(piece, leaf.dtype) for piece in leaf.pieces]
-    return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)).reshape(leaf.shape)
+    return np.frombuffer(leaf.data, leaf.dtype).reshape(leaf.shape)
 
 
 def _leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -1,19 +1,19 @@
 """The format in which `flax.serialization` and `flax.training.checkpoints` write: msgpack, with types of their own for arrays.
 
-Nothing in such a file is run, and nothing of it is believed: shapes have to agree with the bytes that are there. An array stays
-the bytes that were read, in one piece or, if Flax cut it up for its size, in several.
+Nothing in such a file is run, and nothing of it is believed: shapes have to agree with the bytes that are there. The file is read
+once, into one buffer, and every array stays a part of that; the package `msgpack` would copy each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
-import msgpack
 import numpy as np
 
 from optim2optax.checkpoints import CheckpointError
@@ -24,10 +24,10 @@ NDARRAY, COMPLEX, SCALAR = 1, 2, 3
 CHUNKED, SHAPE, CHUNKS = "__msgpack_chunked_array__", "shape", "chunks"
 """How an array says that it is in pieces: its shape and its pieces are dicts with the keys 0, 1, …"""
 
+NAMED_TUPLE = {"name", "fields", "values"}
+"""How Flax up to 0.3.3 stored a named tuple: its name, and two dicts with the keys 0, 1, …"""
+
 DEEPEST = 200
-LIMITS = ("max_buffer_size", "max_bin_len", "max_str_len", "max_ext_len", "max_map_len")
-MOST_ITEMS = 1_000_000
-"""A list may have as many items: room for all of them is made when only their number has been read."""
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
 
@@ -39,100 +39,177 @@ class BadContentError(ValueError):
     """What does not hold together in a file."""
 
 
+class CutOffError(ValueError):
+    """The file ends within something."""
+
+
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An array: its shape, its dtype, and its bytes in C order, perhaps in several pieces."""
+    """An array: its shape, its dtype, and its bytes in C order, which begin in the file at `offset`."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    pieces: tuple[memoryview, ...]
+    data: memoryview
+    offset: int = 0
 
     @property
     def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
+        return len(self.data)
 
     def item(self) -> Any:
         """The first element, as a Python number."""
-        return np.frombuffer(self.pieces[0], self.dtype, count=1)[0].item()
+        return np.frombuffer(self.data, self.dtype, count=1)[0].item()
 
 
 def read(path: Path) -> Tree:
-    """The tree in a file.
+    """The tree in a file. A named tuple of an old Flax is a dict of its fields, as today.
 
     Raises:
       CheckpointError: if it is none of Flax's, is cut off, or contradicts itself.
     """
     try:
         with path.open("rb") as file:
-            size = path.stat().st_size
-            limits = dict.fromkeys(LIMITS, size or 1) | {"max_array_len": MOST_ITEMS}
-            unpacker = msgpack.Unpacker(
-                file, ext_hook=_extension, object_pairs_hook=_dict, strict_map_key=False, **limits
-            )
-            tree = unpacker.unpack()
-            if unpacker.tell() != size:
-                raise BadContentError(f"something follows the checkpoint, {size - unpacker.tell()} bytes")
-        return _joined(tree, DEEPEST)
-    except msgpack.OutOfData:
+            content = bytearray(path.stat().st_size)
+            reader = _Reader(memoryview(content)[: file.readinto(content)])
+        tree = reader.value(DEEPEST)
+        if reader.left:
+            raise BadContentError(f"something follows the checkpoint, {reader.left} bytes")
+    except CutOffError:
         raise CheckpointError(
             f"{path} is empty or cut off: copy it once more, or take an earlier checkpoint."
         ) from None
-    except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        raise CheckpointError(f"{path} is no checkpoint of Flax ({_said(error)}): {NOT_ONE}.") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path} is no checkpoint of Flax ({error}): {NOT_ONE}.") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
+    return tree
 
 
-def _said(error: Exception) -> str:
-    return str(error).strip() or type(error).__name__
+class _Reader:
+    """Reads msgpack (https://github.com/msgpack/msgpack/blob/master/spec.md) from a buffer, one value after the other."""
 
+    def __init__(self, content: memoryview) -> None:
+        self.content = content
+        self.position = 0
+        self.end = len(content)
 
-def _dict(pairs: Sequence[tuple[object, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if not isinstance(key, str) or key in found:
-            raise BadContentError("a key that is no text, or there twice")
-        found[key] = value
-    return found
+    @property
+    def left(self) -> int:
+        """How many bytes are not read."""
+        return self.end - self.position
 
+    def value(self, depth: int) -> Tree:
+        """The next value.
 
-def _extension(code: int, data: bytes) -> object:
-    if code == COMPLEX:
-        match msgpack.unpackb(data):
+        Raises:
+          CutOffError: if there is no whole one.
+          BadContentError: if it is none that Flax writes.
+        """
+        if not depth:
+            raise BadContentError("nested too deeply")
+        code = self._number("B")
+        if code in CONSTANTS:
+            return CONSTANTS[code]
+        if code in NUMBERS:
+            return self._number(NUMBERS[code])
+        if code < 0x80 or code >= 0xE0:
+            return code if code < 0x80 else code - 0x100
+        if code in EXTENSIONS:
+            length = EXTENSIONS[code]
+            return self._extension(length if isinstance(length, int) else self._number(length))
+        if code not in (*TEXTS, *BYTES, *LISTS, *MAPS):
+            raise BadContentError(f"the code {code:#x}, which msgpack has not")
+        size = self._number(SIZES[code]) if code in SIZES else code & (0x1F if code in TEXTS else 0x0F)
+        if code in TEXTS:
+            return str(self._bytes(size), "utf-8")
+        if code in BYTES:
+            return bytes(self._bytes(size))
+        if code in LISTS:
+            return [self.value(depth - 1) for _ in range(size)]
+        return self._map(size, depth - 1)
+
+    def _number(self, code: str) -> Any:
+        [number] = struct.unpack(f">{code}", self._bytes(struct.calcsize(f">{code}")))
+        return number
+
+    def _bytes(self, size: int) -> memoryview:
+        if size > self.left:
+            raise CutOffError
+        self.position += size
+        return self.content[self.position - size : self.position]
+
+    def _map(self, size: int, depth: int) -> Tree:
+        found: dict[str, Any] = {}
+        for _ in range(size):
+            key = self.value(depth)
+            if not isinstance(key, str) or key in found:
+                raise BadContentError("a key that is no text, or there twice")
+            found[key] = self.value(depth)
+        if CHUNKED in found:
+            return self._joined(found)
+        return _named_tuple(found) if {*found} == NAMED_TUPLE else found
+
+    def _extension(self, size: int) -> Array | complex:
+        code = self._number("B")
+        if size > self.left:
+            raise CutOffError
+        whole, self.end = self.end, self.position + size
+        try:
+            if code not in (NDARRAY, SCALAR, COMPLEX):
+                raise BadContentError(f"unknown type {code}")
+            value = self._complex() if code == COMPLEX else self._array()
+            if self.left:
+                raise BadContentError("an array that something follows")
+        except CutOffError:
+            raise BadContentError("an array that is cut off") from None
+        self.end = whole
+        return value
+
+    def _complex(self) -> complex:
+        match self.value(2):
             case [int() | float() as real, int() | float() as imaginary]:
                 return complex(real, imaginary)
         raise BadContentError("a complex number that is none")
-    if code not in (NDARRAY, SCALAR):
-        raise BadContentError(f"unknown type {code}")
-    return _array(data)
 
-
-def _array(data: bytes) -> Array:
-    """An array of Flax: a list of its shape, the name of its dtype, and its bytes, which are not copied."""
-    view = memoryview(data)
-    unpacker = msgpack.Unpacker(max_buffer_size=len(data) + 1)
-    unpacker.feed(view[:HEADER])
-    try:
-        if unpacker.read_array_header() != 3:
+    def _array(self) -> Array:
+        """An array of Flax: a list of its shape, the name of its dtype, and its bytes, which are not copied."""
+        if self._number("B") != 0x93:
             raise BadContentError("an array without a shape, a dtype and bytes")
-        shape, name = unpacker.unpack(), unpacker.unpack()
-    except msgpack.OutOfData:
-        raise BadContentError("an array that is cut off") from None
-    begin = unpacker.tell()
-    length = LENGTHS.get(data[begin]) if begin < len(data) else None
-    if length is None:
-        raise BadContentError("an array without bytes")
-    content = view[begin + 1 + length :]
-    if int.from_bytes(view[begin + 1 : begin + 1 + length], "big") != len(content):
-        raise BadContentError("an array that is cut off")
-    return _checked(_shape(shape), _dtype(name), (content,))
+        shape, dtype = _shape(self.value(2)), _dtype(self.value(1))
+        code = self._number("B")
+        if code not in BYTES:
+            raise BadContentError("an array without bytes")
+        data = self._bytes(self._number(SIZES[code]))
+        return _checked(Array(shape, dtype, data, self.position - len(data)))
+
+    def _joined(self, tree: Mapping[str, Any]) -> Array:
+        """An array that is in pieces as one: they move together in the buffer, over what was between them."""
+        shape, pieces = tree.get(SHAPE), list(_in_order(tree.get(CHUNKS)))
+        sizes = shape if isinstance(shape, list) else list(_in_order(shape))
+        if not pieces or not all(isinstance(piece, Array) and piece.dtype == pieces[0].dtype for piece in pieces):
+            raise BadContentError("an array whose pieces are none, or do not belong together")
+        begin = end = pieces[0].offset
+        for piece in pieces:
+            if piece.offset < end:
+                raise BadContentError("an array whose pieces are in another order than their numbers")
+            self.content[end : end + piece.nbytes] = piece.data
+            end += piece.nbytes
+        return _checked(Array(_shape(sizes), pieces[0].dtype, self.content[begin:end], begin))
 
 
-HEADER = 1024
-"""Within so many bytes are the shape and the dtype of an array."""
+CONSTANTS: Mapping[int, object] = {0xC0: None, 0xC2: False, 0xC3: True}
+NUMBERS: Mapping[int, str] = dict(zip(range(0xCA, 0xD4), "fdBHIQbhiq", strict=True))
+"""Codes that a number follows, in the notation of `struct`."""
 
-LENGTHS: Mapping[int, int] = {0xC4: 1, 0xC5: 2, 0xC6: 4}
-"""How many bytes tell the length of bytes, by the code that begins them."""
+EXTENSIONS: Mapping[int, int | str] = {
+    0xC7: "B", 0xC8: "H", 0xC9: "I", **{0xD4 + power: 2**power for power in range(5)},
+}  # fmt: skip
+"""Codes that an extension type follows, and how long that is."""
+
+BYTES, TEXTS = (0xC4, 0xC5, 0xC6), (*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB)
+LISTS, MAPS = (*range(0x90, 0xA0), 0xDC, 0xDD), (*range(0x80, 0x90), 0xDE, 0xDF)
+SIZES: Mapping[int, str] = dict(zip((*BYTES, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF), "BHIBHIHIHI", strict=True))
+"""Codes that a length follows."""
 
 
 def _shape(value: object) -> tuple[int, ...]:
@@ -155,32 +232,22 @@ DTYPES: Mapping[str, np.dtype[Any]] = {dtype.name: dtype for dtype in (*OF_NUMPY
 """NumPy's numbers and truth values, and those that JAX has beside them, such as bfloat16, by their names."""
 
 
-def _checked(shape: tuple[int, ...], dtype: np.dtype[Any], pieces: tuple[memoryview, ...]) -> Array:
-    array = Array(shape, dtype, pieces)
-    if sum(len(piece) for piece in pieces) != array.nbytes:
-        raise BadContentError(f"an array of shape {shape} and type {dtype} that has another number of bytes")
+def _checked(array: Array) -> Array:
+    if array.nbytes != math.prod(array.shape) * array.dtype.itemsize:
+        raise BadContentError(
+            f"an array of shape {array.shape} and type {array.dtype} that has another number of bytes"
+        )
     return array
 
 
-def _joined(tree: Tree, depth: int) -> Tree:
-    """The tree with each array that is in pieces as one."""
-    if not depth:
-        raise BadContentError("nested too deeply")
-    if isinstance(tree, list):
-        return [_joined(item, depth - 1) for item in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if CHUNKED in tree:
-        return _of_chunks(tree)
-    return {key: _joined(value, depth - 1) for key, value in tree.items()}
-
-
-def _of_chunks(tree: Mapping[str, Any]) -> Array:
-    shape, chunks = tree.get(SHAPE), list(_in_order(tree.get(CHUNKS)))
-    sizes = shape if isinstance(shape, list) else list(_in_order(shape))
-    if not chunks or not all(isinstance(chunk, Array) and chunk.dtype == chunks[0].dtype for chunk in chunks):
-        raise BadContentError("an array whose pieces are none, or do not belong together")
-    return _checked(_shape(sizes), chunks[0].dtype, tuple(piece for chunk in chunks for piece in chunk.pieces))
+def _named_tuple(tree: Mapping[str, Any]) -> Tree:
+    """The fields of a named tuple of an old Flax; a dict that has the same keys, and is none, as it is."""
+    match tree:
+        case {"name": str(), "fields": {**fields}, "values": {**values}} if {*fields} == {*values}:
+            names = [*fields.values()]
+            if all(isinstance(name, str) for name in names) and len({*names}) == len(names):
+                return {fields[key]: values[key] for key in fields}
+    return tree
 
 
 def _in_order(tree: object) -> Iterator[Any]:

@@ -13,7 +13,8 @@ from flax.training.train_state import TrainState
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import Path, as_numpy, carried, said
 from optim2optax.checkpoints.contents import is_legacy
-from optim2optax.checkpoints.flax_msgpack import Tree, read
+from optim2optax.checkpoints.files import newest_at, read
+from optim2optax.checkpoints.flax_msgpack import Tree
 
 State = TypeVar("State")
 
@@ -25,7 +26,8 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
     where a dataclass around an optimizer became a train state itself. All else is taken from the same place.
 
     Args:
-      path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote.
+      path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a checkpoint of Orbax, or a folder
+        with several, of which the one with the highest number is taken.
       state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it.
 
     Returns:
@@ -35,7 +37,7 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
       CheckpointError: if the file is no checkpoint, if something in it has no place in `state`, or if `state` has a place for
         which there is nothing in it. Nothing is invented.
     """
-    old = read(FilePath(path))
+    old = read(newest_at(FilePath(path)))
     optimizers, others = dict(_optimizers(old)), dict(_others(old))
     taken: set[Path] = set()
     values: dict[Path, Any] = {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, Found, Leaf, contents
-from optim2optax.checkpoints.flax_msgpack import read
+from optim2optax.checkpoints.files import read, size_of
 
 MOST_OTHERS = 12
 """Of what is beside optimizers, so many leaves are named for people."""
@@ -21,7 +21,7 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 @dataclass(frozen=True)
 class Inspected:
-    """A file, its size in bytes, and what is in it, or why that cannot be told."""
+    """A checkpoint, its size in bytes, and what is in it, or why that cannot be told."""
 
     path: Path
     size: int
@@ -30,11 +30,12 @@ class Inspected:
 
 
 def inspect(path: Path) -> Inspected:
-    """Look into one file."""
+    """Look into one checkpoint."""
+    size = size_of(path)
     try:
-        return Inspected(path, path.stat().st_size, contents(read(path)))
+        return Inspected(path, size, contents(read(path)))
     except CheckpointError as error:
-        return Inspected(path, path.stat().st_size, None, str(error))
+        return Inspected(path, size, None, str(error))
 
 
 def as_text(files: Sequence[Inspected]) -> str:

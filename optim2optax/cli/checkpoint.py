@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
+
+Format = Literal["msgpack", "orbax"]
 
 EXAMPLES = """\b
 Examples:
@@ -27,8 +30,8 @@ def command() -> None:
 def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -> None:
     """Tell what is in checkpoints: which optimizers and train states, at which place and step, and all else.
 
-    PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, or a folder with such files, as the latter
-    keep them. Nothing in a file is run, and none is changed.
+    PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint of Orbax, or a folder with
+    such checkpoints, numbered by their steps. Nothing in a file is run, and none is changed.
 
     \b
     Exit codes:
@@ -38,14 +41,14 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -
     """
     try:
         from optim2optax.checkpoints import CheckpointError, report
-        from optim2optax.checkpoints.files import checkpoint_files
+        from optim2optax.checkpoints.files import checkpoints_at
     except ModuleNotFoundError as error:
         raise click.UsageError(f'{error.name} is missing; install "optim2optax[checkpoint]"') from error
 
     inspected = []
     for path in paths:
         try:
-            inspected += [report.inspect(file) for file in checkpoint_files(path)]
+            inspected += [report.inspect(file) for file in checkpoints_at(path)]
         except CheckpointError as error:
             inspected.append(report.Inspected(path, 0, None, str(error)))
     click.echo((report.as_json if output_format == "json" else report.as_text)(inspected), nl=False)
@@ -62,10 +65,20 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -
     metavar="MODULE:FUNCTION",
     help="A function of the migrated program, importable from here, that gives its fresh state.",
 )
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("msgpack", "orbax")),
+    default="msgpack",
+    show_default=True,
+    help="What to write: a file for flax.serialization and flax.training.checkpoints, or a folder for Orbax.",
+)
 @click.option("--force", is_flag=True, help="Write NEW even if it exists.")
 @click.pass_context
-def convert(context: click.Context, old: Path, new: Path, factory: str, force: bool) -> None:
+def convert(context: click.Context, old: Path, new: Path, factory: str, format_: Format, force: bool) -> None:
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
+
+    OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken.
 
     The function gives the state that the program starts with: a TrainState, or a dataclass, dict or tuple with some in it. Every
     leaf of OLD finds its place in it, and every place its leaf, or an error names both and nothing is written. OLD is only read.
@@ -83,8 +96,8 @@ def convert(context: click.Context, old: Path, new: Path, factory: str, force: b
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
     try:
-        converting.convert(old, new, factory, force)
+        source = converting.convert(old, new, factory, format_, force)
     except CheckpointError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(1)
-    click.echo(f"{new} is written.")
+    click.echo(f"{new} is written, from {source}.")

@@ -19,6 +19,9 @@ from tests.optim2optax.checkpoints.test_loading import fresh, stored
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
+import optax
+from flax import jax_utils
+
 from tests.optim2optax.checkpoints.test_loading import fresh
 
 def create_state():
@@ -29,6 +32,17 @@ def create_none():
 
 def create_less():
     return {"optimizer": fresh()}
+
+def create_from_numbers():
+    state = fresh()
+    assert float(state.params["bias"].sum()) == 0.0
+    return {"epoch": 0, "optimizer": state}
+
+def create_injected():
+    return {"epoch": 0, "optimizer": fresh(optax.inject_hyperparams(optax.adam)(learning_rate=0.25))}
+
+def create_replicated():
+    return {"epoch": 0, "optimizer": jax_utils.replicate(fresh())}
 """
 
 
@@ -46,7 +60,7 @@ def converted(*arguments: str, state: str = "program_of_mine:create_state") -> R
 
 
 REFUSED = {
-    "the file is not there": (("none", "new"), "program_of_mine:create_state", "none cannot be read"),
+    "the file is not there": (("none", "new"), "program_of_mine:create_state", "none does not exist"),
     "the new one is": (("checkpoint_3", "checkpoint_3"), "program_of_mine:create_state", "checkpoint_3 exists"),
     "a leaf has no place": (
         ("checkpoint_3", "new"),
@@ -89,6 +103,28 @@ def test_today_s_flax_reads_it(folder: Path) -> None:
 
     assert (state["epoch"], int(state["optimizer"].step), int(same["optimizer"].opt_state[0].count)) == (7, 3, 3)
     np.testing.assert_array_equal(state["optimizer"].params["bias"], same["optimizer"].params["bias"])
+
+
+def test_a_state_that_takes_real_numbers_to_make(folder: Path) -> None:
+    assert converted("checkpoint_3", "new", state="program_of_mine:create_from_numbers").exit_code == 0
+    assert serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]["step"] == 3
+
+
+def test_an_injected_rate_is_as_the_program_makes_it(folder: Path) -> None:
+    assert converted("checkpoint_3", "new", state="program_of_mine:create_injected").exit_code == 0
+    state = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]["opt_state"]
+
+    assert (state["count"], state["hyperparams"]["learning_rate"]) == (3, 0.25)
+
+
+def test_the_newest_of_a_folder(folder: Path) -> None:
+    stored(folder / "checkpoint_20", lambda optimizer: {"epoch": 20, "optimizer": optimizer})
+    stored(folder / "checkpoint_100", lambda optimizer: {"epoch": 100, "optimizer": optimizer})
+    (folder / "notes_999").write_text("mine")
+    result = converted(str(folder), "new")
+
+    assert (result.exit_code, result.output) == (0, f"new is written, from {folder / 'checkpoint_100'}.\n")
+    assert serialization.msgpack_restore((folder / "new").read_bytes())["epoch"] == 100
 
 
 def test_an_existing_file_by_force(folder: Path) -> None:

@@ -1,0 +1,93 @@
+"""The format in which Orbax writes: a folder for each checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.flax_msgpack import DTYPES, Array, Tree
+
+MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
+"""What one of these is in is a checkpoint of Orbax: the last is of its first versions."""
+
+
+def is_orbax(path: Path) -> bool:
+    """Whether this is the folder of one checkpoint."""
+    return path.is_dir() and any((path / name).is_file() for name in MARKS)
+
+
+def read(path: Path) -> Tree:
+    """The tree in a folder, as `flax_msgpack.read` gives that of a file.
+
+    Raises:
+      CheckpointError: if Orbax cannot read it.
+    """
+    try:
+        import jax
+        import orbax.checkpoint as ocp
+    except ModuleNotFoundError as error:
+        raise CheckpointError(
+            f"{path} is of Orbax, for which {error.name} is missing: install orbax-checkpoint."
+        ) from None
+    checkpointer = ocp.PyTreeCheckpointer()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Orbax tells of what is usual here: no shardings are asked for
+            known = checkpointer.metadata(path.absolute())
+            known = getattr(known, "item_metadata", known)
+            known = getattr(known, "tree", known)
+            kinds = jax.tree_util.tree_map(
+                lambda leaf: ocp.RestoreArgs(restore_type=np.ndarray if _is_array(leaf) else None), known
+            )
+            return _plain(checkpointer.restore(path.absolute(), restore_args=kinds))
+    except Exception as error:  # noqa: BLE001 - it raises all kinds for what is no checkpoint
+        first = str(error).strip().partition("\n")[0][:200]
+        raise CheckpointError(f"{path} cannot be read by Orbax ({type(error).__name__}: {first}).") from None
+
+
+def _is_array(leaf: Any) -> bool:
+    return getattr(leaf, "shape", None) is not None
+
+
+def _plain(tree: Any) -> Tree:
+    """A tree of dicts and leaves."""
+    if isinstance(tree, dict):
+        return {str(key): _plain(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return {str(number): _plain(value) for number, value in enumerate(tree)}
+    if not isinstance(tree, np.ndarray | np.generic):
+        return tree
+    if tree.dtype.name not in DTYPES:
+        raise ValueError(f"an array of type {tree.dtype}")
+    return Array(tree.shape, tree.dtype, np.ascontiguousarray(tree).reshape(-1).view(np.uint8).data)
+
+
+def write(path: Path, state: Any, overwrite: bool = False) -> None:
+    """Write a state, which `orbax.checkpoint` reads with one like it. The folder appears whole or not at all.
+
+    Raises:
+      CheckpointError: if the folder exists, and is not to be overwritten, or cannot be written.
+    """
+    import orbax.checkpoint as ocp
+
+    if path.exists() and not overwrite:
+        raise CheckpointError(f"{path} exists: choose another name, or use --force.")
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
+    try:
+        ocp.PyTreeCheckpointer().save(beside / "new", state)
+        if path.exists():
+            path.rename(beside / "old")
+        (beside / "new").rename(path)
+    except (OSError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{path} cannot be written: {error}.") from None
+    finally:
+        shutil.rmtree(beside)

@@ -1,0 +1,128 @@
+"""Checkpoints of Orbax, as they are written and read by it. First, what is none."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+import pytest
+from flax import serialization
+
+from optim2optax.checkpoints import CheckpointError, orbax
+from optim2optax.checkpoints.contents import contents
+from optim2optax.checkpoints.files import checkpoints_at, newest_at
+from tests.optim2optax.checkpoints.test_converting import converted, folder
+from tests.optim2optax.checkpoints.test_loading import fresh
+
+__all__ = ["folder"]
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+
+@pytest.fixture
+def legacy(folder: Path) -> Path:
+    """The legacy checkpoint in a folder, as a program would have stored it with Orbax."""
+    tree = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
+    ocp.PyTreeCheckpointer().save(folder / "old_3", tree)
+    return folder / "old_3"
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "step").mkdir()
+    (tmp_path / "step" / "_METADATA").write_text("{}")
+
+    with pytest.raises(CheckpointError, match=r"step cannot be read by Orbax \(\w+: "):
+        orbax.read(tmp_path / "step")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Orbax's own, of reads that it gave up
+def test_damaged_ones_never_do_worse_than_an_error(legacy: Path, tmp_path: Path) -> None:
+    files = sorted(path.relative_to(legacy) for path in legacy.rglob("*") if path.is_file())
+    numbers = random.Random(0)
+    for name in files:
+        damaged = tmp_path / "damaged"
+        shutil.copytree(legacy, damaged)
+        content = bytearray((damaged / name).read_bytes())
+        content[numbers.randrange(len(content) or 1) :] = b""
+        (damaged / name).write_bytes(content)
+        with suppress(CheckpointError):
+            contents(orbax.read(damaged))
+        shutil.rmtree(damaged)
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").write_text("mine")
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        orbax.write(tmp_path / "new", {"bad": object()}, overwrite=True)
+
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
+
+
+def test_what_is_in_it(legacy: Path) -> None:
+    known = contents(orbax.read(legacy))
+
+    assert [(found.path, found.names, found.step) for found in known.found] == [
+        ("optimizer", ("AdaBelief", "Adam", "LAMB"), 3)
+    ]
+    assert [leaf.path for leaf in known.others] == ["epoch"]
+
+
+def test_its_history(legacy: Path) -> None:
+    manager = ocp.CheckpointManager(legacy.parent / "history")
+    for step in (5, 20, 100):
+        manager.save(step, args=ocp.args.StandardSave({"params": {"w": np.ones(3)}}))
+    manager.wait_until_finished()
+    history = legacy.parent / "history"
+
+    assert [path.relative_to(history) for path in checkpoints_at(history)] == [
+        Path("5/default"),
+        Path("20/default"),
+        Path("100/default"),
+    ]
+    assert newest_at(history) == history / "100" / "default"
+    assert checkpoints_at(history / "20") == [history / "20" / "default"]
+
+
+@pytest.mark.parametrize("name", ["checkpoint_3", "old_3"])
+def test_orbax_reads_what_is_converted(name: str, legacy: Path) -> None:
+    result = converted(name, "new", "--format", "orbax")
+    assert result.exit_code == 0, result.output
+    like: Any = {"epoch": 0, "optimizer": fresh()}
+    kinds = jax.tree_util.tree_map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), like)
+    state = ocp.PyTreeCheckpointer().restore(legacy.parent / "new", item=like, restore_args=kinds)
+    wanted = serialization.msgpack_restore((legacy.parent / "checkpoint_3").read_bytes())["optimizer"]
+
+    assert (int(state["epoch"]), int(state["optimizer"].step), int(state["optimizer"].opt_state[0].count)) == (7, 3, 3)
+    np.testing.assert_array_equal(state["optimizer"].params["kernel"], wanted["target"]["kernel"])
+    np.testing.assert_array_equal(
+        state["optimizer"].opt_state[0].mu["bias"], wanted["state"]["param_states"]["bias"]["grad_ema"]
+    )
+
+
+def test_today_s_flax_reads_it_too(legacy: Path) -> None:
+    from flax.training import checkpoints
+
+    assert converted("old_3", "new_3", "--format", "orbax").exit_code == 0
+    like: Any = {"epoch": 0, "optimizer": fresh()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Orbax: about shardings that nobody asked for
+        state = checkpoints.restore_checkpoint(str(legacy.parent), like, prefix="new_")
+
+    assert (int(state["epoch"]), int(state["optimizer"].step)) == (7, 3)
+
+
+def test_an_existing_one_by_force(legacy: Path) -> None:
+    (legacy.parent / "new").mkdir()
+    (legacy.parent / "new" / "mine").write_text("mine")
+
+    assert converted("old_3", "new", "--format", "orbax").exit_code == 1
+    assert (legacy.parent / "new" / "mine").read_text() == "mine"
+    assert converted("old_3", "new", "--format", "orbax", "--force").exit_code == 0
+    assert contents(orbax.read(legacy.parent / "new")).found[0].step == 3
