@@ -7,9 +7,7 @@ keys 0, 1, …. Every leaf of the old one has to find its place, and every place
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import jax
@@ -17,20 +15,18 @@ import numpy as np
 from flax import serialization
 from flax.training.train_state import TrainState
 
-from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.contents import COMPOSITE, TRAIN_STATE
+from optim2optax.checkpoints.contents import TRAIN_STATE
+from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
-
-Path = tuple[str, ...]
+from optim2optax.checkpoints.places import WEIGHT_NORM, Path, by_new_field, field_of, leaves, said
 
 COUNT = "count"
 INJECTED = ("hyperparams", "hyperparams_states")
 """Where `optax.inject_hyperparams` keeps what the program sets at each step: the old checkpoint has nothing of it."""
 
 STEP = ("state", "step")
-WEIGHT_NORM = ("direction", "scale")
 
 
 TRACE = "trace"
@@ -53,7 +49,29 @@ def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
       CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape.
     """
     new = {name: value for name, value in serialization.to_state_dict(state).items() if name in TRAIN_STATE}
-    return _Carrying(old, _descending(state), not np.shape(state.step)).into(new)
+    return _Carrying(old, new, _descending(state)).carried()
+
+
+def carried_parts(old: Mapping[str, Tree], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The state dicts of parameters and a state of optax that go on from a legacy optimizer without a train state.
+
+    Args:
+      old: as for `carried`.
+      new: the fresh ones, as `params` and `opt_state`, and as `step` if the program counts the steps.
+
+    Raises:
+      CheckpointError: as for `carried`, and if the state has a trace of which only the transformation would tell the sign.
+    """
+    for path, _ in leaves(new["opt_state"]):
+        before = path[path.index(TRACE) - 1] if TRACE in path[1:] else "0"
+        if before.isdigit() and before != "0":
+            raise CheckpointError(
+                f"{said(('opt_state', *path))} of the new state may follow the way up or down, which a state of optax alone "
+                "does not tell: give a TrainState with the same parameters and transformation, and take both from it."
+            )
+    carrying = _Carrying(old, new)
+    carrying.used.add(STEP)
+    return carrying.carried()
 
 
 def _descending(state: TrainState) -> set[Path]:
@@ -67,7 +85,7 @@ def _descending(state: TrainState) -> set[Path]:
     begun = jax.tree_util.tree_map_with_path(_begun, state.tx.init(ones))
     _, stepped = state.tx.update(ones, begun, ones)
     traces: dict[Path, list[tuple[Path, Any]]] = defaultdict(list)
-    for path, leaf in _leaves(serialization.to_state_dict(stepped), ("opt_state",)):
+    for path, leaf in leaves(serialization.to_state_dict(stepped), ("opt_state",)):
         if TRACE in path:
             traces[path[: path.index(TRACE)]].append((path, np.asarray(leaf)))
     return {
@@ -84,25 +102,32 @@ def _begun(path: tuple[Any, ...], leaf: Any) -> Any:
     return np.ones_like(leaf) if name in (COUNT, RATE) else leaf
 
 
-@dataclass
 class _Carrying:
-    old: Mapping[str, Tree]
-    descending: set[Path]
-    is_single: bool
-    used: set[Path] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.leaves = {path: leaf for path, leaf in _leaves(self.old) if leaf is not None}
-        step = self.leaves.get(STEP)
-        self.takes_first = self.is_single and isinstance(step, Array) and len(step.shape) == 1
+    def __init__(self, old: Mapping[str, Tree], new: Mapping[str, Any], descending: Collection[Path] = ()) -> None:
+        self.new = new
+        self.descending = descending
+        self.used: set[Path] = set()
+        self.leaves = {path: leaf for path, leaf in leaves(renewed(old, new)) if leaf is not None}
         self.params = {path[1:]: leaf for path, leaf in self.leaves.items() if path[0] == "target"}
+        self.takes_first = self._is_replicated() and not self._has_copies()
 
-    def into(self, new: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = _put({path: self._value(path, place) for path, place in _leaves(new)}, new)
+    def carried(self) -> dict[str, Any]:
+        found: dict[str, Any] = _put({path: self._value(path, place) for path, place in leaves(self.new)}, self.new)
         left = sorted(path for path in self.leaves.keys() - self.used if not self._is_placeholder(path))
         if left:
             raise CheckpointError(f"{said(left[0])} has no place in the new state: does it have the same optimizer?")
         return found
+
+    def _is_replicated(self) -> bool:
+        step = self.leaves.get(STEP)
+        return isinstance(step, Array) and len(step.shape) == 1
+
+    def _has_copies(self) -> bool:
+        """Whether the parameters of the new state have a leading axis, too."""
+        return any(
+            isinstance(old := self.params.get(path), Array) and np.shape(place) == old.shape
+            for path, place in leaves(self.new["params"])
+        )
 
     def _value(self, path: Path, place: Any) -> Any:
         source = self._source(path)
@@ -130,21 +155,18 @@ class _Carrying:
             return ("target", *rest)
         if head == "step":
             return STEP
-        for length in range(len(rest) - 1, -1, -1):
-            words = [word for word in rest[: len(rest) - length] if not word.isdigit()]
-            params = tuple(rest[len(rest) - length :])
-            if params in self.params and words and words[-1] in (*by_new_field(), *WEIGHT_NORM):
-                return self._of_parameter(words, params)
+        if (found := field_of(tuple(rest), self.params)) is not None:
+            return self._of_parameter(*found)
         if any(word in rest for word in INJECTED):
             return STEP if path[-1] == COUNT else None
         if path[-1] == COUNT:
             return STEP
         raise CheckpointError(f"{said(path)} of the new state is none of a parameter, and nothing tells what it is.")
 
-    def _of_parameter(self, words: list[str], params: Path) -> Path:
-        """Where the old state has a field of a parameter, which the new one has below some words."""
-        kept = ("state", "param_states", *params)
-        part = words[-1] if words else ""
+    def _of_parameter(self, place: Path, param: Path) -> Path:
+        """Where the old state has a field of a parameter, which the new one has at a place."""
+        kept, words = ("state", "param_states", *param), [word for word in place if not word.isdigit()]
+        part = words[-1]
         if part in WEIGHT_NORM:
             if len(words) > 1 and words[-2] in by_new_field():
                 below = (*kept, f"{part}_state")
@@ -163,16 +185,6 @@ class _Carrying:
         return path[-1] in ("m", "v", "v_row", "v_col") and isinstance(value, Array) and value.shape == (1,)
 
 
-@cache
-def by_new_field() -> Mapping[str, tuple[str, ...]]:
-    """The names of what legacy optimizers keep for a parameter, by the name of the field of optax with the same values."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, optimizer in optimizers().items():
-        for old, new in optimizer.state.items() if name not in (COMPOSITE, "WeightNorm") else ():
-            found[new] = tuple(dict.fromkeys((*found.get(new, ()), old)))
-    return found
-
-
 def as_numpy(leaf: Tree) -> Any:
     """A leaf as Flax would read it: an array of NumPy, which is no copy."""
     if not isinstance(leaf, Array):
@@ -180,21 +192,8 @@ def as_numpy(leaf: Tree) -> Any:
     return np.frombuffer(leaf.data, leaf.dtype).reshape(leaf.shape)
 
 
-def _leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    if isinstance(tree, Mapping):
-        for key, value in tree.items():
-            yield from _leaves(value, (*path, key))
-    else:
-        yield path, tree
-
-
 def _put(values: Mapping[Path, Any], like: Any, path: Path = ()) -> Any:
     """The values in a tree like another one."""
     if isinstance(like, Mapping):
         return {key: _put(values, value, (*path, key)) for key, value in like.items()}
     return values[path]
-
-
-def said(path: Path) -> str:
-    """A place, for people."""
-    return f"`{'/'.join(path)}`" if path else "the top"

@@ -69,15 +69,31 @@ def contents(tree: Tree) -> Contents:
 
 def is_legacy(node: Tree) -> bool:
     """Whether this is what a checkpoint has of a legacy optimizer."""
-    state = node.get("state") if isinstance(node, dict) and {*node} == {"target", "state"} else None
+    if not isinstance(node, dict) or {*node} != {"target", "state"}:
+        return False
+    return _is_state(node["state"]) or has_groups(node["state"])
+
+
+def has_groups(state: Tree) -> bool:
+    """Whether this is the state of a `MultiOptimizer` as Flax up to 0.3.2 stored it."""
+    return (
+        isinstance(state, dict) and bool(state) and all(_is_state(group) for group in state.values()) and "0" in state
+    )
+
+
+def _is_state(state: Tree) -> bool:
     return isinstance(state, dict) and {*state} == {"step", "param_states"}
 
 
 def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
     if is_legacy(node):
-        state = node["state"]
-        names = tuple(sorted(_names(state["param_states"], node["target"])))
-        return Found(path, "legacy optimizer", names, *_steps(state["step"]), tuple(leaves(node["target"])))
+        state, names = node["state"], {COMPOSITE}
+        if has_groups(state):
+            state = state["0"]
+        else:
+            names = _names(state["param_states"], node["target"])
+        parameters = tuple(leaves(node["target"]))
+        return Found(path, "legacy optimizer", tuple(sorted(names)), *_steps(state["step"]), parameters)
     if {*node} >= TRAIN_STATE:
         return Found(path, "train state", (), *_steps(node["step"]), tuple(leaves(node["params"])))
     return None

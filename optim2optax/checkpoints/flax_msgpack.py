@@ -25,7 +25,7 @@ CHUNKED, SHAPE, CHUNKS = "__msgpack_chunked_array__", "shape", "chunks"
 """How an array says that it is in pieces: its shape and its pieces are dicts with the keys 0, 1, …"""
 
 NAMED_TUPLE = {"name", "fields", "values"}
-"""How Flax up to 0.3.3 stored a named tuple: its name, and two dicts with the keys 0, 1, …"""
+"""How Flax up to 0.3.4 stored a named tuple: its name, and two dicts with the keys 0, 1, …"""
 
 DEEPEST = 200
 

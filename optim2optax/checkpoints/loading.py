@@ -11,10 +11,11 @@ from flax import serialization
 from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import Path, as_numpy, carried, said
+from optim2optax.checkpoints.carrying import as_numpy, carried, carried_parts
 from optim2optax.checkpoints.contents import is_legacy
 from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree
+from optim2optax.checkpoints.places import Path, said
 
 State = TypeVar("State")
 
@@ -23,12 +24,13 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
     """The state of a migrated program, as a legacy checkpoint has it.
 
     Each train state in `state` goes on from the legacy optimizer that the checkpoint has at the same place, or just below it,
-    where a dataclass around an optimizer became a train state itself. All else is taken from the same place.
+    where a dataclass around an optimizer became a train state itself. So do parameters and a state of optax at the place of an
+    optimizer, perhaps with a number of steps: as a tuple, or by these names. All else is taken from the same place.
 
     Args:
       path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a checkpoint of Orbax, or a folder
         with several, of which the one with the highest number is taken.
-      state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it.
+      state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it; or with their parts.
 
     Returns:
       A state of the same structure, with the values of the checkpoint.
@@ -47,7 +49,14 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
             values[(*place, name)] = value
         if source != place:  # a dataclass around it may have counted its steps once more
             taken.add((*place, "step"))
-    new = _filled(serialization.to_state_dict(state), (), values, others, taken)
+    fresh = serialization.to_state_dict(state)
+    for place in [*optimizers]:
+        parts = _parts(_at(fresh, place))
+        if parts:
+            like = {name: _at(fresh, (*place, key)) for name, key in parts.items()}
+            for name, value in carried_parts(optimizers.pop(place), like).items():
+                values[(*place, parts[name])] = value
+    new = _filled(fresh, (), values, others, taken)
     left = [*optimizers, *(path for path in others if path not in taken)]
     if left:
         raise CheckpointError(f"{said(left[0])} of the checkpoint has no place in the new state.")
@@ -77,6 +86,25 @@ def _train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
     for keys, leaf in found:
         if isinstance(leaf, TrainState):
             yield tuple(_key(key) for key in keys), leaf
+
+
+PARTS = ("params", "opt_state", "step")
+"""What a program has instead of a train state, in this order if it is a tuple. It need not count the steps."""
+
+
+def _parts(node: Any) -> dict[str, str]:
+    """The keys of parameters, of a state of optax and of the number of steps at one place; none if these are not all there is."""
+    keys = {*node} if isinstance(node, Mapping) else set()
+    for names in (PARTS, ("0", "1", "2")):
+        if {*names[:2]} <= keys <= {*names}:
+            return {part: name for part, name in zip(PARTS, names, strict=True) if name in keys}
+    return {}
+
+
+def _at(tree: Any, path: Path) -> Any:
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, Mapping) else None
+    return tree
 
 
 def _key(key: Any) -> str:

@@ -26,12 +26,12 @@ def fresh(tx: Any = None) -> Any:
     return TrainState.create(apply_fn=None, params=zeros, tx=tx or optax.adam(0.1))  # type: ignore[no-untyped-call]
 
 
-def stored(path: Path, tree: Any) -> Path:
+def stored(path: Path, tree: Any, name: str = "Adam") -> Path:
     """A checkpoint of the old Flax; `tree` is given an optimizer after three steps."""
     from optim2optax.parity.legacy import legacy_flax
 
     with legacy_flax() as old:
-        optimizer = old.optim.Adam(0.1).create(PARAMS)
+        optimizer = getattr(old.optim, name)(0.1).create(PARAMS)
         for _ in range(3):
             optimizer = optimizer.apply_gradient(GRADS)
         path.write_bytes(old.serialization.to_bytes(tree(optimizer)))
@@ -131,3 +131,39 @@ def test_frozen_parameters(tmp_path: Path) -> None:
     state = load_legacy_checkpoint(path, frozen.replace(opt_state=frozen.tx.init(frozen.params)))
 
     assert isinstance(state.params, flax.core.FrozenDict)
+
+
+def parts(tx: Any = None) -> Any:
+    state = fresh(tx)
+    return state.params, state.opt_state
+
+
+def test_parameters_and_a_state_of_optax(tmp_path: Path) -> None:
+    path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer)
+    params, opt_state = parts()
+    whole = load_legacy_checkpoint(path, fresh())
+    pair, counted, named = (
+        load_legacy_checkpoint(path, (params, opt_state)),
+        load_legacy_checkpoint(path, (params, opt_state, 0)),
+        load_legacy_checkpoint(path, {"params": params, "opt_state": opt_state}),
+    )
+
+    assert int(counted[2]) == 3
+    for found in (pair, counted[:2], (named["params"], named["opt_state"])):
+        jax.tree_util.tree_map(np.testing.assert_array_equal, found, (whole.params, whole.opt_state))
+
+
+def test_parts_in_a_bigger_state(bigger: Path) -> None:
+    state = load_legacy_checkpoint(bigger, {"epoch": 0, "optimizer": parts(), "ema": {"w": np.zeros(2)}})
+
+    assert (state["epoch"], int(state["optimizer"][1][0].count)) == (7, 3)
+
+
+def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
+    path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer, "LARS")
+    with pytest.raises(
+        CheckpointError, match="`opt_state/3/trace/bias` of the new state may follow the way up or down"
+    ):
+        load_legacy_checkpoint(path, parts(optax.lars(0.1)))
+
+    assert load_legacy_checkpoint(path, parts(optax.sgd(0.1, momentum=0.9)))[1][0].trace["bias"].shape == (2,)
