@@ -7,12 +7,7 @@ BIN := .venv/bin
 DEMO := build/demo
 CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
 
-# An interpreter with the Flax and JAX of then, for the tests that take one; without a Python for it these are passed over.
-LEGACY_PYTHON ?= $(firstword $(foreach name,python3 python3.11 python3.10 python3.9 python3.8,\
-	$(shell $(name) -c 'import sys; (3, 8) <= sys.version_info < (3, 12) and print("$(name)")' 2>/dev/null)))
-LEGACY_REQUIREMENTS := tests/optim2optax/checkpoints/old_world/requirements.txt
-
-.PHONY: demo test parity lint format clean legacy
+.PHONY: demo test parity lint format clean
 
 # Rewrite a copy of shipped legacy code: as a diff, then for real, then again, which changes nothing.
 demo: .venv/core
@@ -23,7 +18,7 @@ demo: .venv/core
 	$(BIN)/optim2optax rewrite --check $(DEMO)
 
 # Lint, check types, run all tests.
-test: lint legacy
+test: lint
 	$(BIN)/python -m pytest -q -n 2
 
 # Prove every optimizer and scenario of the fixtures, and write the table anew.
@@ -36,19 +31,12 @@ lint: .venv/full
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-legacy: $(if $(LEGACY_PYTHON),.venv-legacy/full)
-
-.venv-legacy/full: $(LEGACY_REQUIREMENTS)
-	$(LEGACY_PYTHON) -m venv .venv-legacy
-	.venv-legacy/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
-	@touch $@
-
 format: .venv/full
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean:
-	rm -rf .venv .venv-legacy build dist
+	rm -rf .venv build dist
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,34 @@ def legacy_wheel() -> Path:
     from optim2optax.parity.wheel import find_wheel
 
     return find_wheel()
+
+
+VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"
+"""Names a folder in which to keep the environment from one run of the tests to the next."""
+
+
+@pytest.fixture(scope="session")
+def legacy_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the old Flax and JAX, made once, even if several processes ask for it."""
+    from optim2optax.parity.interpreter import LegacyEnvironmentError, create_legacy_environment, find_python
+
+    try:
+        find_python()
+    except LegacyEnvironmentError as error:
+        pytest.skip(str(error))
+    shared = (
+        tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.getbasetemp()
+    )
+    directory = Path(os.environ.get(VARIABLE) or shared / "legacy-env")
+    lock, done = shared / "legacy-env.lock", shared / "legacy-env.done"
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        while not done.exists():
+            time.sleep(0.5)
+    else:
+        try:
+            create_legacy_environment(directory)
+        finally:
+            done.touch()
+    return create_legacy_environment(directory)

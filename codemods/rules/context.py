@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from codemods.exposure import exposed_classes
@@ -117,8 +117,10 @@ class Context:
             return f"Its groups differ in weight decay alone, and stay groups: {why}."
         if use.kind == "annotation" and (why := self.own_states.reason(use)):
             return f"The dataclass around it is no train state itself: {why}."
-        if use.kind == "definition.create" and (why := self.functional.reason(use.things)):
-            return f"This optimizer stays in one piece, as a train state: {why}."
+        if use.kind == "definition.create":
+            why = self.functional.reason(use.things)
+            pieces = [f"This optimizer stays in one piece, as a train state: {why}."] if why else []
+            return " ".join([*pieces, *self._older_checkpoints(use)])
         if use.kind not in STEPS:
             return ""
         said = []
@@ -127,6 +129,19 @@ class Context:
         if why := self.clippings.reason(use.things):
             said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
         return " ".join([*said, *self.kept.reasons(use)])
+
+    def _older_checkpoints(self, created: Use) -> Iterator[str]:
+        """What reads a checkpoint from before the migration, if the program restores one."""
+        groups = self.facts.groups
+        ours = {groups[thing] for thing in created.things if thing in groups}
+        for use in self.facts.uses:
+            if use.kind == "restored" and ours & {groups[thing] for thing in use.things if thing in groups}:
+                yield (
+                    f"It is restored at {use.unit.place(use.node.lineno)}, where a checkpoint from before the migration does not "
+                    "load: `optim2optax checkpoint convert` writes it anew, and "
+                    "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it."
+                )
+                return
 
     @cached_property
     def all_steps(self) -> list[Use]:

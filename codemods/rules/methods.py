@@ -129,7 +129,12 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
     after="""optimizer = as_many_copies(optimizer, checkpoints.restore_checkpoint(directory, one_copy(optimizer)))\n""",
 )
 def restored(use: Use, context: Context) -> Edit | Keep:
-    """To an optimizer that its own method had replicated, legacy restored the copies too."""
+    """To an optimizer that its own method had replicated, legacy restored the copies too.
+
+    What was stored before the migration has another layout. `optim2optax checkpoint convert` writes it anew, and
+    `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report offers both where an optimizer is
+    created that the program restores.
+    """
     assert isinstance(use.node, ast.Call)
     arguments = (*use.node.args, *(word.value for word in use.node.keywords))
     state = next((found for found in arguments if context.facts.things(found, "optimizer")), None)

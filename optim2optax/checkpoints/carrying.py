@@ -119,8 +119,14 @@ class _Carrying:
         return found
 
     def _is_replicated(self) -> bool:
+        """Whether all leaves have a leading axis of the same size, which is that of the step alone."""
         step = self.leaves.get(STEP)
-        return isinstance(step, Array) and len(step.shape) == 1
+        return (
+            isinstance(step, Array)
+            and len(step.shape) == 1
+            and bool(step.nbytes)
+            and all(isinstance(leaf, Array) and leaf.shape[:1] == step.shape for leaf in self.leaves.values())
+        )
 
     def _has_copies(self) -> bool:
         """Whether the parameters of the new state have a leading axis, too."""

@@ -77,8 +77,14 @@ def is_legacy(node: Tree) -> bool:
 def has_groups(state: Tree) -> bool:
     """Whether this is the state of a `MultiOptimizer` as Flax up to 0.3.2 stored it."""
     return (
-        isinstance(state, dict) and bool(state) and all(_is_state(group) for group in state.values()) and "0" in state
+        _is_list(state)
+        and bool(state)
+        and all(_is_state(group) and _is_list(group["param_states"]) for group in state.values())
     )
+
+
+def _is_list(tree: Tree) -> bool:
+    return isinstance(tree, dict) and {*tree} == {str(number) for number in range(len(tree))}
 
 
 def _is_state(state: Tree) -> bool:
@@ -103,7 +109,7 @@ def _steps(step: Tree) -> tuple[int | None, int | None]:
     """The number of steps, and of copies."""
     if isinstance(step, int):
         return step, None
-    if not isinstance(step, Array) or 0 in step.shape:
+    if not isinstance(step, Array) or 0 in step.shape or step.dtype.kind not in "iu":
         return None, None
     return int(step.item()), step.shape[0] if step.shape else None
 

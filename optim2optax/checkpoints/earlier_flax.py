@@ -43,7 +43,7 @@ def renewed(old: Mapping[str, Tree], new: Mapping[str, Any]) -> Mapping[str, Tre
             "target": target,
             "state": _one_state(state, _kept(new["opt_state"], {path for path, _ in leaves(target)})),
         }
-    if is_model:
+    if is_model and isinstance(state["param_states"], dict):
         state = {**state, "param_states": state["param_states"].get(MODEL, {})}
     return {"target": target, "state": state}
 
@@ -78,7 +78,8 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
     return len(states) == len(kept) and all(
-        len(state) == len(kept[path])
+        isinstance(state, dict)
+        and len(state) == len(kept[path])
         and all(
             any(_shape(state.get(old)) == shape for old in by_new_field()[new]) for new, shape in kept[path].items()
         )

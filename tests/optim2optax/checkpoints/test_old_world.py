@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,9 @@ from tests.optim2optax.checkpoints.test_carrying import GATE, OPTIMIZERS, PROGRA
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent / "old_world"
-PYTHON = Path(os.environ.get("OPTIM2OPTAX_LEGACY_PYTHON", ROOT / ".venv-legacy" / "bin" / "python"))
 STEPS = 50
 
-pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason="no interpreter with Flax 0.5.3: `make legacy` makes one, from Python 3.8 to 3.11"
-)
+pytestmark = pytest.mark.network
 
 FACTORY = """
 from pathlib import Path
@@ -39,10 +35,10 @@ def create():
 """
 
 
-def goes_on(name: str, before: Path, after: Path, folder: Path) -> None:
+def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) -> None:
     """Fifty old steps, a checkpoint, which is converted, and fifty new steps are the same as a hundred old steps."""
     (folder / "old").mkdir()
-    command = [str(PYTHON), "-W", "ignore", str(HERE / "run.py"), str(before), name, str(folder / "old")]
+    command = [str(python), "-W", "ignore", str(HERE / "run.py"), str(before), name, str(folder / "old")]
     trained = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert trained.returncode == 0, trained.stderr
     factory = f"factory_{folder.name}"
@@ -138,21 +134,23 @@ CREATED = {name: PROGRAM.replace("{definition}", definition) for name, definitio
 
 
 @pytest.mark.parametrize("program", [*CREATED.values(), *IDIOMS.values()], ids=[*CREATED, *IDIOMS])
-def test_every_optimizer_goes_on(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_optimizer_goes_on(
+    program: str, tmp_path: Path, legacy_python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     [result] = migrate([Source("train.py", program.encode())], Options())
     assert [site for site in result.sites if site.status == "unresolved"] == []
     (tmp_path / "before.py").write_text(program)
     (tmp_path / "after.py").write_bytes(result.after)
 
-    goes_on("", tmp_path / "before.py", tmp_path / "after.py", tmp_path)
+    goes_on("", tmp_path / "before.py", tmp_path / "after.py", tmp_path, legacy_python)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_that_stores_its_state_goes_on(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, legacy_python: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = ROOT / "fixtures" / name.partition(",")[0]
 
-    goes_on(name, folder / "before.py", folder / "after.py", tmp_path)
+    goes_on(name, folder / "before.py", folder / "after.py", tmp_path, legacy_python)

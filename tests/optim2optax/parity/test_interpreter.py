@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from optim2optax.parity.interpreter import (
     check_legacy_python,
     create_legacy_environment,
     drive_elsewhere,
-    find_python,
 )
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.scenario import run_scenario
@@ -26,33 +23,6 @@ CASES = (
     *("batch_stats", "decorated_steps", "gan", "large_batch", "learning_rate_schedule", "maml", "pmap_replicate"),
     *("scan_over_steps", "target_network", "traversal_two_rates", "weight_decay", "weight_norm"),
 )
-VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"
-"""Names a folder in which to keep the environment from one run of the tests to the next."""
-
-
-@pytest.fixture(scope="session")
-def legacy_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that is made once, even if several processes ask for it."""
-    try:
-        find_python()
-    except LegacyEnvironmentError as error:
-        pytest.skip(str(error))
-    shared = (
-        tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.getbasetemp()
-    )
-    directory = Path(os.environ.get(VARIABLE) or shared / "legacy-env")
-    lock, done = shared / "legacy-env.lock", shared / "legacy-env.done"
-    try:
-        lock.touch(exist_ok=False)
-    except FileExistsError:
-        while not done.exists():
-            time.sleep(0.5)
-    else:
-        try:
-            create_legacy_environment(directory)
-        finally:
-            done.touch()
-    return create_legacy_environment(directory)
 
 
 @pytest.mark.network

@@ -13,13 +13,20 @@ from flax import jax_utils, serialization
 from flax.training import checkpoints
 
 
+DEVICES = 2
+"""So many of the devices that there are."""
+
+
 def numbers(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
 def on_devices(number, *shapes):
-    devices = jax.local_device_count()
-    return [numbers(devices, *shape, seed=100 + 10 * number + index) for index, shape in enumerate(shapes)]
+    return [numbers(DEVICES, *shape, seed=100 + 10 * number + index) for index, shape in enumerate(shapes)]
+
+
+def replicated(state):
+    return jax_utils.replicate(state, jax.local_devices()[:DEVICES])
 
 
 def bytes_of(path):
@@ -63,7 +70,7 @@ class TrainScript:
         return optimizer.replace(**{name: flax.core.freeze(params) if name == "target" else params})
 
     def step(self, module, state, number):
-        state, _ = module.parallel_step(jax_utils.replicate(state), *on_devices(number, (8, 4), (8, 1)))
+        state, _ = module.parallel_step(replicated(state), *on_devices(number, (8, 4), (8, 1)))
         return jax_utils.unreplicate(state)
 
     def store(self, module, state):
@@ -83,7 +90,7 @@ class StateAroundOptimizer:
     def step(self, module, state, number):
         x, y = on_devices(number, (8, 3), (8, 2))
         step = jax.pmap(module.train_step, axis_name="batch")
-        return jax_utils.unreplicate(step(jax_utils.replicate(state), {"x": x, "y": y})[0])
+        return jax_utils.unreplicate(step(replicated(state), {"x": x, "y": y})[0])
 
     def store(self, module, state):
         return serialization.to_bytes(state)
@@ -101,7 +108,7 @@ class ReplicateMethod:
     def step(self, module, state, number):
         x, y = on_devices(number, (4, 3), (4, 2))
         step = jax.pmap(module.train_step, axis_name="batch")
-        state = state.replicate() if hasattr(state, "replicate") else jax_utils.replicate(state)
+        state = state.replicate(jax.local_devices()[:DEVICES]) if hasattr(state, "replicate") else replicated(state)
         state, _, _ = step(state, {"x": x, "y": y})
         return state.unreplicate() if hasattr(state, "unreplicate") else jax_utils.unreplicate(state)
 

@@ -1,0 +1,121 @@
+"""Damaged and hostile checkpoints: a message, never a crash, and never a part of a file.
+
+OPTIM2OPTAX_DAMAGED is how many of each kind are tried; a long run has 20,000 or more.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from flax import serialization
+
+from optim2optax.checkpoints import CheckpointError, converting
+from optim2optax.checkpoints.contents import contents
+from optim2optax.checkpoints.flax_msgpack import read
+from tests.optim2optax.checkpoints.test_carrying import new_state
+from tests.optim2optax.checkpoints.test_earlier_flax import FILES, GROUPS, parameters
+from tests.optim2optax.checkpoints.test_loading import fresh, stored
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+MANY = int(os.environ.get("OPTIM2OPTAX_DAMAGED", "300"))
+OTHERS: tuple[Any, ...] = (
+    None, True, -1, 2**63, 0.5, 1j, "text", b"bytes", [], [1, "a"], {}, {"step": 1},
+    np.zeros(()), np.zeros((0, 3)), np.ones((2, 2), np.int8), np.float16(1.0), np.zeros((3, 3, 3), np.complex64),
+)  # fmt: skip
+"""What may be where something else should."""
+
+
+def flipped(content: bytes, numbers: random.Random) -> bytes:
+    """Cut off, with some bits of it changed, or both."""
+    damaged = bytearray(content[: numbers.randrange(len(content) + 1)] if numbers.random() < 0.3 else content)
+    for _ in range(numbers.randrange(4)):
+        if damaged:
+            damaged[numbers.randrange(len(damaged))] ^= 1 << numbers.randrange(8)
+    return bytes(damaged)
+
+
+def rearranged(tree: Any, numbers: random.Random) -> Any:
+    """A tree of which one or two nodes are gone, doubled, renamed, exchanged for others, or for something else."""
+    for _ in range(numbers.randrange(1, 3)):
+        nodes = list(_dicts(tree))
+        node, other = numbers.choice(nodes), numbers.choice(nodes)
+        if not node or not other:
+            continue
+        key, another = numbers.choice([*node]), numbers.choice([*other])
+        kind = numbers.randrange(6)
+        if kind == 0:
+            del node[key]
+        elif kind == 1:
+            node[f"{key}_"] = node[key]
+        elif kind == 2:
+            node[numbers.choice(["", "0", "step", "count", "params", "a/b", "\u03b2"])] = node.pop(key)
+        elif kind == 3:
+            node[key] = numbers.choice(OTHERS)
+        elif kind == 4 and isinstance(node[key], np.ndarray):
+            node[key] = np.resize(node[key], numbers.choice([(1,), (2, 3), (4, 3, 2), (0,)]))
+        elif not isinstance(other[another], dict):
+            node[key] = other[another]
+    return tree
+
+
+def _dicts(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+        for value in tree.values():
+            yield from _dicts(value)
+
+
+def an_optimizer_and_an_epoch(path: Path) -> Any:
+    stored(path, lambda optimizer: {"epoch": 7, "optimizer": optimizer})
+    return {"epoch": 0, "optimizer": fresh()}
+
+
+def groups_of_an_earlier_flax(path: Path) -> Any:
+    path.write_bytes((FILES / "groups_0.3.2").read_bytes())
+    return new_state(GROUPS, parameters())
+
+
+def copies(path: Path) -> Any:
+    stored(path, lambda optimizer: jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer))
+    return fresh()
+
+
+@pytest.mark.parametrize("program", [an_optimizer_and_an_epoch, groups_of_an_earlier_flax, copies])
+@pytest.mark.parametrize("damage", ["flipped", "rearranged"])
+def test_a_message_and_nothing_written_or_all_of_it(
+    damage: str, program: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = program(tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    monkeypatch.setattr(converting, "made_by", lambda _: lambda: state)
+    monkeypatch.setattr(converting, "_like_fresh", lambda make, _: make())  # which is shown elsewhere, and takes long
+    numbers, said = random.Random(0), set()
+    for _ in range(MANY):
+        if damage == "flipped":
+            content = flipped(whole, numbers)
+        else:
+            content = serialization.msgpack_serialize(rearranged(serialization.msgpack_restore(whole), numbers))
+        Path("old").write_bytes(content)
+        Path("new").unlink(missing_ok=True)
+        try:
+            contents(read(Path("old")))
+            converting.convert(Path("old"), Path("new"), "", "msgpack")
+        except CheckpointError as error:
+            said.add(str(error))
+            assert not Path("new").exists()
+        else:
+            serialization.from_bytes(state, Path("new").read_bytes())
+        assert Path("old").read_bytes() == content
+        assert {path.name for path in Path().iterdir()} <= {"old", "new"}
+
+    assert len(said) > 5
