@@ -9,6 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 README = Path(__file__).parents[2] / "README.md"
 PROGRAM = re.compile(r"^```python title=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
@@ -18,7 +21,20 @@ def with_real_outputs(readme: str, folder: Path) -> str:
     """The text with the output of each command below it, run in a folder with the programs that the text shows."""
     for name, program in PROGRAM.findall(readme):
         (folder / name).write_text(program)
+    _store_a_run(folder / "runs")
     return CONSOLE.sub(lambda match: "\n".join(map(_transcript, _commands(match[0]))), readme)
+
+
+def _store_a_run(folder: Path) -> None:
+    """A checkpoint of the old Flax, of 5,000 steps."""
+    from optim2optax.parity.legacy import legacy_flax
+
+    folder.mkdir()
+    params = {"dense": {"kernel": np.full((784, 10), 0.1, np.float32), "bias": np.zeros(10, np.float32)}}
+    with legacy_flax() as flax:
+        optimizer = flax.optim.Adam(1e-3, weight_decay=1e-4).create(params)
+        optimizer = optimizer.replace(state=optimizer.state.replace(step=np.asarray(5000, np.int32)))
+        (folder / "checkpoint_5000").write_bytes(flax.serialization.to_bytes({"optimizer": optimizer, "epoch": 12}))
 
 
 def _commands(console: str) -> list[str]:
@@ -34,6 +50,7 @@ def _transcript(command: str) -> str:
     return f"$ {command}\n{done.stdout}"
 
 
+@pytest.mark.usefixtures("legacy_wheel")
 def test_outputs_are_real(project: Path) -> None:
     readme = README.read_text()
     assert readme.count("$ optim2optax") >= 5
