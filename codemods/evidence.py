@@ -138,9 +138,15 @@ class Evidence:
         """Seed receivers of `.apply_gradient(…)`, then unknown `.create(…)` whose result gets there. Whether any was new."""
         seeded = False
         for unit, node in list(self.facts.flow.reading.attributes):
+            if node.attr == "param_states" and not self._known(node.value) and self._is_of_an_optimizer(unit, node):
+                self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
+                seeded = True
             if node.attr != "apply_gradient" or self._known(node.value) or self._defines_apply_gradient:
                 continue
-            if not self._contradicted(unit, node):
+            if _steps_by_hand(unit, node) and self._is_of_jax(unit):
+                self._seed_expression(node.value, Thing("definition", unit, node, "", "deduced"))
+                seeded = True
+            elif not self._contradicted(unit, node):
                 thing = Thing("optimizer", unit, node, "", "deduced")
                 self._link_sources(thing, node.value)
                 self._seed_expression(node.value, thing)
@@ -171,7 +177,15 @@ class Evidence:
         unpacked = isinstance(statement, ast.Assign) and any(
             isinstance(target, ast.Tuple | ast.List) for target in statement.targets
         )
-        return unpacked or self._annotated(node.value) or not (self._imports_legacy or IMPORTS_JAX.search(unit.code))
+        return unpacked or self._annotated(node.value) or not self._is_of_jax(unit)
+
+    def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:
+        """Whether the state of something unknown is used, and not within a definition, to which its methods are handed it."""
+        outer = [method for method in unit.ancestors(node) if isinstance(method, ast.FunctionDef)]
+        return self._is_of_jax(unit) and not any(self._is_definition_method(unit, method) for method in outer)
+
+    def _is_of_jax(self, unit: Unit) -> bool:
+        return self._imports_legacy or IMPORTS_JAX.search(unit.code) is not None
 
     @cached_property
     def _imports_legacy(self) -> bool:
@@ -186,14 +200,16 @@ class Evidence:
             return self._annotated(node.value)
         return any(
             annotation.target == place
-            and not any(
-                legacy_name(name) is not None
-                for direct in direct_types(annotation.expression)
-                for name in self.facts.externals(direct)
-            )
+            and not any(self._may_be_legacy(direct) for direct in direct_types(annotation.expression))
             and ast.unparse(annotation.expression) not in ("Any", "typing.Any")
             for annotation in self.facts.flow.reading.annotations
         )
+
+    def _may_be_legacy(self, declared: ast.expr) -> bool:
+        """Whether an annotation names a legacy class, or one that is called so and comes from nowhere in view."""
+        if any(legacy_name(name) is not None for name in self.facts.externals(declared)):
+            return True
+        return last_word(declared) in DECLARED and not any(map(_tells, self.facts.objects(declared)))
 
     def _seed_likely(self) -> None:
         for unit, node in list(self.facts.flow.reading.attributes):
@@ -304,6 +320,19 @@ class Evidence:
             for container in held:
                 self.facts.flow.store_element(container, self.facts.flow.key(node.slice), source)
         self.facts.flow.solver.add(place, thing)
+
+
+def _steps_by_hand(unit: Unit, node: ast.Attribute) -> bool:
+    """Whether this is the method in `definition.apply_gradient(definition.hyper_params, params, state, grads)`."""
+    call = unit.parents.get(node)
+    if not isinstance(call, ast.Call) or call.func is not node or not call.args:
+        return False
+    first = call.args[0]
+    return (
+        isinstance(first, ast.Attribute)
+        and first.attr == "hyper_params"
+        and ast.dump(first.value) == ast.dump(node.value)
+    )
 
 
 def _replaces_target(unit: Unit, node: ast.Attribute) -> bool:

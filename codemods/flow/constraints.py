@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,8 @@ from codemods.flow.objects import (
     Result,
 )
 from codemods.flow.scopes import Comprehension, Scope, open_scope
+
+BUILTINS = frozenset(vars(builtins))
 
 DISPLAYS = {ast.Tuple, ast.List, ast.ListComp}
 
@@ -408,7 +411,10 @@ class Constraints(Calls):
                 place = self.variable(name, scope)
                 if place is not None:
                     return place
-                self.solver.add(node, External(f"builtins.{name}"))
+                if name in BUILTINS:
+                    self.solver.add(node, External(f"builtins.{name}"))
+                elif name == "flax":  # bound elsewhere: by a star import, or in another notebook
+                    self.solver.add(node, External(name))
             case ast.Attribute(value=value, attr=name):
                 self.reading.attributes.append((scope.unit, node))
                 self.load_attribute(self.expression(value, scope), name, node)

@@ -22,6 +22,7 @@ FINITE = tuple(
     for module in ("jax.numpy", "numpy", "math", "jax.lax")
     for name in ("isfinite", "isnan", "is_finite")
 )
+DERIVATIVES = ("jax.grad", "jax.value_and_grad")
 BRANCHES = ("jax.lax.cond",)
 SELECTIONS = ("jax.numpy.where", "numpy.where", "jax.lax.select")
 
@@ -129,9 +130,11 @@ class Kept:
         return self._is_derivative(node)
 
     def _is_derivative(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and any(
-            isinstance(item, Derivative) for item in self.facts.objects(node.func)
-        )
+        if not isinstance(node, ast.Call):
+            return False
+        function = self.origins.expanded(node.func)
+        made = isinstance(function, ast.Call) and self.facts.full_name(function.func) in DERIVATIVES
+        return made or any(isinstance(item, Derivative) for item in self.facts.objects(node.func))
 
     # Guards
 

@@ -82,12 +82,18 @@ def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
     before="other = optimizer.optimizer_def.create(other_params)\n",
     after="other = train_state.TrainState.create(apply_fn=None, params=other_params, tx=optimizer.tx)\n",
 )
-def optimizer_def(use: Use, context: Context) -> Edit | Keep:
+def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A train state keeps its transformation as the optimizer kept its definition."""
     assert isinstance(use.node, ast.Attribute)
     parent = use.unit.parents.get(use.node)
-    if isinstance(parent, ast.Attribute) and parent.attr == "hyper_params":
-        return Keep()
+    if context.facts.things(use.node, "definition"):
+        if isinstance(parent, ast.Attribute) and parent.attr == "hyper_params":
+            return Keep()
+    elif isinstance(parent, ast.Attribute):
+        return reasons.definition_internals(
+            f"`.{parent.attr}` is used of an optimizer definition that is made nowhere in view.",
+            "Run on the files that make it too, or keep the value in a variable of your own.",
+        )
     return Replace(use.unit.span(use.node), "{owner}.tx", (("owner", use.unit.span(use.node.value)),))
 
 

@@ -406,7 +406,7 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
     before="optimizer = optimizer.replace(target=pretrained)\n",
     after="optimizer = optimizer.replace(params=pretrained)\n",
 )
-def replace(use: Use, context: Context) -> Edit | Refusal:
+def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
     each array is a function of the old ones (FO211), for one with another step, or for a new one, whose step is 0.
     """
@@ -422,6 +422,8 @@ def replace(use: Use, context: Context) -> Edit | Refusal:
     for index, keyword in enumerate(call.keywords):
         if keyword.arg == "target":
             arguments.append(Argument("params", index=index))
+        elif keyword.arg == "params" and use.evidence != "proven":
+            return Keep()  # of an optimizer that an earlier, partial run has migrated here
         elif keyword.arg == "state" and is_new_state(keyword.value, use.unit, context):
             assert isinstance(keyword.value, ast.Call)
             arguments.append(Argument("opt_state", template="{opt_state}"))

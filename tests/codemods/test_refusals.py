@@ -8,6 +8,7 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.rules import catalogue
+from tests.codemods.programs import migrated, result_of
 
 REFUSED = {
     "no learning rate, and a step that sets none": (
@@ -803,3 +804,73 @@ def test_every_reason_is_documented() -> None:
     for rule in catalogue().values():
         assert rule.summary
         assert len(rule.explanation) > len(rule.summary) or not rule.code.startswith("FO9")
+
+
+UNKNOWN_ORIGINS = {
+    "the definition of an optimizer from elsewhere": (
+        """
+        import jax
+
+        def rate_of(optimizer, grads):
+            stepped = optimizer.apply_gradient(grads)
+            return stepped, optimizer.optimizer_def.hyper_params.learning_rate
+        """,
+        5,
+    ),
+    "the state of one from elsewhere": (
+        """
+        import jax
+
+        def moments(state):
+            return [one.grad_ema for one in state.param_states.values()]
+        """,
+        4,
+    ),
+    "a step by a definition from elsewhere": (
+        """
+        import jax
+
+        def step(definition, params, state, grads):
+            return definition.apply_gradient(definition.hyper_params, params, state, grads)
+        """,
+        4,
+    ),
+    "an optimizer that is declared by a name from a star import": (
+        """
+        import jax
+        from names_of_ours import *
+
+        def step(optimizer: Optimizer, loss_fn):
+            loss_and_grad = optimizer.compute_gradient(loss_fn)
+            return optimizer.apply_gradient(loss_and_grad[1])
+        """,
+        5,
+    ),
+    "one that a function from a star import makes": (
+        """
+        import jax
+        from names_of_ours import *
+
+        def train(params, loss_fn):
+            optimizer = make_optimizer(params)
+            pair = optimizer.compute_gradient(loss_fn)
+            return optimizer.apply_gradient(pair[1])
+        """,
+        6,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), UNKNOWN_ORIGINS.values(), ids=UNKNOWN_ORIGINS)
+def test_what_comes_from_nowhere_in_view_is_a_site(text: str, line: int) -> None:
+    assert line in {site.line for site in result_of(text).sites}
+
+
+def test_a_module_from_a_star_import_is_flax() -> None:
+    text = """
+        from names_of_ours import *
+
+        def create(params):
+            return flax.optim.Momentum(0.1).create(params)
+        """
+    assert "tx=optax.sgd(0.1, momentum=0.9)" in migrated(text)
