@@ -84,6 +84,8 @@ class Passing:
 
     def _brought_part(self, part: Part, call: ast.Call) -> str:
         name = self._name(part, call)
+        if name is None and not part.variables and part.given is not None:
+            return self._brought(part.given, call)
         if name is None:
             name = part.variables[-1].name
             giver = self.origins.parameter(part.variables[-1])

@@ -252,3 +252,29 @@ def test_on_demand_clipping_stays() -> None:
 
     assert "tx=optax.adam(0.1)" in result
     assert SCALED.strip() in result
+
+
+def test_two_steps_whose_limits_are_alike_and_not_one_variable() -> None:
+    step = """
+        def train_step(optimizer, batch, limit=None):
+            grads = jax.grad(loss_fn)(optimizer.target, batch)
+            if limit:
+                norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))
+                grads = jax.tree_util.tree_map(lambda g: jnp.minimum(1.0, limit / norm) * g, grads)
+            return optimizer.apply_gradient(grads)
+"""
+    text = f"""
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def create(params):
+            return optim.Adam(0.1).create(params)
+{step}{step}
+        def main(params, batches, config):
+            optimizer = create(params)
+            for batch in batches:
+                optimizer = train_step(optimizer, batch, limit=config["limit"])
+            return optimizer
+        """
+    assert "def train_step(optimizer, batch" in migrated(text)
