@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-import jax
 import numpy as np
 
 from benchmarks.scan import own_members, remains
@@ -136,4 +135,3 @@ def assert_alike(before: Any, after: Any) -> None:
         for name in old:
             movement = np.max(np.abs(np.asarray(old[name]) - start[name]))
             assert np.max(np.abs(np.asarray(old[name]) - np.asarray(new[name]))) <= GATE * max(movement, 1e-3), name
-    jax.clear_caches()  # type: ignore[no-untyped-call]
