@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen
 
+from optim2optax.parity.dataclass_nodes import told_apart
 from optim2optax.parity.interpreter import drive_elsewhere
 from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories
 from optim2optax.parity.legacy import legacy_flax, load_module
@@ -144,7 +145,14 @@ def _drive(
         import_packages(path)
         import_packages(scenario)
         keeper = nullcontext() if tape is None else recording(tape, legacy)
-        with double_everywhere(), keeper, precise(), parameters_in_float64(), modules_around(path) as package:
+        with (
+            double_everywhere(),
+            keeper,
+            precise(),
+            parameters_in_float64(),
+            told_apart(),
+            modules_around(path) as package,
+        ):
             module = importlib.import_module(package) if package else load_module(path, path.stem, legacy)
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:
