@@ -8,7 +8,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -34,7 +34,7 @@ from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import mentions_legacy, uses_jax
-from codemods.relevance import relevant
+from codemods.relevance import import_graph, relevant
 from codemods.removed import uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
@@ -93,7 +93,7 @@ def migrate(
     errors |= dict.fromkeys((unit.path for unit in facts.flow.unread), TOO_DEEP)
     for path in codes.keys() - units.keys() | errors.keys():
         tell(path)
-    plan, edited = _edit_all(facts, options, jobs, tell)
+    plan, edited = _edit_all(facts, options, jobs, tell, _beside_unread(codes, errors))
     emitter = Emitter(facts, plan.decisions, Texts({unit: applied.after for unit, (_, _, applied) in edited.items()}))
     results = []
     for source in sources:
@@ -134,6 +134,15 @@ def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dic
     return texts, errors
 
 
+def _beside_unread(codes: Mapping[str, str], errors: Collection[str]) -> dict[str, str]:
+    """The files that import one that speaks of optimizers and cannot be read, or are imported by it, each with that one."""
+    unread = [path for path in errors if path not in codes or mentions_legacy(codes[path].encode())]
+    if not unread:
+        return {}
+    imports, importers = import_graph({**dict.fromkeys(unread, ""), **codes})
+    return {beside: path for path in unread for beside in imports[path] | importers[path]}
+
+
 def _say_nothing(path: str) -> None:
     del path
 
@@ -160,14 +169,14 @@ class Work:
 
 
 def _edit_all(
-    facts: Facts, options: Options, jobs: int, tell: Callable[[str], None]
+    facts: Facts, options: Options, jobs: int, tell: Callable[[str], None], unread: Mapping[str, str]
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
     """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
     failed: dict[Unit, str] = {}
     plain: set[Unit] = set()
     told: set[Unit] = set()
     while True:
-        plan = make_plan(facts, options, failed, plain)
+        plan = make_plan(facts, options, failed, plain, unread)
         imports = {unit: plan_imports(unit, plan) if plan.of(unit) else ImportPlan() for unit in facts.project.units}
         work = {unit: found for unit in imports if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}

@@ -25,6 +25,9 @@ MAKING_STATES = ("FO213", "FO703")
 MODERNIZED = ("removed", "removed_import")
 """The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
 
+WHOLE = frozenset(("definition", "optimizer", "state"))
+"""The kinds of things of which all uses have to be in view."""
+
 
 @dataclass
 class Decision:
@@ -73,8 +76,13 @@ def make_plan(
     options: Options,
     failed: Mapping[Unit, str] = MappingProxyType({}),
     plain: Collection[Unit] = (),
+    unread: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
-    """Decide on every use. The groups that reach a file in `failed` are refused; those in `plain` take their general forms."""
+    """Decide on every use.
+
+    The groups that reach a file in `failed` are refused, and those of optimizers that reach a file in `unread`, which has
+    the paths of files beside one that cannot be read, with that one. Those in `plain` take their general forms.
+    """
     plan = Plan(facts, options)
     context = Context(facts, options, plain)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed)))  # what makes such states does not say for whom
@@ -93,7 +101,7 @@ def make_plan(
             decision.status = "hint"
             plan.hints.append(decision)
         elif not (isinstance(outcome, Keep) and use.kind != "import"):
-            _judge(decision, plan, failed)
+            _judge(decision, plan, failed, unread)
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed), None))
     return plan
@@ -123,7 +131,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
 
 
-def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
+def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: Mapping[str, str]) -> None:
     """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
@@ -154,6 +162,14 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
             decision.refuse(reasons.name_taken("The name `jax` or `flax` means something else here.", "Rename it."))
     elif "optax" not in plan.names[use.unit] or "TrainState" not in plan.names[use.unit]:
         decision.refuse(reasons.name_taken("The name `optax` means something else in this file.", "Rename it."))
+    elif use.unit.path in unread and not plan.options.partial and {thing.kind for thing in use.things} & WHOLE:
+        beside = unread[use.unit.path]
+        decision.refuse(
+            reasons.unread(
+                f"{beside}, which has to do with this file, cannot be read: the same optimizer may be used there.",
+                f"Mend {beside} first, leave it out with `--exclude`, or use `--partial`.",
+            )
+        )
     elif use.others:
         decision.refuse(
             reasons.conflict(

@@ -126,3 +126,9 @@ unproven = reason(
     """`--verify` evaluates each optimizer, old and new, before anything is written. This one differed, or could not be
     evaluated outside of its program.""",
 )
+unread = reason(
+    "FO921",
+    "a file beside this one cannot be read",
+    """This file imports one that speaks of optimizers and cannot be parsed, or is imported by it. The same optimizer may be
+    made, stepped or read there, so it would migrate by half.""",
+)
