@@ -1,0 +1,150 @@
+"""docs/guide: each program there is rewritten, and trained before and after. As a script, this writes the results anew."""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from codemods import FileResult, Options, Source, migrate
+from optim2optax.parity.judge import REPLAY_GATE, Comparison, compare_trajectories
+from optim2optax.parity.legacy import legacy_flax, load_module
+from optim2optax.parity.precision import precise
+from optim2optax.parity.scenario import parameters
+from optim2optax.reporting.report import Report
+from optim2optax.reporting.text import render
+from tests.definitions import with_definitions
+
+PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "guide").glob("*.md"))
+BLOCK = re.compile(
+    r"^(?P<head>(?P<kind>Before|After|Report|Edited|Partly|By hand)(?P<how>[^\n]*):\n\n```\w+\n)(?P<text>.*?)(?P<tail>^```\n)"
+    r"(?:\nParity: [^\n]*\n)?",
+    re.MULTILINE | re.DOTALL,
+)
+PARITY = re.compile(r"^Parity: \*\*(\w+)\*\*.*? error over movement ([\d.e+-]+|inf)", re.MULTILINE)
+OPTIONS = {
+    "": Options(),
+    ", with `--form chain`": Options(form="chain"),
+    ", with `--style functional`": Options(style="functional"),
+}
+STEPS = 50
+
+
+class Section:
+    """What the blocks of one example build on: the legacy program, what is rewritten of it, and what came of that."""
+
+    def __init__(self, before: str, folder: Path) -> None:
+        self.before = self.source = self.after = before
+        self.folder = folder
+        self.trajectory = _train(folder, before, legacy=True)
+
+    def follow(self, block: re.Match[str]) -> str:
+        """A block behind the first, with its text and verdict as they are now."""
+        kind, text = block["kind"], block["text"]
+        if kind == "Report":
+            return block["head"] + _reasons(_rewritten(self.source)) + block["tail"]
+        if kind == "Partly":
+            self.after = _rewritten(self.source, Options(partial=True)).after.decode()
+            return block["head"] + self.after + block["tail"]
+        if kind == "After":
+            text = self.after = _complete(_rewritten(self.source, OPTIONS[block["how"]]))
+        elif kind == "Edited":
+            self.source = with_definitions(self.before, text)
+            self.after = _complete(_rewritten(self.source))
+        else:
+            return f"{block['head']}{text}{block['tail']}\n{self._verdict(with_definitions(self.after, text))}"
+        return f"{block['head']}{text}{block['tail']}\n{self._verdict(self.after)}"
+
+    def _verdict(self, program: str) -> str:
+        found = compare_trajectories(self.trajectory, _train(self.folder, program, legacy=False), closed_loop=True)
+        return f"Parity: **{found.verdict.value}**{_start(found)}, error over movement {found.error:.1e} in {STEPS} steps.\n"
+
+
+def with_results(page: str) -> str:
+    """A page with the rewritten programs, reports and verdicts that its own programs have now."""
+    with TemporaryDirectory() as folder:
+        section: Section
+
+        def anew(block: re.Match[str]) -> str:
+            nonlocal section
+            if block["kind"] == "Before":
+                section = Section(block["text"], Path(folder))
+                return block[0]
+            return section.follow(block)
+
+        return BLOCK.sub(anew, page)
+
+
+def _rewritten(program: str, options: Options | None = None) -> FileResult:
+    [result] = migrate([Source("train.py", program.encode())], options)
+    assert result.error is None
+    return result
+
+
+def _complete(result: FileResult) -> str:
+    assert {site.status for site in result.sites} == {"rewritten"}, result.sites
+    return result.after.decode()
+
+
+def _reasons(result: FileResult) -> str:
+    """What the report says of the sites that stand in the way, without those that only share an optimizer with them."""
+    lines = render(Report([result]), colour=False).splitlines()
+    causes = [number for number, line in enumerate(lines) if re.search(r" FO9(?!01|11)\d\d ", line)]
+    assert causes
+    return "".join(f"{line}\n" for number in causes for line in lines[number : number + 2])
+
+
+def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
+    """What a program yields after each step, in float64."""
+    path = folder / "train.py"
+    path.write_text(program)
+    rng = np.random.default_rng(0)
+    params = {
+        "dense": {"kernel": rng.normal(size=(3, 2)), "bias": rng.normal(size=2)},
+        "norm": {"scale": rng.normal(size=3)},
+    }
+    batches = [{"x": rng.normal(size=(8, 3)), "y": rng.normal(size=(8, 2))} for _ in range(STEPS)]
+    with legacy_flax() if legacy else nullcontext(), precise():
+        module = load_module(path, "train", legacy)
+        return [jax.tree_util.tree_map(np.array, parameters(state)) for state in module.train(params, batches)]
+
+
+def _start(found: Comparison) -> str:
+    return "" if found.first_difference is None else f" from step {found.first_difference.step + 1} on"
+
+
+def _without_rounding(page: str) -> str:
+    """A page in which figures below the gate, which are rounding, are all alike."""
+
+    def alike(match: re.Match[str]) -> str:
+        return match[0] if float(match[2]) > REPLAY_GATE else "Parity: the same function"
+
+    return PARITY.sub(alike, page)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_results_are_real(path: Path, legacy_wheel: Path) -> None:
+    page = path.read_text()
+
+    assert _without_rounding(with_results(page)) == _without_rounding(page)
+
+
+def test_only_what_is_written_by_hand_differs() -> None:
+    for path in PAGES:
+        for block in BLOCK.finditer(path.read_text()):
+            found = PARITY.search(block[0])
+            assert (found is not None) == (block["kind"] in ("After", "Edited", "By hand"))
+            if found is not None and block["kind"] != "By hand":
+                assert found[1] in ("identical", "equivalent")
+                assert float(found[2]) < REPLAY_GATE
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(with_results(page.read_text()))
