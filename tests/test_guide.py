@@ -21,7 +21,9 @@ from optim2optax.reporting.report import Report
 from optim2optax.reporting.text import render
 from tests.definitions import with_definitions
 
-PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "guide").glob("*.md"))
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide"
+PAGES = [GUIDE / f"{name}.md" for name in ("flax-guide", "training", "remedies")]
+TABLE = "<!-- by hand -->\n\n| by hand | error over movement |\n|---|---|\n"
 BLOCK = re.compile(
     r"^(?P<head>(?P<kind>Before|After|Report|Edited|Partly|By hand)(?P<how>[^\n]*):\n\n```\w+\n)(?P<text>.*?)(?P<tail>^```\n)"
     r"(?:\nParity: [^\n]*\n)?",
@@ -81,6 +83,17 @@ def with_results(page: str) -> str:
         return BLOCK.sub(anew, page)
 
 
+def summary() -> str:
+    """A table of what is written by hand and differs."""
+    rows = []
+    for page in PAGES:
+        for block in BLOCK.finditer(page.read_text()):
+            found = PARITY.search(block[0])
+            if found is not None and found[1] == "different":
+                rows.append(f"| [{block['how'].removeprefix(', ')}]({page.name}) | {found[2]} |\n")
+    return TABLE + "".join(rows)
+
+
 def _rewritten(program: str, options: Options | None = None) -> FileResult:
     [result] = migrate([Source("train.py", program.encode())], options)
     assert result.error is None
@@ -123,7 +136,7 @@ def _without_rounding(page: str) -> str:
     """A page in which figures below the gate, which are rounding, are all alike."""
 
     def alike(match: re.Match[str]) -> str:
-        return match[0] if float(match[2]) > REPLAY_GATE else "Parity: the same function"
+        return "Parity: the same function" if match[1] != "different" and float(match[2]) < REPLAY_GATE else match[0]
 
     return PARITY.sub(alike, page)
 
@@ -133,6 +146,10 @@ def test_results_are_real(path: Path, legacy_wheel: Path) -> None:
     page = path.read_text()
 
     assert _without_rounding(with_results(page)) == _without_rounding(page)
+
+
+def test_the_summary_is_up_to_date() -> None:
+    assert (GUIDE / "index.md").read_text().endswith(summary())
 
 
 def test_only_what_is_written_by_hand_differs() -> None:
@@ -148,3 +165,5 @@ def test_only_what_is_written_by_hand_differs() -> None:
 if __name__ == "__main__":
     for page in PAGES:
         page.write_text(with_results(page.read_text()))
+    index = (GUIDE / "index.md").read_text()
+    (GUIDE / "index.md").write_text(index.partition("<!-- by hand -->")[0] + summary())
