@@ -31,33 +31,36 @@ Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
 
 
 def compare_transformations(
-    legacy_definition: Any,
-    transformation: optax.GradientTransformation,
+    old: Any,
+    new: Any,
     steps: int = 120,
     seed: int = 0,
     params: PyTree = None,
     overrides: Callable[[int], ArrayLike] | ArrayLike | None = None,
 ) -> Comparison:
-    """Replay the same gradients into an old optimizer and a new one, and judge whether they are the same function.
+    """Replay the same gradients into two optimizers, and judge whether they are the same function.
 
     Args:
-        legacy_definition: an `OptimizerDef` of the old `flax.optim`.
-        transformation: what is to replace it.
+        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
+        new: what is to replace it, likewise.
         steps: how many updates; fewer than 100 let small mistakes pass.
         seed: of the probe parameters and the gradients.
         params: parameters to probe with instead of `probe_params`.
-        overrides: the learning rate given to each `apply_gradient`, as a function of the step from 0 or as an array. The new
-            side gets it as its injected hyperparameter; one that has none is taken to hold a schedule of its own.
+        overrides: the learning rate given to each `apply_gradient`, as a function of the step from 0 or as an array. A
+            transformation gets it as its injected hyperparameter; one that has none is taken to hold a schedule of its own.
 
     Returns:
         The comparison. It is "identical" only if no bit differs, neither in float64 nor in the parameters' own precision.
+
+    Raises:
+        TypeError: if one of the two is no optimizer.
     """
     params = probe_params(seed) if params is None else params
     gradients = recorded_gradients(params, steps, seed)
     rates = _rates(overrides, steps)
 
     def compare(wide: bool) -> Comparison:
-        start, before, after = replay(legacy_definition, transformation, params, gradients, rates, wide)
+        start, before, after = replay(old, new, params, gradients, rates, wide)
         return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
 
     exact = compare(wide=True)
@@ -84,6 +87,14 @@ def _rates(overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int)
             f"overrides must give one learning rate for each of {steps} steps, not an array of {rates.shape}"
         )
     return rates
+
+
+def _side(optimizer: Any) -> Side:
+    if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
+        return _optax_side(optimizer)
+    if hasattr(optimizer, "apply_gradient") and hasattr(optimizer, "create"):
+        return _legacy_side(optimizer)
+    raise TypeError(f"neither a gradient transformation nor an OptimizerDef: {optimizer!r}")
 
 
 def _legacy_side(definition: Any) -> Side:
@@ -115,8 +126,8 @@ def _optax_side(transformation: optax.GradientTransformation) -> Side:
 
 
 def replay(
-    legacy_definition: Any,
-    transformation: optax.GradientTransformation,
+    old: Any,
+    new: Any,
     params: PyTree,
     gradients: PyTree,
     rates: Any = None,
@@ -125,8 +136,8 @@ def replay(
     """Let both sides take the same steps.
 
     Args:
-        legacy_definition: an `OptimizerDef` of the old `flax.optim`.
-        transformation: the new side.
+        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
+        new: the new side, likewise.
         params: what both start from.
         gradients: a tree like `params`, whose leaves have a leading axis of steps.
         rates: the learning rate of each step, or None.
@@ -136,10 +147,10 @@ def replay(
         The start, and the parameters of either side, stacked over steps. Both are compiled as one function, which takes a fifth
         less time than apart.
     """
-    old, new = _legacy_side(legacy_definition), _optax_side(transformation)
+    before_side, after_side = _side(old), _side(new)
 
     def run(*arguments: Any) -> tuple[PyTree, PyTree]:
-        return old(*arguments), new(*arguments)
+        return before_side(*arguments), after_side(*arguments)
 
     with precise(wide):
         start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)

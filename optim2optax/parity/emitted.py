@@ -21,6 +21,7 @@ from optim2optax.parity.sampling import Sample, sample
 INJECTED = "optax.inject_hyperparams"
 RATE, RATE_DECAY = 0.021, 0.97
 SCHEDULE = "SCHEDULE"
+MODULES = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax}
 MOST_STEPS = 2_000
 """How far the schedule goes that stands for the program's own."""
 
@@ -51,8 +52,7 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     if not emitted.optax_expression:
         raise UnevaluableError("the new tree has no transformation at this place")
     sampled = sampled_texts(emitted)
-    names = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax, **sampled.values}
-    names[SCHEDULE] = _schedule
+    names = {**MODULES, **sampled.values, SCHEDULE: _schedule}
     with legacy_optim() as optim:
         old = _evaluate(sampled.legacy, {**names, "optim": optim})
         for source in emitted.supports:
@@ -61,6 +61,16 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     if not isinstance(new, tuple) or not hasattr(new, "update"):
         raise UnevaluableError(f"`{emitted.after}` is not a gradient transformation")
     return old, new
+
+
+def evaluate_text(text: str) -> Any:
+    """The definition or transformation that a source text gives, in which the old package is called `optim`.
+
+    Raises:
+        UnevaluableError: if it cannot be evaluated by itself.
+    """
+    with legacy_optim() as optim:
+        return _evaluate(text, {**MODULES, "optim": optim})
 
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:

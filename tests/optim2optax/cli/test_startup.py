@@ -40,6 +40,11 @@ def test_help(project: Path, arguments: tuple[str, ...]) -> None:
     assert imported(project, *arguments) == set()
 
 
+def test_the_functions_for_other_programs() -> None:
+    program = f"import sys, optim2optax; optim2optax.rewrite('import optax'); print(*{{*sys.modules}} & {{*{HEAVY}}})"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
+
+
 def test_something_to_migrate_needs_no_jax(project: Path) -> None:
     (project / "train.py").write_text(LEGACY)
     assert imported(project, "rewrite", ".") == {"libcst", "codemods.engine", "codemods.rules"}

@@ -1,0 +1,115 @@
+"""What other programs call. LibCST is imported when there is something to rewrite, JAX when there is something to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from codemods.model import Options, Site, Source
+
+if TYPE_CHECKING:
+    from optim2optax.parity.judge import Comparison, PyTree
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What became of a program: its new source, the same as the old if nothing was rewritten, and every legacy site in it."""
+
+    source: str
+    sites: tuple[Site, ...]
+
+
+def rewrite(source: str, options: Options | None = None, *, filename: str = "<string>") -> Rewritten:
+    r"""Rewrite a program that uses `flax.optim` to optax. None of it is run, and no file is read or written.
+
+    Optimizers are followed through this one program. For the files of a project, which are better seen together, there is
+    `codemods.migrate`.
+
+    Args:
+        source: the program, or a notebook as it stands in its file.
+        options: as on the command line.
+        filename: what messages call it. A name that ends in `.ipynb` says that it is a notebook.
+
+    Returns:
+        The new source, and the sites with their status: rewritten, suppressed or unresolved.
+
+    Raises:
+        SyntaxError: if the source cannot be read as Python.
+
+    Example:
+        >>> from optim2optax import Options, rewrite
+        >>> source = "from flax import optim\n\noptimizer_def = optim.Momentum(0.1)\n"
+        >>> rewritten = rewrite(source, Options(form="chain"))
+        >>> print(rewritten.source, end="")
+        import optax
+        <BLANKLINE>
+        optimizer_def = optax.chain(optax.trace(decay=0.9), optax.scale_by_learning_rate(0.1))
+        >>> [(site.code, site.line, site.status) for site in rewritten.sites]
+        [('FO101', 1, 'rewritten'), ('FO102', 3, 'rewritten')]
+    """
+    import io
+    import tokenize
+
+    from optim2optax.rewriting import migrate_sources
+
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
+    encoding = encoding.removesuffix("-sig")  # a mark in the text is encoded with it
+    [result] = migrate_sources([Source(filename, source.encode(encoding))], options or Options())
+    if result.error is not None:
+        raise SyntaxError(f"{filename}: {result.error}")
+    return Rewritten(result.after.decode(encoding), result.sites)
+
+
+def compare(
+    old: object,
+    new: object,
+    *,
+    steps: int = 120,
+    seed: int = 0,
+    params: PyTree = None,
+    learning_rate: Callable[[int], Any] | None = None,
+) -> Comparison:
+    """Tell whether two optimizers are the same function: both get the same gradients, and float64 decides.
+
+    An optimizer is an `optax.GradientTransformation`, an `OptimizerDef` of the old `flax.optim`, or the source text of either,
+    in which the packages are called `optax` and `optim`; `jax`, `jnp` and `np` are known too. A text is evaluated: it has to be
+    one that you trust.
+
+    Args:
+        old: one optimizer; errors are measured in relation to how far it moves each leaf.
+        new: the other one.
+        steps: how many updates; fewer than 100 let small mistakes pass.
+        seed: of the parameters and gradients.
+        params: a tree of arrays to start from, instead of parameters of every rank, shaped and named as models have them.
+        learning_rate: gives the rate of each step, counted from 0. A legacy optimizer gets it with every `apply_gradient`; one
+            of optax as its injected hyperparameter, if it has one, and is taken to hold a schedule of its own if not.
+
+    Returns:
+        The comparison. Its `verdict` is "identical" (the same bits), "equivalent" (the same function, up to rounding) or
+        "different"; then `first_difference` has the first step, the leaf, the index and both values. `error` is the largest
+        float64 error over movement of any leaf, and `drift` the same in float32, None if the verdict is "different".
+
+    Raises:
+        ModuleNotFoundError: if the extra `parity` is not installed.
+        LegacyWheelError: if a source text is given, and the wheel of Flax 0.5.3, which holds `flax.optim`, cannot be had.
+        TypeError: if something is no optimizer.
+        ValueError: if a source text cannot be evaluated by itself.
+
+    Example:
+        >>> import optax
+        >>> from optim2optax import compare
+        >>> compare("optim.RMSProp(0.01)", optax.rmsprop(0.01, decay=0.9, eps_in_sqrt=False)).verdict.value
+        'equivalent'
+        >>> comparison = compare("optim.RMSProp(0.01)", optax.rmsprop(0.01))
+        >>> comparison.verdict.value, comparison.first_difference.step, comparison.first_difference.leaf
+        ('different', 0, 'tiny/kernel')
+    """
+    try:
+        from optim2optax.parity.compare import compare_transformations
+        from optim2optax.parity.emitted import evaluate_text
+    except ModuleNotFoundError as error:
+        reason = f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"
+        raise ModuleNotFoundError(reason, name=error.name) from error
+    old, new = (evaluate_text(side) if isinstance(side, str) else side for side in (old, new))
+    return compare_transformations(old, new, steps, seed, params, learning_rate)

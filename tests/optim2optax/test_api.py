@@ -1,0 +1,100 @@
+"""The functions for other programs, and that each example of them, in docstrings and in docs/api.md, is true."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import optax
+import pytest
+
+from optim2optax import Options, api, compare, rewrite
+from tests.optim2optax.programs import LEGACY, MODERN
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+EXAMPLES = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_the_examples_of_docstrings() -> None:
+    failed, attempted = doctest.testmod(api)
+    assert failed == 0 < attempted
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_the_examples_of_the_page() -> None:
+    examples = "".join(EXAMPLES.findall(PAGE.read_text(encoding="utf-8")))
+    test = doctest.DocTestParser().get_doctest(examples, {}, PAGE.name, str(PAGE), 0)
+    runner = doctest.DocTestRunner()
+    runner.run(test)
+    assert runner.summarize() == (0, len(test.examples))
+    assert len(test.examples) > 20
+
+
+def test_what_is_not_legacy_stays() -> None:
+    assert rewrite(MODERN) == api.Rewritten(MODERN, ())
+    assert rewrite("") == api.Rewritten("", ())
+    assert rewrite(LEGACY, Options(select=("FO9",))).source == LEGACY
+
+
+@pytest.mark.parametrize(
+    ("head", "end"),
+    [("# \u2207\n", "\n"), ("\ufeff", "\n"), ("# \u2207\n", "\r\n"), ("# coding: latin-1\n# é\n", "\n")],
+    ids=["utf-8", "byte order mark", "carriage returns", "coding line"],
+)
+def test_a_text_stays_what_it_is_around_the_sites(head: str, end: str) -> None:
+    rewritten = rewrite((head + LEGACY).replace("\n", end)).source
+    assert rewritten == (head + rewrite(LEGACY).source).replace("\n", end)
+
+
+def test_a_notebook() -> None:
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "source": LEGACY,
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+    }
+    notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    rewritten = rewrite(notebook, filename="train.ipynb").source
+    assert "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
+
+
+@pytest.mark.parametrize("source", ["from flax import optim\n(", "# coding: nonsense\n", "import flax.optim\0"])
+def test_what_is_not_python(source: str) -> None:
+    with pytest.raises(SyntaxError):
+        rewrite(source)
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        (optax.sgd(0.1), optax.sgd, TypeError),
+        (optax.sgd(0.1), None, TypeError),
+        ("optim.Adam(config.lr)", optax.adam(0.1), ValueError),
+        ("optim.Adam(", optax.adam(0.1), ValueError),
+    ],
+)
+def test_what_is_no_optimizer(old: Any, new: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        compare(old, new)
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_either_side_may_be_of_either_kind() -> None:
+    comparison = compare(optax.sgd(0.1), "optim.GradientDescent(0.1)", steps=100)
+    assert (comparison.verdict, comparison.steps) == ("identical", 100)
+
+
+def test_without_the_extra() -> None:
+    program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: optim2optax.compare needs jax: pip install 'optim2optax[parity]'"
+    )
