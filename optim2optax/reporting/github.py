@@ -1,35 +1,63 @@
-"""Annotations of a GitHub workflow run: `::warning file=…,line=…,title=CODE::message`."""
+"""Annotations of a GitHub workflow run: `::warning file=…,line=…,title=CODE::message`, the most important first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from codemods.model import Site
 from optim2optax.reporting.report import Report
 
+KINDS = ("error", "warning", "notice")
+MOST = 10
+"""GitHub shows so many annotations of each kind for a step, and drops the others without a word."""
+
+CONSEQUENCES = ("FO901", "FO911", "FO914")
+"""Codes of sites that are left because of others: these come last."""
+
+
+class Annotation(NamedTuple):
+    """One workflow command: a kind, properties such as the file and the line, and a message."""
+
+    kind: str
+    properties: dict[str, str]
+    message: str
+
+    def __str__(self) -> str:
+        described = ",".join(f"{key}={_escaped_property(value)}" for key, value in self.properties.items())
+        return f"::{self.kind} {described}::{_escaped(self.message)}"
+
 
 def render(report: Report, *, colour: bool) -> str:
-    return "".join(f"{line}\n" for line in _commands(report))
+    annotations = sorted(_annotations(report), key=lambda found: found.properties.get("title") in CONSEQUENCES)
+    shown = [line for kind in KINDS for line in _bounded(kind, [found for found in annotations if found.kind == kind])]
+    return "".join(f"{line}\n" for line in shown)
 
 
-def _commands(report: Report) -> Iterator[str]:
+def _bounded(kind: str, annotations: Sequence[Annotation]) -> list[str]:
+    """As many as are shown; the last of them says how many more there are."""
+    lines = [*dict.fromkeys(map(str, annotations))]  # a constructor and its `create` are two sites at one place
+    if len(lines) <= MOST:
+        return lines
+    left = len(lines) - MOST + 1
+    message = f"{left} more like these: `optim2optax rewrite --check` without `--output-format` lists all of them"
+    return [*lines[: MOST - 1], str(Annotation(kind, {"title": "optim2optax"}, message))]
+
+
+def _annotations(report: Report) -> Iterator[Annotation]:
     for result in report.results:
         if result.error is not None:
-            yield _command("error", {"file": result.path}, result.error)
+            yield Annotation("error", {"file": result.path}, result.error)
         for site in result.sites:
             properties = {"file": result.path, **_position(site), "title": site.code}
             if site.status == "unresolved":
-                yield _command(
-                    "warning", properties, f"{site.message}\nfix: {site.remedy}" if site.remedy else site.message
-                )
+                message = f"{site.message}\nfix: {site.remedy}" if site.remedy else site.message
+                yield Annotation("warning", properties, message)
             elif site.status == "rewritten" and report.preview:
-                yield _command("notice", properties, f"would be rewritten: {site.message}")
+                yield Annotation("notice", properties, f"would be rewritten: {site.message}")
         for line in result.unused_suppressions:
-            yield _command(
-                "notice",
-                {"file": result.path, "line": str(line)},
-                "unused suppression: there is nothing to ignore here",
-            )
+            properties = {"file": result.path, "line": str(line)}
+            yield Annotation("notice", properties, "unused suppression: there is nothing to ignore here")
 
 
 def _position(site: Site) -> dict[str, str]:
@@ -37,11 +65,6 @@ def _position(site: Site) -> dict[str, str]:
     if site.line != site.end_line:
         return {"line": str(site.line), "endLine": str(site.end_line)}
     return {"line": str(site.line), "col": str(site.column), "endColumn": str(site.end_column)}
-
-
-def _command(name: str, properties: dict[str, str], message: str) -> str:
-    described = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
-    return f"::{name} {described}::{_escaped(message)}"
 
 
 def _escaped(text: str) -> str:

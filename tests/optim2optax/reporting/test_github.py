@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
-from optim2optax.reporting import render
-from tests.optim2optax.reporting.reports import report
+from collections.abc import Sequence
+
+from codemods import FileResult, Site
+from optim2optax.reporting import Report, render
+from optim2optax.reporting.github import MOST
+from tests.optim2optax.reporting.reports import report, site
 
 FILE = "file=src/train%2C 100%25%3A.py"
 
 
 def test_after_a_run() -> None:
     assert render(report(), "github", colour=False).splitlines() == [
+        "::error file=bad é.py::line 1: odd",
         f"::warning {FILE},line=6,col=5,endColumn=9,title=FO903::50%25 of this:%0D%0Ais odd, yes%0Afix: Do it: by hand.",
         f"::notice {FILE},line=9::unused suppression: there is nothing to ignore here",
-        "::error file=bad é.py::line 1: odd",
     ]
 
 
 def test_a_preview_also_shows_what_would_be_rewritten() -> None:
     lines = render(report(preview=True), "github", colour=False).splitlines()
-    assert lines[0] == f"::notice {FILE},line=3,col=5,endColumn=9,title=FO202::would be rewritten: a message"
-    assert [line.split()[0] for line in lines] == ["::notice", "::notice", "::warning", "::notice", "::error"]
+    assert [line.split()[0] for line in lines] == ["::error", "::warning", "::notice", "::notice", "::notice"]
+    assert lines[2] == f"::notice {FILE},line=3,col=5,endColumn=9,title=FO202::would be rewritten: a message"
+
+
+def shown(sites: Sequence[Site]) -> list[str]:
+    return render(Report([FileResult("a.py", b"", b"", tuple(sites))]), "github", colour=False).splitlines()
+
+
+def test_no_more_than_github_shows_and_the_last_counts_the_others() -> None:
+    lines = shown([site("FO903", "unresolved", line) for line in range(1, 31)])
+    assert len(lines) == MOST
+    assert [f"line={number}," in line for number, line in enumerate(lines, 1)] == [True] * (MOST - 1) + [False]
+    assert lines[-1].startswith("::warning title=optim2optax::21 more like these: ")
+    assert len(shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])) == MOST
+    assert "more" not in shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])[-1]
+
+
+def test_reasons_come_before_what_follows_from_them() -> None:
+    lines = shown([site(code, "unresolved", line) for line, code in enumerate(("FO911", "FO901", "FO906"), 1)])
+    assert [line.partition("title=")[2][:5] for line in lines] == ["FO906", "FO911", "FO901"]
+
+
+def test_two_sites_at_one_place_are_one_annotation() -> None:
+    assert len(shown([site("FO903", "unresolved")] * 2)) == 1
+
+
+def test_nothing_ends_a_line_or_a_property_but_its_end() -> None:
+    odd = FileResult("a,line=1::b%0A\n::error::c.py", b"", b"", error="x\r\n::stop-commands::%0A")
+    assert render(Report([odd]), "github", colour=False) == (
+        "::error file=a%2Cline=1%3A%3Ab%250A%0A%3A%3Aerror%3A%3Ac.py::x%0D%0A::stop-commands::%250A\n"
+    )

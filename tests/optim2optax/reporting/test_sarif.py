@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft4Validator, FormatChecker
 
 from codemods.rules import catalogue
 from optim2optax import __version__
 from optim2optax.reporting import Report, render
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, MODERN, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
 from tests.optim2optax.reporting.reports import report
+
+SCHEMA_PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"
+SCHEMA = "package/lib/schemas/sarif-2.1.0-rtm.5.json"
 
 
 def run_of(shown: Report) -> dict[str, Any]:
@@ -63,3 +73,49 @@ def test_errors_are_notifications() -> None:
     assert notification["level"] == "error"
     assert notification["message"]["text"] == "line 1: odd"
     assert notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "bad%20%C3%A9.py"
+
+
+@pytest.fixture(scope="module")
+def validator(tmp_path_factory: pytest.TempPathFactory) -> Draft4Validator:
+    """The schema of SARIF 2.1.0, as a package of npm ships it."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm, which fetches the schema, is not on this machine")
+    folder = tmp_path_factory.mktemp("npm")
+    done = subprocess.run(
+        [npm, "pack", "--silent", SCHEMA_PACKAGE], cwd=folder, check=True, capture_output=True, text=True
+    )
+    with tarfile.open(folder / done.stdout.strip()) as archive:
+        file = archive.extractfile(SCHEMA)
+        assert file is not None
+        return Draft4Validator(json.load(file), format_checker=FormatChecker(["uri", "uri-reference"]))
+
+
+PROJECTS = {
+    "every status": {"a.py": LEGACY, "b.py": UNRESOLVABLE, "c.py": SUPPRESSED, "d.py": UNPARSABLE},
+    "odd names": dict.fromkeys(("a b,#?%:.py", "ü ∇/é.py", "x\ny.py", "\udcff.py", "[1]{2}^`.py"), UNRESOLVABLE),
+    "nothing found": {"modern.py": MODERN},
+    "no file": {},
+}
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("programs", PROJECTS.values(), ids=PROJECTS)
+def test_logs_keep_to_the_schema(project: Path, run: Run, validator: Draft4Validator, programs: dict[str, str]) -> None:
+    for name, program in programs.items():
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(program)
+    for arguments in (["--check"], []):
+        log = json.loads(run("rewrite", *arguments, "--output-format", "sarif", str(project)).stdout)
+        validator.validate(log)
+        [only] = log["runs"]
+        assert bool(only["results"]) == (len(programs) > 1)
+
+
+@pytest.mark.network
+def test_the_schema_tells_what_is_no_log(validator: Draft4Validator) -> None:
+    log = json.loads(render(report(), "sarif", colour=False))
+    [location] = log["runs"][0]["results"][0]["locations"]
+    location["physicalLocation"]["artifactLocation"]["uri"] = "a b"
+    del log["runs"][0]["results"][0]["message"]
+    assert {error.validator for error in validator.iter_errors(log)} == {"required", "format"}
