@@ -5,10 +5,25 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+import click
+from click.shell_completion import CompletionItem
+
 
 def split_codes(values: Iterable[str]) -> tuple[str, ...]:
     """The codes in comma-separated values."""
     return tuple(code.strip().upper() for value in values for code in value.split(",") if code.strip())
+
+
+def complete_codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the last of some codes in a shell."""
+    from codemods.rules import catalogue
+
+    before, comma, last = incomplete.rpartition(",")
+    return [
+        CompletionItem(f"{before}{comma}{code}", help=rule.summary)
+        for code, rule in catalogue().items()
+        if code.startswith(last.upper())
+    ]
 
 
 def unknown_code(codes: Iterable[str]) -> str | None:

@@ -8,8 +8,9 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
-from optim2optax.cli.codes import did_you_mean
+from optim2optax.cli.codes import complete_codes, did_you_mean
 
 if TYPE_CHECKING:
     from codemods.rules import Rule
@@ -22,8 +23,16 @@ Examples:
 """
 
 
+def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a code or an optimizer in a shell."""
+    from codemods.optimizers import optimizers
+
+    names = [name for name in optimizers() if name.casefold().startswith(incomplete.casefold())]
+    return [*complete_codes(context, parameter, incomplete), *map(CompletionItem, names)]
+
+
 @click.command(name="explain", short_help="Explain a rule or an optimizer.", epilog=EXAMPLES)
-@click.argument("name", metavar="CODE|OPTIMIZER")
+@click.argument("name", metavar="CODE|OPTIMIZER", shell_complete=complete)
 def command(name: str) -> None:
     """Explain a rule, with code before and after, or a legacy optimizer, with the mathematics of old and new."""
     from codemods.optimizers import optimizers

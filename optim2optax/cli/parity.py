@@ -6,12 +6,12 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-NEEDED = ("jax", "flax", "optax", "pytest", "jinja2", "matplotlib")
+from optim2optax.parity import what_is_missing
+
 EXAMPLES = """\b
 Examples:
   optim2optax parity src/                     every optimizer in src/, before anything is written
@@ -153,9 +153,8 @@ def _checked(python: Path) -> Path:
 
 def require_extra() -> None:
     """Raise click.UsageError if something is missing that parity needs."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise click.UsageError(f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'")
+    if reason := what_is_missing():
+        raise click.UsageError(reason)
 
 
 def _run(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from codemods.model import EmittedOptimizer, FileResult, Source
+from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_bar, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
@@ -40,8 +41,14 @@ Examples:
     show_default=True,
     help="A train state in the place of an optimizer, or variables for its parts where that can be.",
 )
-@click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes or prefixes, by commas.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=complete_codes,
+    help="Only these rules: codes or prefixes, by commas.",
+)
+@click.option("--ignore", multiple=True, metavar="CODES", shell_complete=complete_codes, help="Not these rules.")
 @click.option(
     "--partial/--no-partial", help="Rewrite what can be, with a TODO at what cannot, also within one optimizer."
 )

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from optim2optax.parity import what_is_missing
+
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer
     from optim2optax.parity.result import Case, Report
@@ -43,8 +45,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect parity cases if that was asked for."""
+    """Collect parity cases if that was asked for. Raises pytest.UsageError if something is missing that they need."""
     if config.getoption("--parity"):
+        if reason := what_is_missing():
+            raise pytest.UsageError(reason)
         config.pluginmanager.register(ParitySession(config), "parity-session")
 
 

@@ -92,6 +92,13 @@ def test_either_side_may_be_of_either_kind() -> None:
     assert (comparison.verdict, comparison.steps) == ("identical", 100)
 
 
+def test_pytest_without_the_extra(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['jax'] = None; import pytest; sys.exit(pytest.main(['--parity', '.']))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr == "ERROR: parity needs jax: pip install 'optim2optax[parity]'\n\n"
+
+
 def test_without_the_extra() -> None:
     program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -1,0 +1,62 @@
+"""Completion in shells, by the protocol of click: what each shell is given, and what bash makes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from codemods.optimizers import optimizers
+from codemods.rules import catalogue
+from optim2optax.cli import application
+
+
+def completions(shell: str, *words: str) -> str:
+    """What a shell gets for a command line that ends in an unfinished word."""
+    current = words[-1] if shell == "fish" else str(len(words))
+    environment = {
+        "_OPTIM2OPTAX_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(("optim2optax", *words)),
+        "COMP_CWORD": current,
+    }
+    return CliRunner().invoke(application, prog_name="optim2optax", env=environment).output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_commands_options_and_codes(shell: str) -> None:
+    assert "rewrite" in completions(shell, "re")
+    assert "--partial" in completions(shell, "rewrite", "--par")
+    assert "FO202" in completions(shell, "explain", "fo20")
+    assert "FO301" not in completions(shell, "explain", "fo20")
+    assert (catalogue()["FO202"].summary in completions(shell, "explain", "FO202")) == (shell != "bash")
+
+
+def test_all_that_can_be_explained() -> None:
+    lines = completions("bash", "explain", "").splitlines()
+    assert lines == [f"plain,{name}" for name in (*catalogue(), *optimizers())]
+    assert completions("bash", "explain", "mom") == "plain,Momentum\n"
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+def test_codes_behind_a_comma(option: str) -> None:
+    assert completions("bash", "rewrite", option, "FO1,fo20").splitlines() == [
+        f"plain,FO1,{code}" for code in catalogue() if code.startswith("FO20")
+    ]
+
+
+def test_in_bash() -> None:
+    script = """
+        eval "$(_OPTIM2OPTAX_COMPLETE=bash_source optim2optax)"
+        COMP_WORDS=(optim2optax explain Momen) COMP_CWORD=2
+        _optim2optax_completion optim2optax
+        echo "${COMPREPLY[@]}"
+    """
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        ["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Momentum\n"
