@@ -10,8 +10,6 @@ from pathlib import Path
 
 import click
 
-from optim2optax.parity import what_is_missing
-
 EXAMPLES = """\b
 Examples:
   optim2optax parity src/                     every optimizer in src/, before anything is written
@@ -153,6 +151,8 @@ def _checked(python: Path) -> Path:
 
 def require_extra() -> None:
     """Raise click.UsageError if something is missing that parity needs."""
+    from optim2optax.parity import what_is_missing
+
     if reason := what_is_missing():
         raise click.UsageError(reason)
 

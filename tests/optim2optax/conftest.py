@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,6 +16,9 @@ from codemods import Source, migrate
 from optim2optax.cli import application
 
 Run = Callable[..., Result]
+SEPARATE: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+"""Until 8.2, click mixed standard output and error unless told otherwise."""
+
 NOBODY = 65534
 
 
@@ -33,7 +38,7 @@ def run(project: Path) -> Run:
     """Call `optim2optax` with arguments, in the project; `stdin` are the bytes of standard input."""
 
     def call(*arguments: str | os.PathLike[str], stdin: bytes = b"") -> Result:
-        return CliRunner().invoke(application, [str(argument) for argument in arguments], input=stdin)
+        return CliRunner(**SEPARATE).invoke(application, [str(argument) for argument in arguments], input=stdin)
 
     return call
 

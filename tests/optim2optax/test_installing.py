@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from optim2optax import __version__
 from tests.optim2optax.programs import LEGACY
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +85,10 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     (project / "train.py").write_text(LEGACY)
     done = subprocess.run([binaries / "optim2optax", "rewrite", "."], check=True, capture_output=True, text=True)
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
+
+
+def test_the_citation_has_the_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def files(root: Path, package: str) -> set[Path]:

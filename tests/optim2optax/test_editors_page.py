@@ -1,0 +1,60 @@
+"""docs/editors.md: its commands do what it says, and its patterns read what is reported."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.test_readme import PROGRAM, with_real_outputs
+
+TEXT = (Path(__file__).parents[2] / "docs" / "editors.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_outputs_are_real(project: Path) -> None:
+    assert TEXT.count("$ ") >= 4
+    assert with_real_outputs(TEXT, project) == TEXT
+
+
+def block(language: str) -> str:
+    [found] = re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+@pytest.fixture
+def report(project: Path, run: Run) -> str:
+    for name, program in PROGRAM.findall(TEXT):
+        (project / name).write_text(program)
+    return run("rewrite", "--check", ".").stdout
+
+
+def test_the_matcher_of_vs_code(report: str) -> None:
+    [task] = json.loads(block("json"))["tasks"]
+    found = re.findall(task["problemMatcher"]["pattern"]["regexp"], report, re.MULTILINE)
+    assert [(path, line, code) for path, line, _, code, _ in found] == [
+        ("moments.py", "1", "FO911"),
+        ("moments.py", "5", "FO901"),
+        ("moments.py", "8", "FO901"),
+        ("moments.py", "9", "FO906"),
+    ]
+
+
+def test_the_settings_of_vim(project: Path, report: str) -> None:
+    vim = shutil.which("vim")
+    if vim is None:
+        pytest.skip("vim is not on this machine")
+    (project / "settings.vim").write_text(block("vim"))
+    (project / "report").write_text(report)
+    commands = ["cgetfile report", "redir! > found", "silent clist", "qa!"]
+    words = [word for command in commands for word in ("-c", command)]
+    subprocess.run([vim, "-Nes", "-u", "settings.vim", *words], check=True, timeout=60, capture_output=True)
+    lines = (project / "found").read_text().strip().splitlines()
+    assert len(lines) == 4
+    assert "moments.py:9 col 53 warning: FO906 " in lines[-1]
+    assert "Read `.opt_state` instead" in lines[-1]
