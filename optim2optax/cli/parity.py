@@ -174,7 +174,7 @@ def _run(
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "pytest.ini")
         settings.write_text("[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8")
-        arguments = ["--parity", "-q", "--no-header", "--no-summary", "--tb=no"]
+        arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no"]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 else []
