@@ -81,7 +81,8 @@ def compare(
         new: the other one.
         steps: how many updates; fewer than 100 let small mistakes pass.
         seed: of the parameters and gradients.
-        params: a tree of arrays to start from, instead of parameters of every rank, shaped and named as models have them.
+        params: a tree of arrays to start from, instead of parameters of every rank, shaped and named as models have them. The old
+            `WeightNorm` takes no scalars, and so needs some.
         learning_rate: gives the rate of each step, counted from 0. A legacy optimizer gets it with every `apply_gradient`; one
             of optax as its injected hyperparameter, if it has one, and is taken to hold a schedule of its own if not.
 
