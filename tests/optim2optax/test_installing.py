@@ -86,6 +86,11 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     done = subprocess.run([binaries / "optim2optax", "rewrite", "."], check=True, capture_output=True, text=True)
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
+    for arguments, extra in ((["parity", "."], "parity"), (["checkpoint", "inspect", "train.py"], "checkpoint")):
+        refused = subprocess.run([binaries / "optim2optax", *arguments], capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
+        assert f"optim2optax[{extra}]" in refused.stderr
+
 
 def test_the_citation_has_the_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
