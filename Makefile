@@ -7,7 +7,7 @@ BIN := .venv/bin
 DEMO := build/demo
 CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
 
-.PHONY: demo test parity lint format clean
+.PHONY: demo test coverage parity docs lint format clean
 
 # Rewrite a copy of shipped legacy code: as a diff, then for real, then again, which changes nothing.
 demo: .venv/core
@@ -25,6 +25,14 @@ test: lint
 parity: .venv/full
 	@mkdir -p docs
 	$(BIN)/optim2optax parity --platform cpu --devices 8 --jobs 2 --markdown docs/parity.md fixtures
+
+# The documentation as a site, in build/docs. Whatever Sphinx warns of is an error, links to nowhere within the site included.
+docs: .venv/full
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
+
+# All tests, with the branches that none of them takes.
+coverage: .venv/full
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
 
 lint: .venv/full
 	$(BIN)/ruff check
@@ -47,5 +55,5 @@ clean:
 	@touch $@
 
 .venv/full: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity,dev,docs]'
 	@touch $@ .venv/core

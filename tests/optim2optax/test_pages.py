@@ -1,4 +1,4 @@
-"""Every command in README.md does what it says there. `python tests/optim2optax/test_readme.py` writes the outputs anew."""
+"""Every command in README.md and docs/ does what it says there. `python tests/optim2optax/test_pages.py` writes the outputs anew."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 PROGRAM = re.compile(r"^```python title=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+PAGES = [page for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))) if CONSOLE.search(page.read_text())]
 
 
-def with_real_outputs(readme: str, folder: Path) -> str:
+def with_real_outputs(text: str, folder: Path) -> str:
     """The text with the output of each command below it, run in a folder with the programs that the text shows."""
-    for name, program in PROGRAM.findall(readme):
+    for name, program in PROGRAM.findall(text):
         (folder / name).write_text(program)
-    _store_a_run(folder / "runs")
-    return CONSOLE.sub(lambda match: "\n".join(map(_transcript, _commands(match[0]))), readme)
+    if "runs/" in text:
+        _store_a_run(folder / "runs")
+    return CONSOLE.sub(lambda match: "\n".join(map(_transcript, _commands(match[0]))), text)
 
 
 def _store_a_run(folder: Path) -> None:
@@ -51,14 +53,16 @@ def _transcript(command: str) -> str:
 
 
 @pytest.mark.usefixtures("legacy_wheel")
-def test_outputs_are_real(project: Path) -> None:
-    readme = README.read_text()
-    assert readme.count("$ optim2optax") >= 5
-    assert with_real_outputs(readme, project) == readme
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_outputs_are_real(page: Path, project: Path) -> None:
+    text = page.read_text()
+    assert text.count("$ optim2optax") >= 1
+    assert with_real_outputs(text, project) == text
 
 
 if __name__ == "__main__":
-    text = README.read_text()
-    with tempfile.TemporaryDirectory() as temporary:
-        os.chdir(temporary)
-        README.write_text(with_real_outputs(text, Path(temporary)))
+    for file in PAGES:
+        content = file.read_text()
+        with tempfile.TemporaryDirectory() as temporary:
+            os.chdir(temporary)
+            file.write_text(with_real_outputs(content, Path(temporary)))

@@ -1,0 +1,41 @@
+"""docs/reference/json.md names every key that the reports have, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from optim2optax.parity.reports.json import render_json
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.parity.reports.cases import report
+from tests.optim2optax.programs import UNRESOLVABLE
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+OTHER_WORDS = {"rewrite", "parity", "rewritten", "suppressed", "unresolved", "identical", "equivalent", "different"}
+OTHER_WORDS |= {"could_not_run", "proven", "declared", "deduced", "likely", "optimizer", "scenario", "command"}
+
+
+def keys(value: Any) -> Iterator[str]:
+    """All keys of dictionaries, but those that name packages."""
+    if isinstance(value, dict):
+        yield from value
+        for key, item in value.items():
+            if key != "versions":
+                yield from keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from keys(item)
+
+
+def test_keys(project: Path, run: Run) -> None:
+    (project / "moments.py").write_text(UNRESOLVABLE)
+    rewritten = json.loads(run("rewrite", "--diff", "--output-format", "json", ".").stdout)
+    real = {*keys(rewritten), *keys(json.loads(render_json(report())))}
+    prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`([a-z_]+)`", prose)) - OTHER_WORDS
+    assert named - real == set()
+    in_prose_or_sample = named | set(re.findall(r'"(\w+)":', PAGE)) | OTHER_WORDS
+    assert real - in_prose_or_sample == set()
