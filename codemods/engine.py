@@ -9,9 +9,7 @@ import tokenize
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -34,6 +32,7 @@ from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import mentions_legacy, uses_jax
+from codemods.processes import share
 from codemods.relevance import import_graph, relevant
 from codemods.removed import uses_removed
 from codemods.renaming import plan_renames
@@ -43,6 +42,7 @@ from codemods.text import Text, UndecodableError, decode
 TRAIN_STATE = "{TrainState}"
 MARKER = "# TODO(optim2optax): "
 TOO_DEEP = "nested too deeply"
+DEEPEST = 1_000
 ENTANGLED = "this project is too entangled to be analysed as a whole: give fewer files at once"
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
@@ -211,12 +211,7 @@ def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
 
 
 def _run(work: Sequence[Work], jobs: int) -> Iterator[Outcome]:
-    if jobs == 1 or len(work) < SMALLEST_PARALLEL:
-        yield from map(edit_file, work)
-        return
-    # Not by fork: the caller may have threads.
-    with ProcessPoolExecutor(min(jobs, len(work)), get_context("spawn")) as pool:
-        yield from pool.map(edit_file, work, chunksize=4)
+    yield from share(edit_file, work, jobs if len(work) >= SMALLEST_PARALLEL else 1, chunksize=4)
 
 
 def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
@@ -245,6 +240,8 @@ def edit_file(work: Work) -> Outcome:
 
 
 def _edit_file(work: Work) -> Outcome:
+    if nests_deeply(parse(work.code)):
+        raise RecursionError
     module = cst.parse_module(work.code)
     if module.code != work.code:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
@@ -264,6 +261,16 @@ def _edit_file(work: Work) -> Outcome:
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
     problem = f"not found: {missed[0]}" if missed else _problem(work, updated.code)
     return updated.code if problem else realigned(work.code, updated.code), applier.applied, problem
+
+
+def nests_deeply(tree: ast.Module) -> bool:
+    """Whether LibCST, whose parser is native and recursive, nests deeply what is flat for `ast`, and might overflow the stack."""
+    return any(
+        (isinstance(node, ast.BoolOp) and len(node.values) > DEEPEST)
+        or (isinstance(node, ast.alias) and node.name.count(".") > DEEPEST)
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").count(".") > DEEPEST)
+        for node in ast.walk(tree)
+    )
 
 
 def _named(source: str, names: dict[str, str]) -> str:

@@ -12,6 +12,10 @@ Status = Literal["rewritten", "suppressed", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 
 
+class WorkerError(RuntimeError):
+    """A process that shared the work died."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One file as bytes. `path` is shown to people and gives the module its name: relative, `/` as separator."""

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
-from json.decoder import JSONDecodeError, JSONDecoder
+from json.decoder import JSONDecoder
 
 from codemods.prefilter import mentions_legacy
 from codemods.text import UndecodableError
@@ -111,7 +111,9 @@ def read_notebook(content: bytes) -> Notebook:
         text = content[len(bom) :].decode()
         whole = json.loads(text)
         sources = list(_code_cells(text)) if isinstance(whole, dict) else []
-    except (UnicodeDecodeError, JSONDecodeError, RecursionError) as error:
+    except UndecodableError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise UndecodableError(f"cannot be read as a notebook: {error}") from error
     if not isinstance(whole, dict) or "cells" not in whole:
         raise UndecodableError("is no notebook of format 4: save it anew with a current Jupyter")
@@ -153,8 +155,11 @@ def _other_language(notebook: dict[str, object]) -> bool:
     metadata = notebook.get("metadata")
     if not isinstance(metadata, dict):
         return False
-    kernel, language = metadata.get("kernelspec", {}), metadata.get("language_info", {})
-    name = kernel.get("language") or language.get("name") or "python"
+    kernel, language = metadata.get("kernelspec"), metadata.get("language_info")
+    name = (isinstance(kernel, dict) and kernel.get("language")) or (
+        isinstance(language, dict) and language.get("name")
+    )
+    name = name or "python"
     return not str(name).lower().startswith(("python", "ipython"))
 
 
@@ -198,10 +203,14 @@ def _code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
     cells = next((extent for key, extent in _members(text, _skip(text, 0)) if key == "cells"), None)
     for number, (start, _) in enumerate(_elements(text, cells[0]) if cells else (), 1):
         members = dict(_members(text, start))
-        if "source" in members and json.loads(text[slice(*members["cell_type"])]) == "code":
-            source = json.loads(text[slice(*members["source"])])
-            if source:
-                yield number, source if isinstance(source, str) else "".join(source), members["source"]
+        if not {"source", "cell_type"} <= {*members} or json.loads(text[slice(*members["cell_type"])]) != "code":
+            continue
+        source = json.loads(text[slice(*members["source"])])
+        lines = [source] if isinstance(source, str) else source
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise UndecodableError(f"cell {number} holds something else than text")
+        if source:
+            yield number, "".join(lines), members["source"]
 
 
 # What is Python
@@ -210,6 +219,8 @@ def _code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
 def _cell(number: int, source: str, extent: Extent) -> Cell | None:
     """A cell, or None if there is no Python in it. Raises UndecodableError if there should be."""
     header, body = "", source
+    if MARKER.search(source) or PLACEHOLDER.search(source):
+        raise UndecodableError(f"cell {number} uses a name that stands for a cell or a magic here")
     if source.startswith("%%"):
         header, _, body = source.partition("\n")
         if not header[2:].startswith(RUNS_PYTHON):

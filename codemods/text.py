@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import io
 import re
@@ -51,20 +52,39 @@ def decode(content: bytes) -> Text:
         raise UndecodableError(f"cannot be decoded: {error.msg}") from error
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     try:
-        return Text(body.decode(encoding), encoding, bom)
+        text = Text(body.decode(encoding), encoding, bom)
+        reproduced = encoding == "utf-8" or text.encode(text.code) == content
     except UnicodeDecodeError as error:
         raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
+    except (LookupError, UnicodeError) as error:
+        raise UndecodableError(f"cannot be decoded as {encoding}: {error}") from error
+    if not reproduced:
+        raise UndecodableError(f"the encoding {encoding} does not give the same bytes again")
+    return text
 
 
 class Columns:
     """Converts positions given by `ast`, whose columns count UTF-8 bytes, to columns in characters."""
 
     def __init__(self, code: str) -> None:
+        self.code = code
+        self._starts = [0, *(found.end() for found in LINE_END.finditer(code))]
         self._wide = {
             number: line.encode("utf-8", "surrogatepass")
             for number, line in enumerate(LINE_END.split(code), 1)
             if not line.isascii()
         }
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The source text of a node, in time that does not grow with the file."""
+        return self.code[
+            self._offset(node.lineno, node.col_offset) : self._offset(node.end_lineno, node.end_col_offset)
+        ]
+
+    def _offset(self, line: int | None, byte_column: int | None) -> int:
+        assert line is not None
+        assert byte_column is not None
+        return self._starts[line - 1] + self.character(line, byte_column)
 
     def character(self, line: int, byte_column: int) -> int:
         """The character column for a line (from 1) and a column in bytes (from 0)."""

@@ -61,7 +61,7 @@ class Unit:
         return f"cell {self.places[number - 1][0]}" if self.places else ""
 
     def source(self, node: ast.expr | ast.stmt) -> str:
-        return ast.get_source_segment(self.code, node) or ""
+        return self.columns.segment(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         while node in self.parents:

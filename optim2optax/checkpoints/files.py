@@ -25,8 +25,14 @@ def checkpoints_at(path: Path) -> list[Path]:
         raise CheckpointError(f"{path} does not exist.")
     if _is_one(path):
         return [path]
-    found = [one for entry in _numbered(path) for one in ([entry] if _is_one(entry) else _items(entry))]
-    found += _items(path)
+    if not path.is_dir():
+        raise CheckpointError(f"{path} is neither a file nor a folder.")
+    try:
+        folders = [entry for entry in _numbered(path) if _is_one(entry) or entry.is_dir()]
+        found = [one for entry in folders for one in ([entry] if _is_one(entry) else _items(entry))]
+        found += _items(path)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     if not found:
         raise CheckpointError(f"{path} has no numbered checkpoint, such as {PREFIX}100, in it: give the file itself.")
     return found

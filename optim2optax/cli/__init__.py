@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import traceback
 from typing import Any, cast
 
@@ -36,7 +37,11 @@ class Application(click.Group):
         return cast(click.Command, module.command)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; an error that nobody expected exits with 2, since 1 says that something is left to do."""
+        """Run a command; an error that nobody expected exits with 2, since 1 says that something is left to do.
+
+        To be told to end is like Ctrl-C: what was begun is cleaned up.
+        """
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from codemods.model import EmittedOptimizer, FileResult, Source
+from codemods.model import EmittedOptimizer, FileResult, Source, WorkerError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_bar, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
@@ -25,6 +25,12 @@ Examples:
   optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
   optim2optax rewrite --stdin-filename train.py - < train.py
 """
+
+
+class StoppedError(click.ClickException):
+    """The run came to an end ahead of its time, by no fault of the user's."""
+
+    exit_code = 2
 
 
 @click.command(name="rewrite", short_help="Rewrite flax.optim code to optax, in place.", epilog=EXAMPLES)
@@ -86,19 +92,26 @@ def command(
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
     else:
-        found = find_files(paths, settings.exclude)
+        results = _rewrite_files(paths, settings, _prover(settings.jobs) if verify else None)
+    report = Report(results, preview=settings.preview, diff=settings.diff)
+    print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
+    context.exit(report.exit_code)
+
+
+def _rewrite_files(paths: Sequence[str], settings: Settings, prove: Prove | None) -> list[FileResult]:
+    found = find_files(paths, settings.exclude)
+    try:
         with progress_bar(len(found)) as progress:
-            results = rewrite_files(
+            return rewrite_files(
                 found,
                 settings.options,
                 write=not settings.preview,
                 jobs=settings.jobs,
                 progress=progress,
-                prove=_prover(settings.jobs) if verify else None,
+                prove=prove,
             )
-    report = Report(results, preview=settings.preview, diff=settings.diff)
-    print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
-    context.exit(report.exit_code)
+    except WorkerError as error:
+        raise StoppedError(f"{error}. Nothing was written.") from error
 
 
 def _prover(jobs: int) -> Prove:

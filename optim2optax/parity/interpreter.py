@@ -75,7 +75,7 @@ def find_python() -> str:
 def _answers(python: str, version: str) -> bool:
     """Whether an interpreter runs; the launchers of version managers exist without one."""
     script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run([python, "-I", "-c", script], capture_output=True, text=True, check=False)
     return done.stdout.strip() == version
 
 
@@ -86,7 +86,7 @@ def check_legacy_python(python: Path) -> dict[str, str]:
         LegacyEnvironmentError: if it cannot run, or has no `flax.optim`.
     """
     try:
-        done = subprocess.run([str(python), "-c", PROBE], capture_output=True, text=True, check=False)
+        done = subprocess.run([str(python), "-I", "-c", PROBE], capture_output=True, text=True, check=False)
     except OSError as error:
         raise LegacyEnvironmentError(f"{python} cannot be run: {error.strerror}.") from error
     if done.returncode:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 from codemods.model import EmittedOptimizer
+from codemods.processes import share
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.result import Outcome
 
@@ -33,11 +32,7 @@ def prove(
 
 
 def _each(optimizers: Sequence[EmittedOptimizer], jobs: int) -> Iterator[bool]:
-    if jobs == 1 or len(optimizers) < 2:
-        yield from map(is_proven, optimizers)
-        return
-    with ProcessPoolExecutor(min(jobs, len(optimizers)), get_context("spawn")) as pool:
-        yield from pool.map(is_proven, optimizers)
+    yield from share(is_proven, optimizers, jobs if len(optimizers) > 1 else 1)
 
 
 def is_proven(optimizer: EmittedOptimizer) -> bool:

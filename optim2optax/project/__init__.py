@@ -1,6 +1,6 @@
 """Finding, reading and writing the files of a project safely."""
 
-from optim2optax.project.finding import Found, find_files, module_paths, shown
+from optim2optax.project.finding import Found, find_files, module_paths, printable, shown
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading import UnreadableError, read_file
 from optim2optax.project.writing import Change, write_files
@@ -13,6 +13,7 @@ __all__ = [
     "UnreadableError",
     "find_files",
     "module_paths",
+    "printable",
     "read_file",
     "shown",
     "write_files",

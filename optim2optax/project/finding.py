@@ -71,7 +71,12 @@ def shown(location: str) -> str:
         relative = os.path.relpath(location)
     except ValueError:  # another drive
         relative = location
-    return _posix(os.fsencode(relative).decode("utf-8", "replace"))
+    return printable(_posix(os.fsencode(relative).decode("utf-8", "replace")))
+
+
+def printable(text: str) -> str:
+    """Text in one line that does nothing to a terminal or a log: control characters are written as escapes."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from codemods.model import FileResult, Site
+from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
 
@@ -23,26 +24,28 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
     done = "would be rewritten" if report.preview else "rewritten"
     for result in report.changed:
-        yield f"{click.style(result.path, bold=True)}: {_counted(_rewritten(result), 'site')} {done}"
+        yield f"{click.style(printable(result.path), bold=True)}: {_counted(_rewritten(result), 'site')} {done}"
     yield from _totals(report, done)
 
 
 def _file(result: FileResult) -> Iterator[str]:
-    path = click.style(result.path, bold=True)
+    path = click.style(printable(result.path), bold=True)
     if result.error is not None:
-        yield f"{path}: {click.style('error', fg='red', bold=True)}: {result.error}"
+        yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
     unresolved = (_unresolved(path, site) for site in result.sites if site.status == "unresolved")
     yield from dict.fromkeys(unresolved)  # a constructor and its `create` are two sites at one place
     for site in result.sites:
         if site.note:
-            yield f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {site.note}"
+            yield f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {printable(site.note)}"
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {click.style('unused suppression', fg='yellow')}: there is nothing to ignore here"
 
 
 def _unresolved(path: str, site: Site) -> str:
-    reason = f"{path}:{site.line}:{site.column}: {click.style(site.code, fg='yellow', bold=True)} {site.message}"
-    return f"{reason}\n    {click.style('fix:', fg='cyan')} {site.remedy}" if site.remedy else reason
+    reason = (
+        f"{path}:{site.line}:{site.column}: {click.style(site.code, fg='yellow', bold=True)} {printable(site.message)}"
+    )
+    return f"{reason}\n    {click.style('fix:', fg='cyan')} {printable(site.remedy)}" if site.remedy else reason
 
 
 def _totals(report: Report, done: str) -> Iterator[str]:
@@ -80,7 +83,7 @@ def _commonest(texts: Iterable[str]) -> str:
     """The three commonest, each on one line."""
     counted = Counter(" ".join(text.split()) for text in texts)
     shown = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:3]
-    return ", ".join(text for text, _ in shown) + (", …" if len(counted) > 3 else "")
+    return printable(", ".join(text for text, _ in shown)) + (", …" if len(counted) > 3 else "")
 
 
 def _rewritten(result: FileResult) -> int:

@@ -1,0 +1,95 @@
+"""What a hostile repository cannot do: have its code run by `rewrite`, reach out of itself, or speak to a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from optim2optax.project import Patterns, find_files
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, UNRESOLVABLE
+
+MODULES = (
+    *(
+        "click",
+        "codemods",
+        "conftest",
+        "flax",
+        "jax",
+        "json",
+        "libcst",
+        "ml_dtypes",
+        "msgpack",
+        "multiprocessing",
+        "numpy",
+    ),
+    *("optim2optax", "pathspec", "setup", "sitecustomize", "tempfile", "usercustomize"),
+)
+SCRIPT = Path(sysconfig.get_path("scripts"), "optim2optax")
+
+
+@pytest.fixture
+def trapped(project: Path) -> Path:
+    """A project whose every module leaves a trace when it is imported, with work for several processes."""
+    for name in MODULES:
+        folder = project / name
+        folder.mkdir()
+        (folder / "__init__.py").write_text(f"{LEGACY}\nopen({str(project.parent / name)!r}, 'w').close()\n")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code"),
+    [
+        (("rewrite", "--jobs", "2", "."), 0),
+        (("rewrite", "--check", "--jobs", "1", "click", "json"), 1),
+        (("explain", "FO202"), 0),
+        (("checkpoint", "inspect", "numpy/__init__.py"), 1),
+    ],
+)
+def test_nothing_of_the_users_is_imported(trapped: Path, words: tuple[str, ...], exit_code: int) -> None:
+    done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == exit_code, done.stderr
+    assert os.listdir(trapped.parent) == ["project"]
+
+
+NAMES = [
+    "a\x1b[31mred.py",
+    "b\n::error::told.py",
+    "c\r::warning::told.py",
+    "\u202eyp.d.py",
+    "Модель.py",
+    "学習.py",
+    "🚀.py",
+]
+
+
+@pytest.mark.parametrize("output_format", ["text", "github", "json", "sarif"])
+def test_names_of_files_say_nothing_to_a_terminal_or_a_log(project: Path, run: Run, output_format: str) -> None:
+    for name in (*NAMES, os.fsdecode(b"\xff.py"), "x" * 240 + ".py"):
+        (project / name).write_text(UNRESOLVABLE)
+    result = run("rewrite", "--check", "--output-format", output_format, ".")
+    assert result.exit_code == 1
+    assert not {letter for letter in result.stdout if not letter.isprintable()} - {"\n"}
+    assert not any(line.lstrip().startswith(("::error::", "::warning::")) for line in result.stdout.splitlines())
+    assert ("Модель.py" in result.stdout) == (output_format in ("text", "github"))
+
+
+def test_configuration_reaches_nothing_outside(project: Path, run: Run) -> None:
+    """Patterns only leave out; a hard link gets its own new content, and the file that it shared stays."""
+    outside = project.parent / "outside.py"
+    outside.write_text(LEGACY)
+    (project / "link.py").symlink_to(outside)
+    os.link(outside, project / "hard.py")
+    (project / "pyproject.toml").write_text(
+        '[tool.optim2optax]\nexclude = ["../*", "!../outside.py", "/../outside.py"]\n'
+    )
+    (project / ".gitignore").write_text("!../outside.py\n!/../*\n")
+    assert run("rewrite", ".").exit_code == 0
+    assert outside.read_text() == LEGACY
+    assert "optax" in (project / "hard.py").read_text()
+    assert [file.path for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))] == ["hard.py"]
