@@ -264,13 +264,25 @@ def _edit_file(work: Work) -> Outcome:
 
 
 def nests_deeply(tree: ast.Module) -> bool:
-    """Whether LibCST, whose parser is native and recursive, nests deeply what is flat for `ast`, and might overflow the stack."""
-    return any(
-        (isinstance(node, ast.BoolOp) and len(node.values) > DEEPEST)
-        or (isinstance(node, ast.alias) and node.name.count(".") > DEEPEST)
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").count(".") > DEEPEST)
-        for node in ast.walk(tree)
-    )
+    """Whether the parser of LibCST, which is native and recursive, might overflow the stack: some is flat for `ast` alone."""
+    level: list[ast.AST] = [tree]
+    depth = 0
+    while level and depth <= DEEPEST:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if any(map(_is_long, level)):
+            return True
+    return depth > DEEPEST
+
+
+def _is_long(node: ast.AST) -> bool:
+    match node:
+        case ast.BoolOp():
+            return len(node.values) > DEEPEST
+        case ast.alias() | ast.ImportFrom():
+            name = node.name if isinstance(node, ast.alias) else node.module or ""
+            return name.count(".") > DEEPEST
+    return False
 
 
 def _named(source: str, names: dict[str, str]) -> str:
