@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 
 from codemods.flow.calls import Behaviour, Calls, CallSite, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
@@ -111,6 +112,8 @@ class FlaxOptim(Library):
 
     def __init__(self) -> None:
         self.links: dict[tuple[Thing, Thing], None] = {}
+        self._inner: dict[Thing, list[Thing]] = defaultdict(list)
+        self._indexed = 0
 
     def owns(self, module: str) -> bool:
         return module.partition(".")[0] in OUTSIDE
@@ -175,12 +178,14 @@ class FlaxOptim(Library):
 
     def definitions(self, thing: Thing) -> list[Thing]:
         """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""
+        for outer, inner in tuple(self.links)[self._indexed :]:
+            self._inner[outer].append(inner)
+        self._indexed = len(self.links)
         found: dict[Thing, None] = {}
         pending = [thing]
         while pending:
-            current = pending.pop(0)
-            for outer, inner in tuple(self.links):
-                if outer == current and inner.kind in ("definition", "optimizer") and inner not in found:
+            for inner in self._inner.get(pending.pop(0), ()):
+                if inner.kind in ("definition", "optimizer") and inner not in found:
                     found[inner] = None
                     pending.append(inner)
         return [item for item in found if item.kind == "definition"]
