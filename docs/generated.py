@@ -129,7 +129,12 @@ def _state(optimizer: LegacyOptimizer) -> list[str]:
 
 
 def _example_pages(fixtures: Path) -> Iterator[tuple[str, str]]:
-    index = ["# Examples", "", "Whole small programs, before and after, each proven in [the parity report](../parity.md).", ""]
+    index = [
+        "# Examples",
+        "",
+        "Whole small programs, before and after, each proven in [the parity report](../parity.md).",
+        "",
+    ]
     cases = sorted(before.parent for before in fixtures.glob("*/before.py"))
     for case in cases:
         summary = (ast.get_docstring(ast.parse((case / "before.py").read_bytes())) or "").partition("\n")[0]

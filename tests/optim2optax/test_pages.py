@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/ does what it says there. `python tests/optim2optax/test_pages.py` writes the outputs anew."""
+"""Every command in README.md and docs/ does what it says there. As a script, this writes the outputs anew."""
 
 from __future__ import annotations
 
