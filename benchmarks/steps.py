@@ -82,7 +82,7 @@ def ratios(optimizer: EmittedOptimizer, rounds: int) -> tuple[float, float]:
     grads = jax.tree.map(lambda leaf: 1e-2 * jnp.cos(1e3 * leaf), params)
     with legacy_flax():
         old = definition.create(params)
-        new = TrainState.create(apply_fn=_no_model, params=params, tx=tx)
+        new = TrainState.create(apply_fn=_no_model, params=params, tx=tx)  # type: ignore[no-untyped-call]
         sides: list[tuple[Step, Any]] = [
             (lambda state, grads: state.apply_gradient(grads), old),
             (lambda state, grads: state.apply_gradients(grads=grads), new),
@@ -95,7 +95,7 @@ def ratios(optimizer: EmittedOptimizer, rounds: int) -> tuple[float, float]:
         taken = []
         for side, step in enumerate(steps):
             start = time.perf_counter()
-            states[side] = jax.block_until_ready(step(states[side], grads))
+            states[side] = jax.block_until_ready(step(states[side], grads))  # type: ignore[no-untyped-call]
             taken.append(time.perf_counter() - start)
         times.append(taken)
     return _ratio(times[2:]), _ratio(compiling)
@@ -105,7 +105,7 @@ def _no_model(*_: Any) -> None: ...
 
 
 def _compiled(step: Step, state: Any, grads: Any) -> Step:
-    jax.clear_caches()
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     compiled: Step = jax.jit(step, donate_argnums=0).lower(state, grads).compile()
     return compiled
 
