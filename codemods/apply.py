@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -69,6 +70,7 @@ class Applier(cst.CSTTransformer):
     def __init__(
         self,
         module: cst.Module,
+        code: str,
         positions: Mapping[cst.CSTNode, CodeRange],
         edits: Sequence[Edit],
         names: Mapping[str, str],
@@ -92,6 +94,7 @@ class Applier(cst.CSTTransformer):
         self.inherited = self._inherited()
         self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
         self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
+        self.begun = sorted({span[0] for span in (*self.edits, *self.wanted, *self.wanted_raw)})
         self.done: dict[Span, cst.BaseExpression] = {}
         self.raw: dict[Span, cst.BaseExpression] = {}
         self.applied = Applied()
@@ -100,8 +103,8 @@ class Applier(cst.CSTTransformer):
         self.stray: list[str] = []
         self.carried: list[cst.EmptyLine] = []
         self.shrinks = False
-        self.lines = LINE_END.split(module.code)
-        self.quote = usual_quote(module.code)
+        self.lines = LINE_END.split(code)
+        self.quote = usual_quote(code)
         self.block = 0
 
     def _inherited(self) -> dict[Span, list[cst.EmptyLine]]:
@@ -288,8 +291,11 @@ class Applier(cst.CSTTransformer):
 
     # Statements
 
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
-        self.block = self.positions[node].start.column
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        """Look only into statements within which something changes: there may be data of any size beside them."""
+        first, column, last, _ = span_of(self.positions[node])
+        self.block = column
+        return bisect_right(self.begun, last) > bisect_left(self.begun, first)
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine

@@ -247,7 +247,7 @@ def _edit_file(work: Work) -> Outcome:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
     positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
     editor = ImportEditor(positions, work.drop, work.add)
-    applier = Applier(module, positions, work.edits, work.names, work.form, editor, work.markers)
+    applier = Applier(module, work.code, positions, work.edits, work.names, work.form, editor, work.markers)
     updated = module.visit(applier)
     supports = applier.applied.supports
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
@@ -257,10 +257,10 @@ def _edit_file(work: Work) -> Outcome:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
     for support in supports.values():
         editor.require(support.imports)
-    updated = insert_support(editor.finish(updated), list(sources.values()))
+    after = insert_support(editor.finish(updated), list(sources.values())).code
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
-    problem = f"not found: {missed[0]}" if missed else _problem(work, updated.code)
-    return updated.code if problem else realigned(work.code, updated.code), applier.applied, problem
+    problem = f"not found: {missed[0]}" if missed else _problem(work, after)
+    return after if problem else realigned(work.code, after), applier.applied, problem
 
 
 def nests_deeply(tree: ast.Module) -> bool:

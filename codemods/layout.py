@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import libcst as cst
 
@@ -195,6 +196,7 @@ class _Flat(cst.CSTTransformer):
         return updated_node.with_changes(args=args, whitespace_before_args=cst.SimpleWhitespace(""))
 
 
+@lru_cache(maxsize=1)  # of the original module, which is one for a whole file
 def _limit(module: cst.Module) -> int:
     """How long the lines of rewritten statements may be."""
     return max(line_limit(module.code), NARROW_LIMIT if len(module.default_indent) == 2 else BLACK_LIMIT)
