@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import libcst as cst
 
@@ -28,17 +29,30 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
 
 def has_support(module: cst.Module, source: str) -> bool:
     """Whether the module holds these definitions already, to the letter."""
-    present = {module.code_for_node(_bare(statement)).strip() for statement in module.body}
-    return all(
-        module.code_for_node(_bare(statement)).strip() in present for statement in _indented(source, module).body
-    )
+    wanted = {_name(statement): _code(module, statement) for statement in _indented(source, module).body}
+    present = {_code(module, statement) for statement in module.body if _name(statement) in wanted}
+    return present.issuperset(wanted.values())
+
+
+def _name(statement: cst.CSTNode) -> str:
+    """The name of a definition; nothing for other statements."""
+    return statement.name.value if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ""
+
+
+def _code(module: cst.Module, statement: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> str:
+    return module.code_for_node(_bare(statement)).strip()
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
     """The source with the module's own indentation and line ends; what hangs in brackets stays four columns in."""
-    config = cst.PartialParserConfig(default_indent=INDENT, default_newline=module.default_newline)
-    parsed = cst.parse_module(source, config).visit(_Docstrings(module.default_indent))
-    return parsed.with_changes(default_indent=module.default_indent)
+    return _parsed(source, module.default_indent, module.default_newline)
+
+
+@cache
+def _parsed(source: str, indent: str, newline: str) -> cst.Module:
+    config = cst.PartialParserConfig(default_indent=INDENT, default_newline=newline)
+    parsed = cst.parse_module(source, config).visit(_Docstrings(indent))
+    return parsed.with_changes(default_indent=indent)
 
 
 class _Docstrings(cst.CSTTransformer):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Derived, Object, Result, Thing
@@ -75,16 +76,17 @@ def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
     owners = [
         owner for owner in reversed(chain) if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     ]
-    return tuple((owner.name, _number(owner, unit)) for owner in owners)
+    return tuple((owner.name, _numbers(unit)[owner]) for owner in owners)
 
 
-def _number(owner: Functions | ast.ClassDef, unit: Unit) -> int:
-    around = next((outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)), unit.tree)
-    same = [
-        node
-        for node in ast.walk(around)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        and node.name == owner.name
-        and node is not around
-    ]
-    return sorted(node.lineno for node in same).index(owner.lineno)
+@lru_cache(maxsize=2)  # of a file as it was and as it is
+def _numbers(unit: Unit) -> Mapping[ast.AST, int]:
+    """Of each function and class, how many of its name are above it in the same scope."""
+    owners = [node for node in unit.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    above: Counter[tuple[ast.AST, str]] = Counter()
+    numbers: dict[ast.AST, int] = {}
+    for owner in sorted(owners, key=lambda node: node.lineno):
+        around = next((outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)), unit.tree)
+        numbers[owner] = above[around, owner.name]
+        above[around, owner.name] += 1
+    return numbers
