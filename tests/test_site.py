@@ -1,0 +1,39 @@
+"""The documentation builds, without a network, and no link within it leads to nowhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.steps import emitted
+from codemods.optimizers import optimizers
+from codemods.rules import catalogue
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_site(tmp_path: Path) -> None:
+    options = ("--fail-on-warning", "--keep-going", "--nitpicky", "--quiet")
+    command = [sys.executable, "-m", "sphinx", *options, "--doctree-dir", tmp_path / "trees", "docs", tmp_path / "site"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for code, rule in catalogue().items():
+        assert code in (tmp_path / "site" / "rules" / f"{code}.html").read_text()
+        assert (tmp_path / "site" / "rules" / "index.html").read_text().count(f"{code}.html") >= 1, rule
+    for name, optimizer in optimizers().items():
+        page = (tmp_path / "site" / "optimizers" / f"{name}.html").read_text()
+        assert "Legacy:" in page
+        assert all(f"{field}</span>" in page for field in optimizer.state)
+    pages = [page.read_text() for page in (tmp_path / "site").rglob("*.html")]
+    sources = {
+        source for page in pages for source in re.findall(r'<(?:script|img|link)[^>]* (?:src|href)="([^"]+)"', page)
+    }
+    assert [source for source in sources if "//" in source] == []
+
+
+def test_what_was_measured_is_what_is_written() -> None:
+    table = (ROOT / "docs" / "cost.md").read_text()
+    for optimizer in emitted():
+        assert f"| `{optimizer.before}` | `{' '.join(optimizer.after.split())}` |" in table
