@@ -13,6 +13,7 @@ import optax
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.compare import compare_transformations
+from optim2optax.parity.harmless import may_act
 from optim2optax.parity.judge import Comparison, PyTree
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probe import probe_params
@@ -52,6 +53,11 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     if not emitted.optax_expression:
         raise UnevaluableError("the new tree has no transformation at this place")
     sampled = sampled_texts(emitted)
+    for text in (sampled.legacy, sampled.optax):
+        if found := may_act(text):
+            raise UnevaluableError(
+                f"`{found}` is not evaluated, because it may do more than compute; a scenario can run the program itself"
+            )
     names = {**MODULES, **sampled.values, SCHEDULE: _schedule}
     with legacy_optim() as optim:
         old = _evaluate(sampled.legacy, {**names, "optim": optim})
