@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.flax_msgpack import CHUNKED, CHUNKS, COMPLEX, DTYPES, NDARRAY, SCALAR, SHAPE, Tree
+from optim2optax.project.replacing import replacing
 
 LARGEST_PIECE = 2**30
 """Of an array with more bytes, Flax stores several pieces."""
@@ -29,27 +28,11 @@ def write(path: Path, tree: Tree, overwrite: bool = False) -> None:
     if path.exists() and not overwrite:
         raise CheckpointError(f"{path} exists: choose another name, or use --force.")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with replacing(path) as file:
             for part in _parts(tree, msgpack.Packer(strict_types=True)):
                 file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _parts(tree: Tree, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -21,6 +23,9 @@ Examples:
 """
 UNWANTED = ("cacheprovider", "warnings")
 """Plugins of pytest that would leave traces, or speak of the user's code."""
+
+OPTIONS = {"junit": "--junitxml"}
+"""The options of pytest for the reports that are not ours."""
 
 ANYWHERE = click.Path(dir_okay=False, path_type=Path)
 
@@ -124,6 +129,8 @@ def command(
     if legacy_python is not None:
         options += [f"--parity-legacy-python={_checked(legacy_python)}"]
     options += [f"--parity-command={json.dumps(training)}"] if training else []
+    if training:
+        click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
     context.exit(_run(paths, options, jobs, expression, reports))
 
 
@@ -163,7 +170,7 @@ def _run(
     """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
     import pytest
 
-    from optim2optax.parity.outcome import Listener
+    from optim2optax.parity.outcome import FAILED, Listener
     from optim2optax.parity.wheel import LegacyWheelError, find_wheel
 
     try:
@@ -171,22 +178,52 @@ def _run(
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     listener = Listener()
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder, "pytest.ini")
+    with _temporary_folder() as folder:
+        settings = folder / "pytest.ini"
         settings.write_text("[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8")
         arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no"]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 else []
         arguments += ["-k", expression] if expression else []
-        arguments += [
-            f"--parity-{name}={path}" for name, path in reports.items() if path is not None and name != "junit"
-        ]
-        arguments += [f"--junitxml={reports['junit']}"] if reports.get("junit") else []
+        wanted = {name: path for name, path in reports.items() if path is not None}
+        arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
         os.environ.pop("PYTEST_ADDOPTS", None)
-        pytest.main([*arguments, *(paths or [folder])], plugins=[listener])
+        pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
+        if listener.interrupted:
+            raise KeyboardInterrupt
+        listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)
     if listener.nothing_found:
         click.echo("There is no legacy optimizer and no scenario here.")
-    return listener.exit_code
+    return FAILED if listener.errors else listener.exit_code
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """A folder for all temporary files, those of other processes too: nothing is left of one that was killed."""
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="optim2optax-", ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        try:
+            yield Path(folder)
+        finally:
+            tempfile.tempdir = None
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+def _hand_over(folder: Path, reports: dict[str, Path]) -> Iterator[str]:
+    """Put the reports where they were asked for. Gives why one could not be written."""
+    from optim2optax.project.replacing import replacing
+
+    for name, path in reports.items():
+        if (folder / name).exists():
+            try:
+                with replacing(path) as file:
+                    file.write((folder / name).read_bytes())
+            except OSError as error:
+                yield f"{path} cannot be written: {error.strerror}"

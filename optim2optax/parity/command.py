@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.judge import Comparison, judge
+from optim2optax.parity.processes import run_whole
 from optim2optax.parity.record import UNKNOWN
 from optim2optax.parity.trees import copy_before, copy_tree, repository_root
 
@@ -65,19 +65,13 @@ def compare_command(command: Sequence[str], before: str, folder: Path) -> Compar
 
 
 def _record(command: Sequence[str], folder: Path, out: Path, side: str) -> list[Update]:
-    recorder = [sys.executable, "-m", "optim2optax.parity.record", "--out", str(out), "--side", side, "--"]
-    done = subprocess.run(
-        [*recorder, *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONSAFEPATH": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    recorder = [sys.executable, "-m", "optim2optax.parity.record", "--out", str(out), "--side", side]
+    recorder += ["--parent", str(os.getpid()), "--"]
+    code, errors = run_whole([*recorder, *command], folder, {**os.environ, "PYTHONSAFEPATH": "1"})
     name = "old" if side == "legacy" else "new"
-    if done.returncode:
-        lines = "\n".join(done.stderr.strip().splitlines()[-LAST_LINES:])
-        raise CommandError(f"the {name} side ended with exit code {done.returncode}:\n{lines}")
+    if code:
+        lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
+        raise CommandError(f"the {name} side ended with exit code {code}:\n{lines}")
     updates = _load(out)
     if not updates:
         raise CommandError(f"the {name} side took no step of an optimizer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from optim2optax.parity.judge import PyTree
+from optim2optax.parity.processes import run_whole
 
 REQUIREMENTS = ("flax==0.5.3", "jax==0.4.13", "jaxlib==0.4.13", "numpy<2", "scipy<1.13")
 VERSIONS = ("3.11", "3.10", "3.9", "3.8")
@@ -110,10 +112,10 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | Non
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
-        words = [str(python), str(WORKER), str(scenario), str(before), str(out), str(steps or 0)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = "\n".join(done.stderr.strip().splitlines()[-LAST_LINES:])
+        words = [str(python), str(WORKER), str(scenario), str(before), str(out), str(steps or 0), str(os.getpid())]
+        code, errors = run_whole(words)
+        if code:
+            lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
             raise LegacyRunError(f"the old side failed under {python}:\n{lines}")
         values: dict[int, PyTree] = {}
         with np.load(out) as arrays:

@@ -1,6 +1,6 @@
 """The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8, imported by nobody.
 
-python legacy_worker.py SCENARIO MODULE OUT STEPS    (0 steps: all that the scenario yields)
+python legacy_worker.py SCENARIO MODULE OUT STEPS PARENT    (0 steps: all that the scenario yields)
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ import contextlib
 import importlib
 import importlib.util
 import itertools
+import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,5 +107,13 @@ def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         yield from _leaves(item, (*path, name))
 
 
+def _end_with(parent: int) -> None:
+    """End this process as soon as its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with, args=(int(sys.argv[5]),), daemon=True).start()
     main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -14,6 +14,7 @@ class Listener:
 
     exit_code = FAILED
     nothing_found = False
+    interrupted = False
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -27,6 +28,12 @@ class Listener:
         """Keep why a case failed ahead of any outcome."""
         if report.failed and not hasattr(report, "parity_case"):
             self.errors.append(f"{report.nodeid}: {report.longreprtext.strip()}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """End at once: what pytest says of it is about its own options."""
+        self.interrupted = True
+        raise KeyboardInterrupt
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -162,13 +162,20 @@ class ParitySession:
 
     def pytest_sessionfinish(self) -> None:
         """Write the reports: not in workers, and of several processes in the first alone."""
+        from optim2optax.project.replacing import replacing
+
         if hasattr(self.config, "workerinput") or not self.cases or not is_first_process():
             return
         report = self.report()
         for name in REPORTS:
             path = self.config.getoption(f"--parity-{name}")
-            if path:
-                Path(path).write_text(_rendered(report, name), encoding="utf-8")
+            if not path:
+                continue
+            try:
+                with replacing(Path(path)) as file:
+                    file.write(_rendered(report, name).encode())
+            except OSError as error:
+                pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=2)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the report as text."""

@@ -6,6 +6,7 @@ python -m optim2optax.parity.record --out updates.npz --side legacy -- python tr
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
 import threading
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.judge import leaves_by_path
 from optim2optax.parity.precision import precise
+from optim2optax.parity.processes import end_with
 from optim2optax.parity.recorder import recording
 from optim2optax.parity.scenario import import_packages, parameters_in_float64
 
@@ -103,8 +105,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--side", choices=("legacy", "modern"), required=True)
+    parser.add_argument("--parent", type=int, default=os.getppid())
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
+    end_with(options.parent)
     recorder = Recorder()
     # Not for a while as `precise` does: callbacks come in threads of their own.
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
