@@ -1,6 +1,36 @@
-"""`python -m optim2optax`."""
+"""The program `optim2optax`, also as `python -m optim2optax`."""
 
-from optim2optax.cli import application
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line."""
+    # Until a command is called, nothing is to be cleaned up.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    _open_closed_streams()
+    from optim2optax.cli import application
+
+    application(prog_name="optim2optax")
+
+
+def _leave(*_: object) -> None:
+    os.write(2, b"Interrupted.\n")
+    os._exit(INTERRUPTED)
+
+
+def _open_closed_streams() -> None:
+    """Let a stream that was closed be empty, and no file get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
+
 
 if __name__ == "__main__":
-    application(prog_name="optim2optax")
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import signal
 import traceback
@@ -10,9 +11,10 @@ from typing import Any, cast
 import click
 
 from optim2optax import __version__
+from optim2optax.__main__ import INTERRUPTED
 
 COMMANDS = ("rewrite", "parity", "checkpoint", "explain", "rules")
-INTERRUPTED = 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXAMPLES = """\b
 Examples:
   optim2optax rewrite --diff src/     what would change
@@ -42,6 +44,8 @@ class Application(click.Group):
         To be told to end is like Ctrl-C: what was begun is cleaned up.
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -49,8 +53,18 @@ class Application(click.Group):
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             context.exit(INTERRUPTED)
+        except OSError as error:
+            if error.filename is not None or error.errno not in NO_ROOM:
+                raise InternalError from error
+            raise OutputError(f"the output cannot be written: {error.strerror}") from error
         except Exception as error:
             raise InternalError from error
+
+
+class OutputError(click.ClickException):
+    """Standard output takes no more."""
+
+    exit_code = 2
 
 
 class InternalError(click.ClickException):

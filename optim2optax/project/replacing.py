@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from optim2optax.project.temporary import remove_leftovers, temporary_beside
 
 
 @contextmanager
@@ -23,7 +24,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    remove_leftovers([str(path)])
+    handle, name = temporary_beside(str(path))
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -6,9 +6,10 @@ import contextlib
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from optim2optax.project.temporary import remove_leftovers, temporary_beside
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
     """
     staged: dict[str, str] = {}
     problems: dict[str, str] = {}
+    remove_leftovers(change.location for change in changes)
     try:
         for change in changes:
             try:
@@ -61,8 +63,7 @@ def _stage(change: Change) -> str:
     """Write the new content beside the file it is for, with that file's owner and mode; returns where."""
     _require_unchanged(change)
     status = os.stat(change.location)
-    folder, name = os.path.split(change.location)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    handle, temporary = temporary_beside(change.location)
     try:
         with open(handle, "wb") as file:
             file.write(change.after)

@@ -1,0 +1,42 @@
+"""New contents beside the files whose place they are to take, and what is left of them if a run was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Iterable
+
+LEFTOVER = re.compile(r"\.(.+)\.optim2optax-[a-z0-9_]{8}\.tmp")
+OLD = 3600
+"""So many seconds after the last byte was written, nobody is at it any more."""
+
+
+def temporary_beside(location: str) -> tuple[int, str]:
+    """Make a hidden file beside another one, and open it. Gives the descriptor and the path."""
+    folder, name = os.path.split(location)
+    return tempfile.mkstemp(prefix=f".{name}.optim2optax-", suffix=".tmp", dir=folder)
+
+
+def remove_leftovers(locations: Iterable[str]) -> None:
+    """Remove the hidden files that runs which were killed an hour ago or earlier left beside some files."""
+    by_folder: dict[str, set[str]] = {}
+    for location in locations:
+        folder, name = os.path.split(location)
+        by_folder.setdefault(folder, set()).add(name)
+    for folder, names in by_folder.items():
+        with contextlib.suppress(OSError):
+            for entry in os.listdir(folder):
+                found = LEFTOVER.fullmatch(entry)
+                if found and found[1] in names:
+                    _remove_if_old(os.path.join(folder, entry))
+
+
+def _remove_if_old(path: str) -> None:
+    with contextlib.suppress(OSError):
+        status = os.lstat(path)
+        if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > OLD:
+            os.unlink(path)

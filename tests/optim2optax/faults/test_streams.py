@@ -1,0 +1,67 @@
+"""Standard streams that are full or closed, and Ctrl-C at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.programs import LEGACY
+
+COMMAND = (sys.executable, "-m", "optim2optax")
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("words", [("rewrite", "--diff", "."), ("explain", "Adam")])
+def test_standard_output_takes_no_more(project: Path, words: tuple[str, ...]) -> None:
+    (project / "train.py").write_text(LEGACY)
+    with FULL.open("wb") as full:
+        done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "Error: the output cannot be written: No space left on device\n")
+    assert (project / "train.py").read_text() == LEGACY
+
+
+def test_closed_streams(project: Path) -> None:
+    """The work is done as if they led nowhere, and no file that is opened meanwhile gets their numbers."""
+    (project / "train.py").write_text(LEGACY)
+    command = '"$0" -m optim2optax rewrite . <&- >&- 2>&-'
+    subprocess.run(["/bin/sh", "-c", command, sys.executable], check=True)
+    assert "optax" in (project / "train.py").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_worker_processes_run(project: Path, number: signal.Signals) -> None:
+    """Ctrl-C goes to the whole process group of a terminal, SIGTERM to one process: one word, and no process stays."""
+    for index in range(100):
+        (project / f"train_{index}.py").write_text(LEGACY)
+    running = subprocess.Popen(
+        [*COMMAND, "rewrite", "--jobs", "2", "."],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    # Two workers, and the process that Python lets watch over what they share.
+    while len(others := members(running.pid)) < 3 and hasattr(sys.flags, "safe_path"):
+        time.sleep(0.02)
+    (os.killpg if number is signal.SIGINT else os.kill)(running.pid, number)
+    assert running.communicate() == ("", "Interrupted.\n")
+    assert running.returncode == 130
+    while others & members(running.pid):
+        time.sleep(0.02)
+    assert {path.read_text() for path in project.iterdir()} == {LEGACY}
+
+
+def members(session: int) -> set[str]:
+    """The living processes of a session, without its first."""
+    table = subprocess.run(
+        ["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True, check=False
+    ).stdout
+    rows = (line.split() for line in table.splitlines())
+    return {pid for pid, state in rows if pid != str(session) and not state.startswith("Z")}
