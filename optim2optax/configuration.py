@@ -49,6 +49,8 @@ def find_configuration(directory: str) -> Configuration:
 
 
 def _read_table(path: str) -> Mapping[str, Any] | None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ConfigurationError(f"{path}: cannot be read: not a regular file")
     try:
         with open(path, "rb") as file:
             content = file.read()

@@ -36,8 +36,11 @@ class Patterns:
 
 def read_gitignore(directory: str) -> list[Patterns]:
     """The patterns of a folder's own .gitignore, if it has one, as one element; lines that are no pattern are skipped."""
+    path = os.path.join(directory, GITIGNORE)
+    if not os.path.isfile(path):  # a link to a device might not end
+        return []
     try:
-        with open(os.path.join(directory, GITIGNORE), encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().splitlines()
     except OSError:
         return []

@@ -93,3 +93,36 @@ def test_configuration_reaches_nothing_outside(project: Path, run: Run) -> None:
     assert outside.read_text() == LEGACY
     assert "optax" in (project / "hard.py").read_text()
     assert [file.path for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))] == ["hard.py"]
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore"])
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_a_configuration_without_end_is_not_read(project: Path, run: Run, name: str, kind: str) -> None:
+    """A link that leads to a device, which a repository can hold, or a pipe into which nobody writes."""
+    (project / "train.py").write_text(LEGACY)
+    if kind == "device":
+        (project / name).symlink_to("/dev/zero")
+    else:
+        os.mkfifo(project / name)
+    result = run("rewrite", ".")
+    if name == "pyproject.toml":
+        assert result.exit_code == 2
+        assert f"{name}: cannot be read: not a regular file" in result.stderr
+        assert (project / "train.py").read_text() == LEGACY
+    else:
+        assert result.exit_code == 0
+
+
+def test_a_configuration_from_elsewhere_holds_for_the_folder_of_its_link(project: Path, run: Run) -> None:
+    """Its patterns leave out nothing elsewhere, and nothing elsewhere is written."""
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    for folder in (project, elsewhere):
+        (folder / "kept.py").write_text(LEGACY)
+        (folder / "train.py").write_text(LEGACY)
+    (elsewhere / "pyproject.toml").write_text('[tool.optim2optax]\nexclude = ["/kept.py"]\n')
+    (project / "pyproject.toml").symlink_to(elsewhere / "pyproject.toml")
+    assert run("rewrite", ".").exit_code == 0
+    assert "optax" in (project / "train.py").read_text()
+    assert (project / "kept.py").read_text() == LEGACY
+    assert {(elsewhere / name).read_text() for name in ("kept.py", "train.py")} == {LEGACY}

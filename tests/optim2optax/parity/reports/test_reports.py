@@ -92,6 +92,33 @@ def test_html_is_one_balanced_page_with_nothing_outside() -> None:
     assert render_html(report()) == page
 
 
+def test_html_holds_no_element_or_attribute_of_a_users() -> None:
+    attack = (
+        '\'" onmouseover="alert(1)" x=\'><img src=x onerror=alert(1)><svg/onload=alert(1)></pre></style>{{ 7 * 7 }}'
+    )
+    plain, hostile = report(), report()
+    for found, text in ((plain, "text"), (hostile, attack)):
+        cases = tuple(replace(case, name=text, before=text, after=text, reason=text) for case in found.cases)
+        page = render_html(replace(found, cases=cases))
+        parser = Elements()
+        parser.feed(page)
+        if found is plain:
+            expected = parser.found
+    assert parser.found == expected
+    assert "{{ 7 * 7 }}" in page
+
+
+class Elements(HTMLParser):
+    """Takes down all elements with the names of their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, tuple(name for name, _ in attrs)))
+
+
 def test_a_report_without_cases() -> None:
     empty = Report((), report().environment)
     assert "0 cases" in render_text(empty)
