@@ -41,6 +41,20 @@ def test_a_file_that_vanished_is_not_created_again(project: Path) -> None:
     assert names(project) == []
 
 
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_file_that_became_a_folder_or_whose_folder_vanished(project: Path, folder: bool) -> None:
+    kept, lost = project / "kept.py", project / "package" / "lost.py"
+    kept.write_bytes(b"old")
+    if folder:
+        lost.mkdir(parents=True)
+    problems = write_files([Change(str(path), b"old", b"new") for path in (kept, lost)])
+    assert problems[str(lost)].startswith(
+        "cannot be written: Is a directory" if folder else "cannot be written: No such"
+    )
+    assert kept.read_bytes() == b"old"
+    assert {path.name for path in project.iterdir()} == ({"kept.py", "package"} if folder else {"kept.py"})
+
+
 def test_if_one_file_cannot_be_written_none_is(project: Path) -> None:
     first, second = project / "a.py", project / "b.py"
     first.write_bytes(b"old a\n")
