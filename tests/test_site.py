@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_site(tmp_path: Path) -> None:
     options = ("--fail-on-warning", "--keep-going", "--nitpicky", "--quiet")
-    command = [sys.executable, "-m", "sphinx", *options, "--doctree-dir", tmp_path / "trees", "docs", tmp_path / "site"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "sphinx", *options, "--doctree-dir", str(tmp_path / "trees"), "docs"]
+    done = subprocess.run([*command, str(tmp_path / "site")], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for code, rule in catalogue().items():
         assert code in (tmp_path / "site" / "rules" / f"{code}.html").read_text()
