@@ -19,7 +19,7 @@ demo: .venv/core
 
 # Lint, check types, run all tests.
 test: lint
-	$(BIN)/python -m pytest -q -n 2 --durations=30
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=30
 
 # Prove every optimizer and scenario of the fixtures, and write the table anew.
 parity: .venv/full

@@ -28,7 +28,7 @@ NUMBERS = (
 NAME = "[a-zA-Z][a-zA-Z0-9_]*"
 ALLOWED = re.compile(
     rf"math\.{NAME}|(jnp|np|numpy|onp|jax\.numpy)\.({NUMBERS})|jax\.(lax|nn)\.{NAME}"
-    rf"|jax\.(tree_map|tree\.map|tree_util\.tree_map)|functools\.partial|optim\.{NAME}"
+    rf"|jax\.(tree_map|tree\.{NAME}|tree_util\.(tree_{NAME}|keystr))|functools\.partial|optim\.{NAME}"
     rf"|optax\.((contrib|losses|schedules|transforms|tree|tree_utils)\.)?{NAME}"
 )
 

@@ -21,8 +21,8 @@ from tests.generated.grammar import programs
 from tests.generated.mutations import mutations
 from tests.generated.properties import assert_alike, migrated, outcome
 
-MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "120"))
-RUNS = max(12, MANY // 100)
+MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
+RUNS = max(8, MANY // 100)
 """So many of the programs are also run, as they were and as they are."""
 
 ALWAYS = settings(

@@ -25,7 +25,7 @@ from tests.optim2optax.checkpoints.test_loading import fresh, stored
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
-MANY = int(os.environ.get("OPTIM2OPTAX_DAMAGED", "300"))
+MANY = int(os.environ.get("OPTIM2OPTAX_DAMAGED", "150"))
 OTHERS: tuple[Any, ...] = (
     None, True, -1, 2**63, 0.5, 1j, "text", b"bytes", [], [1, "a"], {}, {"step": 1},
     np.zeros(()), np.zeros((0, 3)), np.ones((2, 2), np.int8), np.float16(1.0), np.zeros((3, 3, 3), np.complex64),
