@@ -17,13 +17,14 @@ def mutations(draw: Draw, sources: Sequence[str]) -> bytes:
     code = draw(st.sampled_from(sources))
     for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=4)):
         changed = change(draw, code)
-        if _parses(changed):
+        if parses(changed):
             code = changed
     newline = draw(st.sampled_from(("\n", "\n", "\n", "\r\n")))
     return code.replace("\n", newline).encode()
 
 
-def _parses(code: str) -> bool:
+def parses(code: str) -> bool:
+    """Whether this Python can read a file."""
     try:
         ast.parse(code)
     except (SyntaxError, ValueError):

@@ -48,7 +48,7 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
         for site in again.sites
         for node in ast.walk(ast.parse(after))
         if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or 0)
-        for line in _head(node)
+        for line in (range(node.lineno, (node.end_lineno or 0) + 1) if _is_definition(node) else _head(node))
     } | {line for site in again.sites for line in range(site.line, site.end_line + 1)}
     missed = {
         line: what
@@ -57,6 +57,11 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
     }
     assert not missed, f"left and not reported: {missed}"
     return result
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    """Whether it is a custom optimizer, which is reported as a whole."""
+    return isinstance(node, ast.ClassDef) and any("OptimizerDef" in ast.unparse(base) for base in node.bases)
 
 
 def _account(result: FileResult, content: bytes) -> None:

@@ -18,7 +18,7 @@ from codemods.prefilter import mentions_legacy
 from optim2optax.parity.legacy import legacy_flax
 from optim2optax.parity.precision import precise
 from tests.generated.grammar import programs
-from tests.generated.mutations import mutations
+from tests.generated.mutations import mutations, parses
 from tests.generated.properties import assert_alike, migrated, outcome
 
 MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
@@ -40,11 +40,12 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 
 def sources() -> list[str]:
-    """The programs to change."""
+    """The programs to change: all that parse."""
     folders = [FIXTURES, *map(Path, filter(None, [os.environ.get("OPTIM2OPTAX_SOURCES")]))]
     files = sorted(file for folder in folders for file in folder.rglob("*.py") if file.name != "after.py")
     contents = [file.read_bytes() for file in files if file.is_file()]
-    return [content.decode().replace("\r\n", "\n") for content in contents if mentions_legacy(content)]
+    texts = [content.decode().replace("\r\n", "\n") for content in contents if mentions_legacy(content)]
+    return [text for text in texts if parses(text)]
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
