@@ -166,7 +166,8 @@ class Evidence:
         return any(isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place))
 
     def _known(self, node: ast.expr) -> bool:
-        return any(_tells(item) for item in self.facts.objects(node))
+        """Whether it is told what is there, other than a function, which has none of the attributes that are asked for."""
+        return any(_tells(item) and not isinstance(item, Function) for item in self.facts.objects(node))
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""

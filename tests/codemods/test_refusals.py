@@ -858,6 +858,22 @@ UNKNOWN_ORIGINS = {
         """,
         6,
     ),
+    "one in whose place there may be a function too": (
+        """
+        import jax
+        from flax import serialization
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        def restored(data):
+            return serialization.from_bytes(restored, data)
+
+        def train(data, grads):
+            return step(restored(data), grads)
+        """,
+        5,
+    ),
 }
 
 

@@ -92,6 +92,24 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
         assert f"optim2optax[{extra}]" in refused.stderr
 
 
+@pytest.mark.network
+@pytest.mark.parametrize(
+    "command",
+    ["uvx --from . optim2optax rewrite ../project", "pipx install . && tools/optim2optax rewrite ../project"],
+    ids=["uvx", "pipx"],
+)
+def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
+    """Without an environment of one's own."""
+    assert command.split(" optim2optax")[0].split(" &&")[0] in (ROOT / "README.md").read_text()
+    (project / "train.py").write_text(LEGACY)
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    own = {"UV_TOOL_DIR": "uv", "UV_CACHE_DIR": "cache", "PIPX_HOME": "pipx", "PIPX_BIN_DIR": "tools"}
+    environment = {**os.environ, "PATH": path, **{name: str(hooks / folder) for name, folder in own.items()}}
+    done = subprocess.run(command, shell=True, cwd=hooks, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "train.py: 5 sites rewritten\n" in done.stdout
+
+
 def test_the_citation_has_the_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 

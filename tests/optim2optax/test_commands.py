@@ -1,0 +1,79 @@
+"""Commands that README.md and docs/ show without an output, in a repository as they think of it: they do their work."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codemods import Source, migrate
+from tests.optim2optax.test_installing import ROOT, git
+
+PROGRAM = """\
+import argparse
+
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+
+def train(steps):
+    optimizer = optim.Adam(learning_rate=1e-3).create({"w": jnp.ones((3, 2))})
+    for _ in range(steps):
+        grads = jax.grad(lambda params: jnp.sum(params["w"] ** 2))(optimizer.target)
+        optimizer = optimizer.apply_gradient(grads)
+    return optimizer.target
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int)
+    train(parser.parse_args().steps)
+"""
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REMARK = re.compile(r"(?:   +|  # | +# ).*")
+LEFT = {"--check", "--diff"}
+"""With these, legacy code is found, and stays."""
+
+
+def shown() -> list[str]:
+    """Each command once, without the remark beside it."""
+    texts = [(ROOT / "README.md").read_text(), *(page.read_text() for page in sorted(ROOT.glob("docs/**/*.md")))]
+    blocks = [block for text in texts for kind, block in BLOCK.findall(text) if kind in ("", "text")]
+    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    commands = [REMARK.sub("", line) for line in lines if re.match(r"optim2optax |pytest ", line)]
+    return sorted({command for command in commands if not re.search(r"[A-Z]{3}", command)})
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("command", shown())
+def test_it_runs(command: str, project: Path) -> None:
+    (project / "src").mkdir()
+    for path in (project / "train.py", project / "src" / "model.py"):
+        path.write_text(PROGRAM)
+    git(project, "init", "--quiet", "--initial-branch", "main")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "legacy")
+    git(project, "tag", "legacy")
+    if "--before" in command:
+        for path in (project / "train.py", project / "src" / "model.py"):
+            [result] = migrate([Source(str(path), PROGRAM.encode())])
+            path.write_bytes(result.after)
+        git(project, "commit", "--quiet", "--all", "--message", "optax")
+        for number in range(2):
+            git(project, "commit", "--quiet", "--allow-empty", "--message", f"{number}")
+
+    name, *words = command.split()
+    program = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert program is not None
+    words = [sys.executable if word == "python" else word for word in words]
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if LEFT & {*words} else 0), done.stdout + done.stderr
+    if words[0] == "parity" or "--parity" in words:
+        assert re.search(r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", done.stdout), done.stdout
+    rewrites = words[0] == "rewrite" and LEFT.isdisjoint(words)
+    assert ("optax" in (project / "src" / "model.py").read_text()) == (rewrites or "--before" in command)
