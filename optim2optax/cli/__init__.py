@@ -6,6 +6,8 @@ import errno
 import importlib
 import signal
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import click
@@ -38,6 +40,11 @@ class Application(click.Group):
         module = importlib.import_module(f"optim2optax.cli.{name}")
         return cast(click.Command, module.command)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the arguments, and show help or the version if they ask for it."""
+        with _output():
+            return super().make_context(*args, **extra)
+
     def invoke(self, context: click.Context) -> Any:
         """Run a command; an error that nobody expected exits with 2, since 1 says that something is left to do.
 
@@ -47,18 +54,26 @@ class Application(click.Group):
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            return super().invoke(context)
+            with _output():
+                return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             context.exit(INTERRUPTED)
-        except OSError as error:
-            if error.filename is not None or error.errno not in NO_ROOM:
-                raise InternalError from error
-            raise OutputError(f"the output cannot be written: {error.strerror}") from error
         except Exception as error:
             raise InternalError from error
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Tell of standard output that takes no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno not in NO_ROOM:
+            raise
+        raise OutputError(f"the output cannot be written: {error.strerror}") from error
 
 
 class OutputError(click.ClickException):

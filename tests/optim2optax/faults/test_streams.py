@@ -18,7 +18,7 @@ FULL = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
-@pytest.mark.parametrize("words", [("rewrite", "--diff", "."), ("explain", "Adam")])
+@pytest.mark.parametrize("words", [("rewrite", "--diff", "."), ("explain", "Adam"), ("--help",), ("rewrite", "--help")])
 def test_standard_output_takes_no_more(project: Path, words: tuple[str, ...]) -> None:
     (project / "train.py").write_text(LEGACY)
     with FULL.open("wb") as full:
