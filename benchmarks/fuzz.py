@@ -10,10 +10,12 @@ from __future__ import annotations
 import collections
 import hashlib
 import os
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 import click
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -25,6 +27,9 @@ from tests.generated.properties import migrated
 from tests.generated.test_generated import OPTIONS, sources
 
 PORTION = 250
+LIMIT = 60
+"""Seconds that a program may take; most take less than a tenth of one."""
+
 KEPT = Path("build/fuzz")
 Counts = collections.Counter[str]
 
@@ -54,6 +59,7 @@ def tried(number: int, kind: str, option: str) -> Counts:
     @given(content=strategy)
     def run(content: bytes) -> None:
         counts[f"programs: {kind}, {option}"] += 1
+        signal.alarm(LIMIT)
         try:
             result = migrated(content, OPTIONS[option])
         except Exception as error:  # noqa: BLE001 - a crash is a finding like any other
@@ -64,8 +70,14 @@ def tried(number: int, kind: str, option: str) -> Counts:
         else:
             counts.update(f"sites {site.status}" for site in result.sites)
 
+    signal.signal(signal.SIGALRM, _too_long)
     run()
+    signal.alarm(0)
     return counts
+
+
+def _too_long(*_: object) -> NoReturn:
+    raise TimeoutError(f"takes longer than {LIMIT} s")
 
 
 def portions(many: int, first: int) -> Iterator[tuple[int, str, str]]:

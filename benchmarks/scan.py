@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections.abc import Collection
 
 METHODS = frozenset({"apply_gradient", "compute_gradient", "compute_gradients", "optimizer_def", "param_states"})
 """Attributes that nothing but a legacy optimizer has."""
+ELSEWHERE = sys.stdlib_module_names | {"jax", "numpy", "optax"}
+"""Packages that have no legacy optimizer anywhere."""
+
 MAGIC = re.compile(r"^(\s*)[%!?].*$")
 OPTIMIZER = re.compile(r"opt(?:im|imizer)?(?:_|$|\d)|_opt$|_optimizer$|optimizer$", re.IGNORECASE)
 
@@ -68,7 +72,7 @@ def remains(code: str, own: Collection[str] = ()) -> dict[int, str]:
             continue
         if legacy := [name for name in named if f"{name}.".startswith("flax.optim.")]:
             found[node.lineno] = legacy[0]
-        elif isinstance(node, ast.Attribute) and node.attr not in own and _is_member(node, code):
+        elif isinstance(node, ast.Attribute) and node.attr not in own and _is_member(node, code, names):
             found[node.lineno] = f".{node.attr}"
     return found
 
@@ -92,8 +96,8 @@ def _resolved(node: ast.AST, names: dict[str, str]) -> str:
     return ""
 
 
-def _is_member(node: ast.Attribute, code: str) -> bool:
-    if "jax" not in code and "flax" not in code:
+def _is_member(node: ast.Attribute, code: str, names: dict[str, str]) -> bool:
+    if _resolved(node.value, names).partition(".")[0] in ELSEWHERE or ("jax" not in code and "flax" not in code):
         return False
     owner = node.value
     while isinstance(owner, ast.Subscript | ast.Call):

@@ -43,6 +43,7 @@ from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.parameters import changed, with_parameters
+from codemods.suppression import MARKER
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
@@ -358,16 +359,17 @@ class Applier(cst.CSTTransformer):
         return updated.with_changes(leading_lines=[*updated.leading_lines, *lines]) if lines else updated
 
     def _new_comments(self, original: cst.CSTNode, leading: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-        """The markers for the sites of a statement, without those it has already."""
+        """The markers for the sites of a statement that has none."""
         position = self.positions[original]
-        present = {line.comment.value for line in leading if line.comment is not None}
+        if any(line.comment is not None and line.comment.value.startswith(MARKER) for line in leading):
+            return []
         last = (
             position.end.line
             if isinstance(original, cst.SimpleStatementLine)
             else _header_end(original, self.positions)
         )
         texts = [text for line in range(position.start.line, last + 1) for text in self.comments.get(line, ())]
-        return [cst.EmptyLine(comment=cst.Comment(text)) for text in dict.fromkeys(texts) if text not in present]
+        return [cst.EmptyLine(comment=cst.Comment(text)) for text in dict.fromkeys(texts)]
 
     def _compound(self, original: cst.CSTNode, updated: cst.CSTNodeT, leading: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
         lines = self._new_comments(original, leading)

@@ -37,10 +37,10 @@ from codemods.relevance import import_graph, relevant
 from codemods.removed import uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
+from codemods.suppression import MARKER
 from codemods.text import Text, UndecodableError, decode
 
 TRAIN_STATE = "{TrainState}"
-MARKER = "# TODO(optim2optax): "
 TOO_DEEP = "nested too deeply"
 DEEPEST = 1_000
 ENTANGLED = "this project is too entangled to be analysed as a whole: give fewer files at once"
@@ -178,7 +178,8 @@ def _edit_all(
     while True:
         plan = make_plan(facts, options, failed, plain, unread)
         imports = {unit: plan_imports(unit, plan) if plan.of(unit) else ImportPlan() for unit in facts.project.units}
-        work = {unit: found for unit in imports if (found := _work(unit, plan, imports[unit])) is not None}
+        to_edit = (unit for unit in imports if unit not in failed)
+        work = {unit: found for unit in to_edit if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
         for unit, outcome in (*outcomes.items(), *zip(work, _run(list(work.values()), jobs), strict=True)):
             outcomes[unit] = outcome

@@ -5,12 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from codemods.flow.annotations import TypeWithin, direct_types, types_within
 from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Derived, External, Function, Instance, Object, Opaque, Place, Result, Thing
+from codemods.flow.objects import (
+    Container,
+    Derived,
+    External,
+    Function,
+    Instance,
+    Method,
+    Object,
+    Opaque,
+    Place,
+    Result,
+    Thing,
+)
 from codemods.legacy import FOREIGN, PACKAGE, RUN_TIME, legacy_name
 from codemods.relevance import Graph, import_graph, reachable
 
@@ -143,8 +155,8 @@ class Evidence:
                 seeded = True
             if node.attr != "apply_gradient" or self._known(node.value) or self._defines_apply_gradient:
                 continue
-            if _steps_by_hand(unit, node) and self._is_of_jax(unit):
-                self._seed_expression(node.value, Thing("definition", unit, node, "", "deduced"))
+            if (evidence := _steps_by_hand(unit, node)) is not None and self._is_of_jax(unit):
+                self._seed_expression(node.value, Thing("definition", unit, node, "", evidence))
                 seeded = True
             elif not self._contradicted(unit, node):
                 thing = Thing("optimizer", unit, node, "", "deduced")
@@ -167,7 +179,7 @@ class Evidence:
 
     def _known(self, node: ast.expr) -> bool:
         """Whether it is told what is there, other than a function, which has none of the attributes that are asked for."""
-        return any(_tells(item) and not isinstance(item, Function) for item in self.facts.objects(node))
+        return any(_tells(item) and not isinstance(item, Function | Method) for item in self.facts.objects(node))
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""
@@ -323,17 +335,15 @@ class Evidence:
         self.facts.flow.solver.add(place, thing)
 
 
-def _steps_by_hand(unit: Unit, node: ast.Attribute) -> bool:
-    """Whether this is the method in `definition.apply_gradient(definition.hyper_params, params, state, grads)`."""
+def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likely"] | None:
+    """How sure it is that this is the method in `definition.apply_gradient(definition.hyper_params, params, state, grads)`."""
     call = unit.parents.get(node)
     if not isinstance(call, ast.Call) or call.func is not node or not call.args:
-        return False
-    first = call.args[0]
-    return (
-        isinstance(first, ast.Attribute)
-        and first.attr == "hyper_params"
-        and ast.dump(first.value) == ast.dump(node.value)
-    )
+        return None
+    own = ast.dump(ast.Attribute(node.value, "hyper_params", ast.Load()))
+    if any(ast.dump(inner) == own for inner in ast.walk(call.args[0])):
+        return "deduced"
+    return "likely" if len(call.args) + len(call.keywords) == 4 else None
 
 
 def _replaces_target(unit: Unit, node: ast.Attribute) -> bool:

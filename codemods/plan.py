@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
@@ -13,9 +14,9 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.model import Options, Refusal, Status
 from codemods.names import Name, names_for
-from codemods.rules import Rule, reasons, rule_for
+from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
-from codemods.suppression import Suppression, suppressions
+from codemods.suppression import Suppression, left, suppressions
 from codemods.trace import Traces, Way
 from codemods.uses import Use
 
@@ -27,6 +28,9 @@ MODERNIZED = ("removed", "removed_import")
 
 WHOLE = frozenset(("definition", "optimizer", "state"))
 """The kinds of things of which all uses have to be in view."""
+
+BY_HAND = "Change it by hand, then delete the comment above."
+"""What to do with what partial work has left."""
 
 
 @dataclass
@@ -64,6 +68,7 @@ class Plan:
     decisions: list[Decision] = field(default_factory=list)
     names: dict[Unit, dict[str, Name]] = field(default_factory=dict)
     comments: dict[Unit, tuple[Suppression, ...]] = field(default_factory=dict)
+    left: dict[Unit, Mapping[int, tuple[str, str]]] = field(default_factory=dict)
     used_comments: set[tuple[Unit, Suppression]] = field(default_factory=set)
     hints: list[Decision] = field(default_factory=list)
 
@@ -88,7 +93,7 @@ def make_plan(
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed)))  # what makes such states does not say for whom
     for unit in facts.project.units:
         plan.names[unit] = names_for(unit, facts)
-        plan.comments[unit] = suppressions(unit.code)
+        plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
     for use in _in_order(facts, context.more_uses):
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
@@ -104,6 +109,7 @@ def make_plan(
             _judge(decision, plan, failed, unread)
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed), None))
+    plan.decisions += list(_still_left(plan))
     return plan
 
 
@@ -142,6 +148,8 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: M
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif not decision.applies:
         return
+    elif plan.left[use.unit] and (begins := _begins(use.node, use.unit)) in plan.left[use.unit]:
+        decision.refuse(Refusal(*plan.left[use.unit][begins], BY_HAND))
     elif decision.rule.code == "FO102" and (
         use.unit.path,
         use.unit.line(use.node.lineno),
@@ -183,6 +191,25 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: M
                 "Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one."
             )
         )
+
+
+def _begins(node: ast.AST, unit: Unit) -> int:
+    """The line in which the statement begins that has a node, or is it."""
+    own = next(found for found in (node, *unit.ancestors(node)) if isinstance(found, ast.stmt))
+    decorators: list[ast.expr] = getattr(own, "decorator_list", [])
+    return min([own.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _still_left(plan: Plan) -> Iterator[Decision]:
+    """What partial work has left above statements of which nothing else is told any more."""
+    told = {(decision.use.unit, _begins(decision.use.node, decision.use.unit)) for decision in plan.decisions}
+    for unit in (unit for unit, remarks in plan.left.items() if remarks):
+        for statement in (node for node in unit.nodes if isinstance(node, ast.stmt)):
+            line = _begins(statement, unit)
+            code, why = plan.left[unit].get(line, ("", ""))
+            if code in catalogue() and (unit, line) not in told:
+                use = Use("left", code, unit, statement, ())
+                yield Decision(use, catalogue()[code], None, Refusal(code, why, BY_HAND), "unresolved")
 
 
 def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from codemods.suppression import MARKER
+
 STEP = re.compile(rb"(?<!\w)(?:apply_gradient|ModelParamTraversal)(?!\w)")
 PARTS = re.compile(rb"(?<!\w)(?:param_states|optimizer_def)(?!\w)")
 MODULE = re.compile(rb"(?:(?<!\w)|\\n)$")
@@ -22,12 +24,14 @@ def mentions_legacy(content: bytes) -> bool:
     """Whether a file could build, step or read a legacy optimizer.
 
     False is certain for a file alone: no spelling of an import of `flax.optim`, no `apply_gradient`, no traversal and nothing
-    that only legacy optimizers have is in it. What modern code is full of, `apply_gradients` and `optimizer`, does not count.
+    that only legacy optimizers have is in it, and no remark of partial work. What modern code is full of, `apply_gradients`
+    and `optimizer`, does not count.
     """
     return (
         (b"flax" in content and any(MODULE.search(before) for before in _before(content, b"optim")))
         or ((b"apply_gradient" in content or b"ModelParamTraversal" in content) and STEP.search(content) is not None)
         or (uses_jax(content) and _reads_parts(content))
+        or MARKER.encode() in content
     )
 
 

@@ -1,4 +1,4 @@
-"""Comments that leave a site alone: `# optim2optax: ignore[FO202]`, or without codes for any."""
+"""Comments that leave a site alone: `# optim2optax: ignore[FO202]`, or without codes for any; and what partial work left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tokenize
 from dataclasses import dataclass
 
 COMMENT = re.compile(r"#\s*optim2optax:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
+MARKER = "# TODO(optim2optax): "
+"""Begins the comments that partial work leaves above a statement: a code and a reason."""
 
 
 @dataclass(frozen=True)
@@ -31,3 +33,16 @@ def suppressions(code: str) -> tuple[Suppression, ...]:
             codes = tuple(word.strip().upper() for word in (match[1] or "").split(",") if word.strip())
             found.append(Suppression(token.start[0], codes))
     return tuple(found)
+
+
+def left(code: str) -> dict[int, tuple[str, str]]:
+    """What partial work has left: a code and a reason, by the line in which the statement begins that they are about."""
+    found: dict[int, tuple[str, str]] = {}
+    above = ""
+    for number, line in enumerate(map(str.strip, code.split("\n")), start=1):
+        if line.startswith("#"):
+            above = above or line.partition(MARKER)[2]
+        elif above:
+            reason, _, why = above.partition(" ")
+            found[number], above = (reason, why), ""
+    return found

@@ -10,7 +10,8 @@ from codemods.flow.objects import Function
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
-from codemods.rules.objects import averaged_gradients, refuse_rate
+from codemods.rules.hyper_params import refuse_rate
+from codemods.rules.objects import averaged_gradients
 from codemods.uses import Use
 
 

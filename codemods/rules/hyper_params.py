@@ -11,7 +11,7 @@ from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support, is_unpacked
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, bare_step, names_like, new_rate, rate_read
+from codemods.rules.context import Context, bare_step, is_path, names_like, new_rate, rate_read
 from codemods.uses import Use
 
 SET_RATES = Support(
@@ -95,6 +95,30 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
             "Run on the files that make it too, or keep the value in a variable of your own.",
         )
     return Replace(use.unit.span(use.node), "{owner}.tx", (("owner", use.unit.span(use.node.value)),))
+
+
+def refuse_rate(use: Use, context: Context) -> Refusal | None:
+    """Why the learning rate of an optimizer, or of a definition, cannot be set at a step, if it cannot."""
+    assert isinstance(use.node, ast.Attribute)
+    if not all(
+        thing.evidence == "proven" if thing.kind == "definition" else context.facts.legacy.definitions(thing)
+        for thing in use.things
+    ):
+        return reasons.overrides(
+            "This step sets the learning rate, but the place that makes the optimizer is not in view.",
+            "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
+        )
+    if not is_path(use.node.value) and use.kind != "definition.apply_gradient":
+        return reasons.overrides(
+            "This step sets the learning rate of an optimizer that has no name.",
+            "Give the optimizer a name before the step.",
+        )
+    if context.has_rate_among_params:
+        return reasons.overrides(
+            "A parameter of the model is called `learning_rate` too, so that setting the rate by its name would set its moments.",
+            "Set the rate in `opt_state.hyperparams` by hand.",
+        )
+    return None
 
 
 def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:

@@ -16,8 +16,8 @@ from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
 from codemods.rules import reasons, rule
-from codemods.rules.context import OVERRIDES, Context, is_path
-from codemods.rules.hyper_params import rates_of_step
+from codemods.rules.context import OVERRIDES, Context
+from codemods.rules.hyper_params import rates_of_step, refuse_rate
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import counts_in_state, is_new_state, new_step
@@ -316,27 +316,6 @@ def _set_rate(
         return RewriteCall(span, function, arguments, holes, supports, prelude=f"opt_state = {opt_state}")
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
     return RewriteCall(span, function, arguments, holes, supports)
-
-
-def refuse_rate(use: Use, context: Context) -> Refusal | None:
-    """Why the learning rate of an optimizer cannot be set at a step, if it cannot."""
-    assert isinstance(use.node, ast.Attribute)
-    if not context.definitions(use) or any(not context.facts.legacy.definitions(thing) for thing in use.things):
-        return reasons.overrides(
-            "This step sets the learning rate, but the place that makes the optimizer is not in view.",
-            "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
-        )
-    if not is_path(use.node.value):
-        return reasons.overrides(
-            "This step sets the learning rate of an optimizer that has no name.",
-            "Give the optimizer a name before the step.",
-        )
-    if context.has_rate_among_params:
-        return reasons.overrides(
-            "A parameter of the model is called `learning_rate` too, so that setting the rate by its name would set its moments.",
-            "Set the rate in `opt_state.hyperparams` by hand.",
-        )
-    return None
 
 
 def _order_matters(call: ast.Call, override: ast.keyword) -> bool:

@@ -8,6 +8,7 @@ from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
+from codemods.rules.hyper_params import refuse_rate
 from codemods.uses import Use
 
 
@@ -56,6 +57,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     rate = new_rate(given["hyper_params"])
     if rate is None and not context.facts.things(given["hyper_params"], "hyper_params"):
         return _refuse()
+    if rate is not None and (refusal := refuse_rate(use, context)) is not None:
+        return refusal
     if rate is None and not context.overridden.isdisjoint(use.things):
         return reasons.overrides(
             "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",

@@ -224,6 +224,73 @@ def test_partial_work_leaves_markers_and_never_doubles_them(before: str, after: 
     assert second.after == first.after
 
 
+def test_what_a_marker_is_about_stays_until_it_is_gone() -> None:
+    """Even if nothing else shows, half-way, why it has to."""
+    text = """
+        import jax
+        from flax import optim
+        from flax.training import train_state
+
+        def create(params):
+            return train_state.TrainState.create(apply_fn=None, params=params, tx=optim.Adam(1e-3))
+
+        def step(optimizer, grads):
+            # TODO(optim2optax): FO910 This step keeps the constructor's learning rate.
+            # (A remark.)
+            optimizer = optimizer.apply_gradient(grads)
+            return optimizer
+        """
+    for options in (Options(), PARTIAL):
+        result = run(text, options)
+        assert "optimizer.apply_gradient(grads)" in result.after.decode()
+        [site] = [site for site in result.sites if site.code == "FO910"]
+        assert (site.line, site.status, site.message) == (
+            11,
+            "unresolved",
+            "This step keeps the constructor's learning rate.",
+        )
+    without = "\n".join(line for line in text.split("\n") if "TODO" not in line)
+    assert "optimizer.apply_gradients(grads=grads)" in run(without).after.decode()
+
+
+def test_what_a_marker_is_about_is_told_until_it_is_gone() -> None:
+    """Here nothing but the marker shows that there was a legacy optimizer."""
+    text = """
+        import jax
+        from flax.training import train_state
+
+        def step(optimizer: train_state.TrainState, grads, rate):
+            # TODO(optim2optax): FO910 This step sets the learning rate, but the place that makes the optimizer is not in view.
+            # TODO(optim2optax): XX1 Something of another program.
+            return optimizer.apply_gradient(grads, learning_rate=rate)
+
+        def other():
+            # TODO(optim2optax): XX1 Something of another program.
+            return 1
+        """
+    for options in (Options(), PARTIAL):
+        result = run(text, options)
+        assert result.after.decode() == program(text)
+        assert [(site.line, site.code, site.status) for site in result.sites] == [(7, "FO910", "unresolved")]
+
+
+def test_no_marker_in_a_file_that_cannot_be_edited() -> None:
+    """LibCST knows no annotated target in parentheses."""
+    text = """
+        from flax import optim
+
+        (rate): float = 0.1
+
+        def step(optimizer: optim.Optimizer, grads, **options):
+            optimizer = optimizer.apply_gradient(grads, **options)
+            return optimizer.target
+        """
+    result = run(text, PARTIAL)
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert "FO919" in {site.code for site in result.sites}
+
+
 def test_no_marker_without_partial() -> None:
     for before, _ in MARKED.values():
         assert b"TODO" not in run(before).after

@@ -835,6 +835,27 @@ UNKNOWN_ORIGINS = {
         """,
         4,
     ),
+    "one that sets the learning rate": (
+        """
+        import jax
+
+        class Learner:
+            def step(self, grads, rate):
+                self.params, self.state = self.definition.apply_gradient(
+                    self.definition.hyper_params.replace(learning_rate=rate), self.params, self.state, grads
+                )
+        """,
+        5,
+    ),
+    "one whose hyperparameters come from elsewhere": (
+        """
+        import jax
+
+        def step(definition, hyper_params, params, state, grads):
+            return definition.apply_gradient(hyper_params, params, state, grads)
+        """,
+        4,
+    ),
     "an optimizer that is declared by a name from a star import": (
         """
         import jax
@@ -874,12 +895,35 @@ UNKNOWN_ORIGINS = {
         """,
         5,
     ),
+    "one in whose place there may be a method too": (
+        """
+        import jax
+        from decorators import anything
+
+        class Trainer:
+            @anything
+            def optimizer(self):
+                return self._optimizer
+
+            def predict(self, x):
+                return jax.jit(self.apply)(self.optimizer.target, x)
+        """,
+        10,
+    ),
 }
 
 
 @pytest.mark.parametrize(("text", "line"), UNKNOWN_ORIGINS.values(), ids=UNKNOWN_ORIGINS)
 def test_what_comes_from_nowhere_in_view_is_a_site(text: str, line: int) -> None:
     assert line in {site.line for site in result_of(text).sites}
+
+
+def test_a_definition_from_elsewhere_has_no_rate_to_set() -> None:
+    """Whether its transformation lets its learning rate be set is known to what makes it."""
+    result = result_of(UNKNOWN_ORIGINS["one that sets the learning rate"][0])
+    assert {(site.line, site.code, site.status) for site in result.sites} == {
+        (5, "FO910", "unresolved"),
+    }
 
 
 def test_a_module_from_a_star_import_is_flax() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.scan import own_members, remains
 from codemods import FileResult, Options, Source, migrate
 from codemods.rules import catalogue
+from codemods.suppression import MARKER
 from optim2optax.parity.legacy import replaced
 
 CODES = {*catalogue()}
@@ -42,7 +43,7 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
     if options is None or not options.rename:
         _elsewhere(before, after, result)
     [again] = migrate([Source("train.py", result.after)], options)
-    assert again.after == result.after, "a second run changes something"
+    assert _unmarked(again.after) == _unmarked(result.after), "a second run changes something"
     reported = {
         line
         for site in again.sites
@@ -59,6 +60,11 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
     return result
 
 
+def _unmarked(content: bytes) -> list[bytes]:
+    """The lines of a file without the remarks that partial work leaves."""
+    return [line for line in content.splitlines() if not line.strip().startswith(MARKER.encode())]
+
+
 def _is_definition(node: ast.stmt) -> bool:
     """Whether it is a custom optimizer, which is reported as a whole."""
     return isinstance(node, ast.ClassDef) and any("OptimizerDef" in ast.unparse(base) for base in node.bases)
@@ -67,7 +73,7 @@ def _is_definition(node: ast.stmt) -> bool:
 def _account(result: FileResult, content: bytes) -> None:
     """Every site has a known rule and a status that agrees with what was done."""
     rewritten = [site for site in result.sites if site.status == "rewritten"]
-    assert bool(rewritten) == (result.after != content)
+    assert bool(rewritten) == (_unmarked(result.after) != _unmarked(content)), "what is counted is not what changed"
     for site in result.sites:
         assert site.code in CODES, site
         assert site.status in ("rewritten", "unresolved", "suppressed", "hint"), site
