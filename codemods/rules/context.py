@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
@@ -30,6 +31,9 @@ OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
 BATCH = "batch"
 """The axis over which `Optimizer.replicate()` averaged by default."""
+
+OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "optax", "numpy", "absl"}
+"""Whatever their functions do with an optimizer, they do with a train state."""
 
 
 class Context:
@@ -120,7 +124,7 @@ class Context:
         if use.kind == "definition.create":
             why = self.functional.reason(use.things)
             pieces = [f"This optimizer stays in one piece, as a train state: {why}."] if why else []
-            return " ".join([*pieces, *self._older_checkpoints(use)])
+            return " ".join([*pieces, *self._older_checkpoints(use), *self._handed_out(use)])
         if use.kind not in STEPS:
             return ""
         said = []
@@ -129,6 +133,33 @@ class Context:
         if why := self.clippings.reason(use.things):
             said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
         return " ".join([*said, *self.kept.reasons(use)])
+
+    def _handed_out(self, created: Use) -> Iterator[str]:
+        """What gets the optimizer and is not in view, if anything is."""
+        groups = self.facts.groups
+        ours = {groups[thing] for thing in created.things if thing in groups}
+        for unit, call in self._unknown_calls:
+            arguments = (*call.args, *(word.value for word in call.keywords))
+            given = (thing for found in arguments for thing in self.facts.within(self.facts.flow.places[found]))
+            if any(thing.kind == "optimizer" and groups.get(thing) in ours for thing in given):
+                yield (
+                    f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, which is not in view: "
+                    "what that reads of an optimizer has to change there too."
+                )
+                return
+
+    @cached_property
+    def _unknown_calls(self) -> list[tuple[Unit, ast.Call]]:
+        """The calls of imported functions of which nothing is known, but for those of packages that know no optimizers."""
+        known = self.facts.flow.library.function
+
+        def unknown(call: ast.Call) -> bool:
+            names = list(self.facts.externals(call.func))
+            return bool(names) and not any(
+                known(name) or name.partition(".")[0] in OBLIVIOUS_PACKAGES for name in names
+            )
+
+        return [(unit, call) for unit, call in self.facts.flow.reading.calls if unknown(call)]
 
     def _older_checkpoints(self, created: Use) -> Iterator[str]:
         """What reads a checkpoint from before the migration, if the program restores one."""

@@ -610,6 +610,35 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
     assert left == {(1, "FO911"), (6, "FO901"), (8, "FO906")}
 
 
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("jax.block_until_ready(optimizer)", False),
+        ("print(optimizer)", False),
+        ("report(optimizer.target)", False),
+        ("report(optimizer)", True),
+        ("report(step=1, state={'best': optimizer})", True),
+    ],
+)
+def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) -> None:
+    text = f"""
+        import jax
+        from flax import optim
+        from reports_of_ours import report
+
+        def train(params):
+            optimizer = optim.Adam(0.1).create(params)
+            {call}
+            return optimizer.target
+        """
+    [created] = [site for site in run(text).sites if site.code == "FO201"]
+    assert created.note == (
+        "It is handed to `report` at train.py:7, which is not in view: what that reads of an optimizer has to change there too."
+        if told
+        else ""
+    )
+
+
 def test_a_method_that_makes_a_state_keeps_its_form() -> None:
     before = """
         from flax import optim
