@@ -343,7 +343,8 @@ def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likel
     own = ast.dump(ast.Attribute(node.value, "hyper_params", ast.Load()))
     if any(ast.dump(inner) == own for inner in ast.walk(call.args[0])):
         return "deduced"
-    return "likely" if len(call.args) + len(call.keywords) == 4 else None
+    named = isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript)  # unlike `super()`
+    return "likely" if named and len(call.args) + len(call.keywords) == 4 else None
 
 
 def _replaces_target(unit: Unit, node: ast.Attribute) -> bool:
