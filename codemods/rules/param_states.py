@@ -92,7 +92,7 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     """As trees of `tree_map`; with the first of them, the call becomes another."""
     states = _states(use)
     call = use.unit.parents.get(states)
-    if not (_maps_states(call, use.unit, context) and _goes_back(call, use.unit, context)):
+    if not (_maps_states(call, context) and _goes_back(call, use.unit, context)):
         return None
     owner = ("owner", use.unit.span(_owner(states)))
     if states is not call.args[1]:
@@ -107,7 +107,7 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     return RewriteCall(use.unit.span(call), "{optax}.tree_utils.tree_map_params", arguments, (owner,))
 
 
-def _maps_states(call: ast.AST | None, unit: Unit, context: Context) -> TypeGuard[ast.Call]:
+def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
     """Whether this is `tree_map` of a function over nothing but such states, of optimizers that migrate together."""
     if not (isinstance(call, ast.Call) and TREE_MAPS & {*context.facts.externals(call.func)}) or call.keywords:
         return False
@@ -115,7 +115,7 @@ def _maps_states(call: ast.AST | None, unit: Unit, context: Context) -> TypeGuar
     owners = [owner for tree in trees if (owner := _owner_of_state(tree, "param_states", context)) is not None]
     things = [thing for owner in owners for thing in context.facts.things(owner, "optimizer")]
     return (
-        len(owners) == len(trees) > 0
+        len(owners) == len(trees)
         and all(map(is_path, owners))
         and len({context.facts.groups.get(thing) for thing in things}) == 1
     )
@@ -141,7 +141,7 @@ def _is_mapped(value: ast.expr, owner: ast.expr, unit: Unit, context: Context) -
         statements = [unit.parents.get(store) for store in stores]
         found = [statement.value if isinstance(statement, ast.Assign) else None for statement in statements]
     return bool(found) and all(
-        _maps_states(call, unit, context) and ast.dump(_owner(call.args[1])) == ast.dump(owner) for call in found
+        _maps_states(call, context) and ast.dump(_owner(call.args[1])) == ast.dump(owner) for call in found
     )
 
 

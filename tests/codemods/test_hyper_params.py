@@ -71,6 +71,11 @@ LEFT = {
         step(new(f"{HYPER_PARAMS}[0]"), new(f"{HYPER_PARAMS}[1]")),
         "FO910",
     ),
+    "groups of which some are unpacked": (
+        f"optim.MultiOptimizer({FIRST}, *[{SECOND}])",
+        step(new(f"{HYPER_PARAMS}[0]"), new(f"{HYPER_PARAMS}[1]")),
+        "FO910",
+    ),
     "names that are set twice": (
         GROUPS,
         lines(TAKEN, f"second, first = {HYPER_PARAMS}", step(new("first"), new("second"))),
