@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codemods import Options
 from tests.codemods.programs import migrated, program, result_of
 
 HYPER_PARAMS = "optimizer.optimizer_def.hyper_params"
@@ -156,6 +157,11 @@ def test_the_definition_of_an_optimizer_from_elsewhere() -> None:
             return optimizer.apply_gradient(grads), optimizer.optimizer_def.create(params)
         """)
     assert "params=params, tx=optimizer.tx" in after
+
+
+def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
+    text = PROGRAM.format(ADAM, f"print({HYPER_PARAMS}.beta1)")
+    assert f"    print({HYPER_PARAMS}.beta1)\n" in result_of(text, Options(partial=True)).after.decode()
 
 
 ONE_RATE = "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from codemods import Options
 from tests.codemods.programs import migrated, program, result_of
 
 STATES = "optimizer.state.param_states"
@@ -181,8 +180,3 @@ def test_the_step_of_an_optimizer_from_elsewhere() -> None:
             return optimizer.replace(state=optimizer.state.replace(step=0))
         """
     assert result_of(text).after.decode() == program(text)
-
-
-def test_hyperparameters_that_are_left_are_those_of_the_definition() -> None:
-    result = result_of(PROGRAM.format("print(optimizer.optimizer_def.hyper_params.beta1)"), Options(partial=True))
-    assert "print(optimizer.optimizer_def.hyper_params.beta1)" in result.after.decode()
