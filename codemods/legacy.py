@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from codemods.flow.calls import Behaviour, Calls, CallSite, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
-from codemods.flow.objects import Container, Derivative, External, Object, Place, Result, Thing
+from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
 
 PACKAGE = "flax.optim"
 DEFINITIONS = (
@@ -196,8 +196,19 @@ class FlaxOptim(Library):
             flow.solver.add(site.result, made)
             for place in (*site.positional, *site.keywords.values()):
                 self._contain(flow, made, place, 3)
+            if name == "custom" and isinstance(site.node, ast.Call):
+                flow.solver.watch(flow.places[site.node.func], lambda item: self._construct_base(flow, made, item))
 
         return behaviour
+
+    def _construct_base(self, flow: Calls, outer: Thing, item: Object) -> None:
+        """What the class of a definition gives to the constructor of its base is a part of the definition too."""
+        for cls in flow.ancestry(item) if isinstance(item, Class) else ():
+            for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
+                    for argument in (*call.args, *(word.value for word in call.keywords)):
+                        value = argument.value if isinstance(argument, ast.Starred) else argument
+                        self._contain(flow, outer, flow.places[value], 3)
 
     def _contain(self, flow: Calls, outer: Thing, place: Place, depth: int) -> None:
         def arrive(item: Object) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
+from itertools import chain, count
 
 from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
@@ -352,9 +353,10 @@ def legacy_bases(use: Use, facts: Facts) -> set[str]:
 
 
 def free_name(unit: Unit, *choices: str) -> str:
-    """The first of some names that a file does not use."""
+    """The first of some names that a file does not use, or of them with numbers."""
     taken = {node.id for node in unit.nodes if isinstance(node, ast.Name)}
-    return next(name for name in choices if name not in taken)
+    numbered = (f"{choices[0]}_{number}" for number in count(2))
+    return next(name for name in chain(choices, numbered) if name not in taken)
 
 
 def new_rate(node: ast.expr) -> ast.expr | None:

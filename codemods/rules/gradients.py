@@ -6,8 +6,10 @@ import ast
 
 from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.facts import Facts
-from codemods.flow.objects import Function
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Container, Function
 from codemods.model import Refusal
+from codemods.optimizers.base import is_plain
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
 from codemods.rules.hyper_params import refuse_rate
@@ -29,12 +31,12 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """
     call = context.call_of(use)
     auxiliary = _gives_pair(_loss(call), context.facts) if call is not None and (call.args or call.keywords) else None
-    if call is not None and auxiliary is False:
+    if call is not None and auxiliary is False and not _is_unpacked_otherwise(call, use.unit):
         return Replace(use.unit.span(call), VALUE_AND_GRAD, _holes(use, context))
     parts = _parts(use, context)
     if isinstance(parts, Refusal):
         return parts
-    statement, targets, auxiliary = parts
+    call, statement, targets, auxiliary = parts
     lines: tuple[str, ...]
     if isinstance(statement.targets[0], ast.Name):
         values, gradient = free_name(use.unit, "values", "outputs"), free_name(use.unit, *GRADIENTS)
@@ -58,16 +60,14 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     parts = _parts(use, context)
     if isinstance(parts, Refusal):
         return parts
-    statement, targets, auxiliary = parts
-    call = context.call_of(use)
+    call, statement, targets, auxiliary = parts
     override = context.override(use)
-    given = len(call.args) + len(call.keywords) if call is not None else 0
-    if (
-        isinstance(statement.targets[0], ast.Name)
-        or len(targets) != 2 + auxiliary
-        or given != 1 + (context.given_override(use) is not None)
-    ):
+    given = len(call.args) + len(call.keywords)
+    if len(targets) != 2 + auxiliary or given != 1 + (context.given_override(use) is not None):
         return _refuse()
+    assert isinstance(use.node, ast.Attribute)
+    if not is_plain(use.node.value):
+        return reasons.statement_form("The optimizer of this step has no name.", "Give it a name before the step.")
     if override is not None and override.arg != "learning_rate":
         return reasons.overrides(
             f"This step overrides `{override.arg}`.",
@@ -128,8 +128,15 @@ def _holes(use: Use, context: Context) -> tuple[tuple[str, tuple[int, int, int, 
     return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(_loss(call))))
 
 
-def _parts(use: Use, context: Context) -> tuple[ast.Assign, list[str], bool] | Refusal:
-    """The assignment of the call, the source of its targets, and whether the loss function gives a pair."""
+def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
+    """Whether a call is unpacked to other than two targets."""
+    statement = unit.parents.get(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(target, ast.Tuple | ast.List) and len(target.elts) != 2 for target in targets)
+
+
+def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str], bool] | Refusal:
+    """The call, its assignment, the source of that one's targets, and whether the loss function gives a pair."""
     call = context.call_of(use)
     statement = use.unit.parents.get(call) if call is not None else None
     if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -141,7 +148,7 @@ def _parts(use: Use, context: Context) -> tuple[ast.Assign, list[str], bool] | R
     if auxiliary is None:
         return _refuse()
     elements = target.elts if isinstance(target, ast.Tuple) else [target]
-    return statement, [use.unit.source(element) for element in elements], auxiliary
+    return call, statement, [use.unit.source(element) for element in elements], auxiliary
 
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
@@ -159,8 +166,15 @@ def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
             if isinstance(found, ast.Return) and found.value is not None and _owner(functions[0], found) is node
         ]
     )
-    pairs = {isinstance(value, ast.Tuple) for value in values}
+    pairs = {_is_pair(value, facts) for value in values}
     return pairs.pop() if len(pairs) == 1 else None
+
+
+def _is_pair(value: ast.expr, facts: Facts) -> bool | None:
+    """Whether an expression is a pair, or else no tuple; None for another tuple, and for what may be one."""
+    if isinstance(value, ast.Tuple) and not any(isinstance(element, ast.Starred) for element in value.elts):
+        return True if len(value.elts) == 2 else None
+    return None if any(isinstance(item, Container) for item in facts.objects(value)) else False
 
 
 def _owner(function: Function, node: ast.AST) -> ast.AST | None:

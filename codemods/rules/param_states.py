@@ -92,7 +92,7 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     """As trees of `tree_map`; with the first of them, the call becomes another."""
     states = _states(use)
     call = use.unit.parents.get(states)
-    if not (_maps_states(call, use.unit, context) and _goes_back(call, use.unit, context)):
+    if not (_maps_states(call, context) and _goes_back(call, use.unit, context)):
         return None
     owner = ("owner", use.unit.span(_owner(states)))
     if states is not call.args[1]:
@@ -107,7 +107,7 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     return RewriteCall(use.unit.span(call), "{optax}.tree_utils.tree_map_params", arguments, (owner,))
 
 
-def _maps_states(call: ast.AST | None, unit: Unit, context: Context) -> TypeGuard[ast.Call]:
+def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
     """Whether this is `tree_map` of a function over nothing but such states, of optimizers that migrate together."""
     if not (isinstance(call, ast.Call) and TREE_MAPS & {*context.facts.externals(call.func)}) or call.keywords:
         return False
@@ -115,7 +115,7 @@ def _maps_states(call: ast.AST | None, unit: Unit, context: Context) -> TypeGuar
     owners = [owner for tree in trees if (owner := _owner_of_state(tree, "param_states", context)) is not None]
     things = [thing for owner in owners for thing in context.facts.things(owner, "optimizer")]
     return (
-        len(owners) == len(trees) > 0
+        len(owners) == len(trees)
         and all(map(is_path, owners))
         and len({context.facts.groups.get(thing) for thing in things}) == 1
     )
@@ -125,22 +125,24 @@ def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     """Whether the result is only used to replace the states, at once or under a name."""
     parent = unit.parents.get(call)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        loads, stores = names_like(parent.targets[0], context.facts.scope(call), unit, context.facts)
-        return all(_is_mapped(found, unit, context) for found in stores) and all(
-            _is_put_back(found, unit, context) for found in loads
-        )
+        loads, _ = names_like(parent.targets[0], context.facts.scope(call), unit, context.facts)
+        return all(_is_put_back(found, unit, context) for found in loads)
     return _is_put_back(call, unit, context)
 
 
-def _is_mapped(value: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether a value, or what is assigned to a name, is `tree_map` of states."""
-    if isinstance(value, ast.Name) and isinstance(value.ctx, ast.Store):
-        statement = unit.parents.get(value)
-        return isinstance(statement, ast.Assign) and _maps_states(statement.value, unit, context)
+def _is_mapped(value: ast.expr, owner: ast.expr, unit: Unit, context: Context) -> bool:
+    """Whether a value, or all that is assigned to a name, is `tree_map` of states, first those of this optimizer.
+
+    The count of steps comes with those.
+    """
+    found: list[ast.AST | None] = [value]
     if isinstance(value, ast.Name):
         _, stores = names_like(value, context.facts.scope(value), unit, context.facts)
-        return bool(stores) and all(_is_mapped(found, unit, context) for found in stores)
-    return _maps_states(value, unit, context)
+        statements = [unit.parents.get(store) for store in stores]
+        found = [statement.value if isinstance(statement, ast.Assign) else None for statement in statements]
+    return bool(found) and all(
+        _maps_states(call, context) and ast.dump(_owner(call.args[1])) == ast.dump(owner) for call in found
+    )
 
 
 def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
@@ -155,7 +157,8 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
 def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
     value = _new_field(node, "param_states", unit, context)
-    return value is not None and _is_mapped(value, unit, context)
+    owner = _owner_of_state(node.func, "replace", context) if isinstance(node, ast.Call) else None
+    return value is not None and owner is not None and _is_mapped(value, owner, unit, context)
 
 
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
@@ -199,12 +202,9 @@ def _is_new_model(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replace"):
         return False
     value = _only_keyword(node, "params")
-    return (
-        _owner_of_state(node.func.value, "param_states", context) is not None
-        and isinstance(unit.parents.get(node), ast.Expr)
-        and value is not None
-        and _is_mapped(value, unit, context)
-    )
+    owner = _owner_of_state(node.func.value, "param_states", context)
+    thrown_away = isinstance(unit.parents.get(node), ast.Expr)
+    return thrown_away and value is not None and owner is not None and _is_mapped(value, owner, unit, context)
 
 
 def _replaced(use: Use, context: Context) -> Edit | None:
@@ -234,7 +234,8 @@ def _in_any_order(node: ast.expr, unit: Unit, context: Context) -> bool:
     parent = unit.parents.get(node)
     match parent:
         case ast.Call():
-            return node in parent.args and bool(COMMUTATIVE & {*context.facts.externals(parent.func)})
+            chosen = any(word.arg == "key" for word in parent.keywords)  # among equals by their order
+            return node in parent.args and not chosen and bool(COMMUTATIVE & {*context.facts.externals(parent.func)})
         case ast.comprehension():
             outer = unit.parents.get(parent)
             return isinstance(outer, ast.GeneratorExp | ast.ListComp) and _in_any_order(outer, unit, context)

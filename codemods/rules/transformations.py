@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, Replace, ReplaceStatement
+from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
@@ -68,6 +69,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     match statement:
         case ast.Assign(targets=[ast.Tuple(elts=[params, state])]):
             new_params, new_state = use.unit.source(params), use.unit.source(state)
+            if _reads(state, (given["params"], params), use.unit):
+                return _refuse()
             last = f"{new_params} = {{optax}}.apply_updates({{params}}, {updates})"
         case ast.Return():
             new_state = free_name(use.unit, "new_state", "new_opt_state", "next_opt_state")
@@ -83,6 +86,12 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
         first = f"{named} = {{optax}}.tree_utils.tree_set({{state}}, learning_rate={{rate}})"
         lines = (first, *(line.replace("{state}", named) for line in lines))
     return ReplaceStatement(use.unit.span(statement), lines, tuple(holes))
+
+
+def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:
+    """Whether expressions that are evaluated behind the assignment to a target read that target."""
+    parts = (part for other in others for part in ast.walk(other) if isinstance(part, ast.Name | ast.Attribute))
+    return unit.source(target) in map(unit.source, parts)
 
 
 def _refuse() -> Refusal:

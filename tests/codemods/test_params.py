@@ -9,6 +9,8 @@ from tests.codemods.programs import migrated
 PLAIN = {
     "a dict": 'optim.Adam(1e-3).create({"w": jnp.zeros(3)})',
     "what a model made": 'optim.Adam(1e-3).create(model.init(key)["params"])',
+    "a dict of the user's own": "optim.Adam(1e-3).create(Named(w=z))",
+    "an object with another decorator": "optim.Adam(1e-3).create(Kept(z))",
 }
 ANY = {
     "an array": "optim.Adam(1e-3).create(jnp.zeros(3))",
@@ -16,10 +18,33 @@ ANY = {
     "a number": "optim.Adam(1e-3).create(0.1)",
     "arithmetic on an array": "optim.Adam(1e-3).create(-jnp.ones(3) / 2)",
     "a parameter annotated as an array": "optim.Adam(1e-3).create(z)",
+    "a dataclass": "optim.Adam(1e-3).create(Decorated(z))",
+    "a dataclass by a decorator with options": "optim.Adam(1e-3).create(Frozen(z))",
+    "a dataclass by its base": "optim.Adam(1e-3).create(Derived(z))",
 }
 PROGRAM = """
+    import chex
+    import flax
     import jax.numpy as jnp
     from flax import optim
+
+    class Named(dict):
+        pass
+
+    @registered
+    class Kept:
+        z: jnp.ndarray
+
+    @flax.struct.dataclass
+    class Decorated:
+        z: jnp.ndarray
+
+    @chex.dataclass(frozen=True)
+    class Frozen:
+        z: jnp.ndarray
+
+    class Derived(flax.struct.PyTreeNode):
+        z: jnp.ndarray
 
     def train(model, key, z: jnp.ndarray, grads):
         optimizer = {}

@@ -1,0 +1,204 @@
+"""The methods of the optimizer that computed gradients themselves. First, calls that are left, each with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated, program, result_of
+
+PROGRAM = """
+    import jax.numpy as jnp
+    from flax import optim
+
+    def train(params, x, y, rate):
+        optimizer = optim.Adam(0.1).create(params)
+
+        def loss_fn(params):
+            error = x @ params["w"] - y
+            return {loss}
+
+        {step}
+    """
+SCALAR = "jnp.mean(error ** 2)"
+PAIR = "jnp.mean(error ** 2), error"
+TRIPLE = "jnp.mean(error ** 2), error, params"
+
+LEFT = {
+    "compute_gradient that is passed on": (
+        SCALAR,
+        "gradient_of = optimizer.compute_gradient\n        return gradient_of(loss_fn)",
+        "FO917",
+    ),
+    "compute_gradient without a loss": (SCALAR, "loss, grad = optimizer.compute_gradient()", "FO917"),
+    "a pair in an expression": (PAIR, "return optimizer.compute_gradient(loss_fn)", "FO917"),
+    "a pair under two names": (PAIR, "first = second = optimizer.compute_gradient(loss_fn)", "FO917"),
+    "a pair in an attribute": (PAIR, "params.all = optimizer.compute_gradient(loss_fn)", "FO917"),
+    "a pair of which too little is taken": (PAIR, "loss, grad = optimizer.compute_gradient(loss_fn)", "FO917"),
+    "more than a pair": (TRIPLE, "everything = optimizer.compute_gradient(loss_fn)", "FO917"),
+    "more than a pair, unpacked": (TRIPLE, "loss, *more, grad = optimizer.compute_gradient(loss_fn)", "FO917"),
+    "a pair with what is unpacked in it": ("jnp.mean(error ** 2), *params", "all = optimizer.compute_gradient(loss_fn)", "FO917"),
+    "at times a pair": (
+        f"({PAIR}) if rate else {SCALAR}",
+        "result = optimizer.compute_gradient(loss_fn)",
+        "FO917",
+    ),
+    "at times a pair, by another statement": (
+        f"{PAIR}\n            return {SCALAR}",
+        "result = optimizer.compute_gradient(loss_fn)",
+        "FO917",
+    ),
+    "a pair from another function": (
+        "evaluate(params)",
+        f"def evaluate(params):\n            return params, {SCALAR}\n\n        result = optimizer.compute_gradient(loss_fn)",
+        "FO917",
+    ),
+    "a pair from a function that is not in view": (
+        "rate(params)",
+        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
+        "FO917",
+    ),
+    "optimize that is passed on": (SCALAR, "step = optimizer.optimize\n        return step(loss_fn)", "FO917"),
+    "optimize in an expression": (SCALAR, "return optimizer.optimize(loss_fn)", "FO917"),
+    "optimize under one name": (SCALAR, "result = optimizer.optimize(loss_fn)", "FO917"),
+    "optimize without the auxiliary": (PAIR, "optimizer, loss = optimizer.optimize(loss_fn)", "FO917"),
+    "optimize with a rate by its place": (SCALAR, "optimizer, loss = optimizer.optimize(loss_fn, rate)", "FO917"),
+    "another hyperparameter": (
+        SCALAR,
+        "optimizer, loss = optimizer.optimize(loss_fn, hyper_params=optimizer.optimizer_def.hyper_params.replace(beta1=rate))",
+        "FO910",
+    ),
+    "optimize of an optimizer without a name": (
+        SCALAR,
+        "optimizer, loss = optimizer.replace(target=x).optimize(loss_fn)",
+        "FO917",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "step", "code"), LEFT.values(), ids=LEFT)
+def test_what_is_left(loss: str, step: str, code: str) -> None:
+    text = PROGRAM.format(loss=loss, step=step)
+    result = result_of(text)
+
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert code in {site.code for site in result.sites}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "line"),
+    [("", ", learning_rate=rate", 11), (", learning_rate=rate", "", 12)],
+    ids=["the first keeps its own", "the second does"],
+)
+def test_a_rate_that_only_one_of_two_steps_sets(first: str, second: str, line: int) -> None:
+    result = result_of(
+        PROGRAM.format(
+            loss=SCALAR,
+            step=f"optimizer, loss = optimizer.optimize(loss_fn{first})\n"
+            f"        optimizer, more = optimizer.optimize(loss_fn{second})\n"
+            "        return optimizer, loss + more",
+        )
+    )
+    assert [site.line for site in result.sites if site.code == "FO910"] == [line]
+
+
+def test_a_rate_for_an_optimizer_from_elsewhere() -> None:
+    result = result_of("""
+        from flax import optim
+
+        def step(optimizer: optim.Optimizer, x, rate):
+            optimizer, loss = optimizer.optimize(lambda params: (x @ params).sum(), learning_rate=rate)
+            return optimizer, loss
+        """)
+    assert [site.line for site in result.sites if site.code == "FO910"] == [4]
+
+
+VALUE_AND_GRAD = "jax.value_and_grad(loss_fn)(optimizer.params)"
+WITH_AUX = "jax.value_and_grad(loss_fn, has_aux=True)(optimizer.params)"
+REWRITTEN = {
+    "a loss": (
+        SCALAR,
+        "loss, grad = optimizer.compute_gradient(loss_fn)",
+        [f"loss, grad = {VALUE_AND_GRAD}"],
+    ),
+    "a loss that does not come from jax": (
+        "rate(params)",
+        "loss, grad = optimizer.compute_gradient(loss_fn)",
+        [f"loss, grad = {VALUE_AND_GRAD}"],
+    ),
+    "all but the gradient in a list": (
+        SCALAR,
+        "*output, grad = optimizer.compute_gradient(loss_fn)",
+        [f"*output, grad = {VALUE_AND_GRAD}"],
+    ),
+    "a loss in an expression": (
+        SCALAR,
+        "return optimizer.compute_gradients(loss_fn=loss_fn)",
+        [f"return {VALUE_AND_GRAD}"],
+    ),
+    "a lambda": (
+        SCALAR,
+        "loss, grad = optimizer.compute_gradient(lambda p: (p**2).sum())",
+        ["loss, grad = jax.value_and_grad(lambda p: (p**2).sum())(optimizer.params)"],
+    ),
+    "a loss with auxiliary": (
+        PAIR,
+        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
+        [f"(loss, error), grad = {WITH_AUX}"],
+    ),
+    "a lambda with auxiliary": (
+        SCALAR,
+        "loss, p, g = optimizer.compute_gradient(lambda p: (p, p))",
+        ["(loss, p), g = jax.value_and_grad(lambda p: (p, p), has_aux=True)(optimizer.params)"],
+    ),
+    "loss, auxiliary and gradient in one": (
+        PAIR,
+        "all = optimizer.compute_gradient(loss_fn)",
+        [f"values, grad = {WITH_AUX}", "all = (*values, grad)"],
+    ),
+    "where the file has values": (
+        PAIR,
+        "values = optimizer.compute_gradient(loss_fn)",
+        [f"outputs, grad = {WITH_AUX}", "values = (*outputs, grad)"],
+    ),
+    "where the file has all the names": (
+        PAIR,
+        "values = outputs = grad = grads = gradient = optimizer_grad = x\n        x = optimizer.compute_gradient(loss_fn)",
+        [f"values_2, grad_2 = {WITH_AUX}", "x = (*values_2, grad_2)"],
+    ),
+    "a step": (
+        SCALAR,
+        "optimizer, loss = optimizer.optimize(loss_fn)",
+        [f"loss, grad = {VALUE_AND_GRAD}", "optimizer = optimizer.apply_gradients(grads=grad)"],
+    ),
+    "a step with auxiliary": (
+        PAIR,
+        "optimizer, loss, error = optimizer.optimize(loss_fn=loss_fn)",
+        [f"(loss, error), grad = {WITH_AUX}", "optimizer = optimizer.apply_gradients(grads=grad)"],
+    ),
+    "a step with a rate": (
+        SCALAR,
+        "optimizer, loss = optimizer.optimize(loss_fn, learning_rate=rate)",
+        [
+            "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)",
+            f"loss, grad = {VALUE_AND_GRAD}",
+            "optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grad)",
+        ],
+    ),
+    "a step with a rate where the file has an opt_state": (
+        SCALAR,
+        "opt_state = x\n        optimizer, loss = optimizer.optimize(loss_fn, learning_rate=rate)",
+        [
+            "optimizer_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)",
+            f"loss, grad = {VALUE_AND_GRAD}",
+            "optimizer = optimizer.replace(opt_state=optimizer_state).apply_gradients(grads=grad)",
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "step", "lines"), REWRITTEN.values(), ids=REWRITTEN)
+def test_what_is_rewritten(loss: str, step: str, lines: list[str]) -> None:
+    after = migrated(PROGRAM.format(loss=loss, step=step))
+    assert after.endswith("".join(f"    {line}\n" for line in lines))
+    assert "import jax\n" in after

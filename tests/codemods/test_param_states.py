@@ -1,0 +1,182 @@
+"""What an optimizer keeps for each parameter, as a whole, and its step. First, uses that are left, each with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated, program, result_of
+
+STATES = "optimizer.state.param_states"
+PROGRAM = """
+    import jax
+    import jax.numpy as jnp
+    from flax import optim
+
+    def create(params):
+        return optim.Adam(0.1).create(params)
+
+    def train(params, other, rate):
+        optimizer, second = create(params), create(params)
+        {}
+        return optimizer, second
+    """
+LEAVES = f"jax.tree_util.tree_leaves({STATES})"
+
+
+def halved(*states: str, more: str = "") -> str:
+    return f"jax.tree_util.tree_map(lambda m, *_: m / 2, {', '.join(states)}{more})"
+
+
+def lines(*statements: str) -> str:
+    return "\n        ".join(statements)
+
+
+def put(states: str, into: str = "optimizer") -> str:
+    return f"{into} = {into}.replace(state={into}.state.replace(param_states={states}))"
+
+
+LEFT = {
+    "leaves that an unknown function gets": f"other({LEAVES})",
+    "leaves by an unknown function": f"print(len(other.tree_leaves({STATES})))",
+    "leaves beside others": f"print(len(jax.tree_util.tree_leaves([{STATES}, other])))",
+    "leaves of other depth": f"print(len(jax.tree_util.tree_leaves({STATES}, is_leaf=other)))",
+    "the first leaf": lines(f"leaves = {LEAVES}", "print(len(leaves), leaves[0])"),
+    "a list of sizes": lines(f"sizes = [leaf.size for leaf in {LEAVES}]", "print(sizes)"),
+    "leaves with numbers": lines(f"for index, leaf in enumerate({LEAVES}):", "    print(index, leaf.size)"),
+    "one of the largest": f"print(max({LEAVES}, key=jnp.size))",
+    "leaves for want of others": f"print(max(other, default={LEAVES}))",
+    "a loop that appends": lines(f"for leaf in {LEAVES}:", "    other.append(leaf)"),
+    "a loop that extends": lines(f"for leaf in {LEAVES}:", "    other.extend(leaf)"),
+    "a loop that inserts": lines(f"for leaf in {LEAVES}:", "    other.insert(0, leaf)"),
+    "a loop that writes": lines(f"for leaf in {LEAVES}:", "    other.write(leaf.tobytes())"),
+    "a map with an option": put(halved(STATES, more=", is_leaf=other")),
+    "a map by an unknown function": put(f"other(lambda m: m / 2, {STATES})"),
+    "a map without states": put("jax.tree_util.tree_map(jnp.zeros_like)"),
+    "a map with states of something unknown": put(halved(STATES, "other.state.param_states")),
+    "a map of the states of another": put(halved(STATES), "second"),
+    "a map with the states of another ahead": put(halved("second.state.param_states", STATES)),
+    "a map of the states of another, by a name": lines(f"states = {halved(STATES)}", put("states", "second")),
+    "a map that is looked at too": lines(f"states = {halved(STATES)}", "print(states)", put("states")),
+    "a map for its effects": f"jax.tree_util.tree_map(print, {STATES})",
+    "a map or something else": lines(f"states = {halved(STATES)}", "if rate:", "    states = other", put("states")),
+    "a map, and a step": f"optimizer = optimizer.replace(state=optimizer.state.replace(step=0, param_states={halved(STATES)}))",
+    "a map in another method": f"optimizer = optimizer.replace(state=optimizer.state.update(param_states={halved(STATES)}))",
+    "a map in a state that is not put back": f"state = optimizer.state.replace(param_states={halved(STATES)})",
+    "states from elsewhere": put("other"),
+    "states from a loop": lines("for states in other:", f"    {put('states')}"),
+    "new states of a model of the old API, kept": f"states = {STATES}.replace(params={halved(STATES + '.params')})",
+    "new states from elsewhere for such a model": f"{STATES}.replace(params=other)",
+    "another field of such a model": f"{STATES}.replace(moments={halved(STATES + '.params')})",
+    "another method of such a model": f"{STATES}.update(params={halved(STATES + '.params')})",
+    "such a model of something unknown": f"other.state.param_states.replace(params={halved(STATES + '.params')})",
+    "a step that is computed by a call": "optimizer = optimizer.replace(state=optimizer.state.replace(step=other()))",
+    "a step of a state of another": "optimizer = optimizer.replace(state=second.state.replace(step=0))",
+    "a step of an optimizer without a name": "optimizer = create(params).replace(state=create(params).state.replace(step=0))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statements", LEFT.values(), ids=LEFT)
+def test_what_is_left(statements: str) -> None:
+    text = PROGRAM.format(statements)
+    result = result_of(text)
+
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert "FO906" in {site.code for site in result.sites if site.line > 9}
+
+
+NEW_LEAVES = "jax.tree_util.tree_leaves(param_states(optimizer))"
+MAPPED = "optax.tree_utils.tree_map_params(optimizer.tx, lambda m, *_: m / 2, optimizer.opt_state)"
+REWRITTEN = {
+    "the number of leaves": (f"print(len({LEAVES}))", [f"print(len({NEW_LEAVES}))"]),
+    "that of a model of the old API": (
+        f"print(len(jax.tree_util.tree_leaves({STATES}.params)))",
+        [f"print(len({NEW_LEAVES}))"],
+    ),
+    "leaves under a name": (
+        lines(f"leaves = {LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"),
+        [f"leaves = {NEW_LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"],
+    ),
+    "a loop that counts": (
+        lines("total = 0", f"for leaf in {LEAVES}:", "    total += leaf.size"),
+        [f"for leaf in {NEW_LEAVES}:", "    total += leaf.size"],
+    ),
+    "a map": (put(halved(STATES)), [f"optimizer = optimizer.replace(opt_state={MAPPED})"]),
+    "a map under a name, in branches": (
+        lines("if rate:", f"    states = {halved(STATES)}", "else:", f"    states = {halved(STATES)}", put("states")),
+        ["optimizer = optimizer.replace(opt_state=states)"],
+    ),
+    "a map with the states of another": (
+        put(halved(STATES, "second.state.param_states")),
+        ["optimizer = optimizer.replace(opt_state=map_param_states(lambda m, *_: m / 2, optimizer, second))"],
+    ),
+    "a new model of the old API, thrown away": (
+        f"{STATES}.replace(params={halved(STATES + '.params')})",
+        [f"optimizer.replace(opt_state={MAPPED})"],
+    ),
+    "that by a name": (
+        lines(f"states = {halved(STATES + '.params')}", f"{STATES}.replace(params=states)"),
+        ["optimizer.replace(opt_state=states)"],
+    ),
+    "another step": (
+        "optimizer = optimizer.replace(state=optimizer.state.replace(step=rate.step))",
+        ["optimizer = optimizer.replace(step=rate.step, opt_state=set_count(optimizer.opt_state, rate.step))"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("statements", "expected"), REWRITTEN.values(), ids=REWRITTEN)
+def test_what_is_rewritten(statements: str, expected: list[str]) -> None:
+    after = " ".join(migrated(PROGRAM.format(statements)).split())
+    assert " ".join(" ".join(expected).split()) in after.replace("( ", "(").replace(" )", ")").replace(", )", ")")
+
+
+TWO = """
+    from flax import optim
+
+    class Own(optim.OptimizerDef):
+        pass
+
+    def create(params, first):
+        if first:
+            return optim.{}(0.1).create(params)
+        return {}.create(params)
+
+    def restart(params, first):
+        optimizer = create(params, first)
+        {}
+        return optimizer.replace(state=optimizer.state.replace(step=0))
+    """
+COUNTED = "return optimizer.replace(step=0, opt_state=set_count(optimizer.opt_state, 0))\n"
+UNCOUNTED = "return optimizer.replace(step=0)\n"
+SCHEDULED = "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
+STEPS = {
+    "both count": ("Adam", "optim.LAMB(0.1)", "", COUNTED),
+    "neither counts": ("Adagrad", "optim.Momentum(0.1)", "", UNCOUNTED),
+    "neither counts but by a schedule": ("Momentum", "optim.Momentum(0.1)", SCHEDULED, COUNTED),
+    "around one that counts": ("Adam", "optim.WeightNorm(optim.Adam(0.1))", "", COUNTED),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "more", "expected"), STEPS.values(), ids=STEPS)
+def test_the_step_of_several(first: str, second: str, more: str, expected: str) -> None:
+    assert migrated(TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(first, second, more)).endswith(
+        expected
+    )
+
+
+@pytest.mark.parametrize("second", ["optim.Momentum(0.1)", "Own()"], ids=["one of which does not count", "one's own"])
+def test_the_step_of_several_that_differ(second: str) -> None:
+    result = result_of(TWO.format("Adam", second, ""))
+    assert (14, "FO906", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+    assert "optimizer.state.replace(step=0)" in result.after.decode()
+
+
+def test_the_step_of_an_optimizer_from_elsewhere() -> None:
+    text = """
+        from flax import optim
+
+        def restart(optimizer: optim.Optimizer):
+            return optimizer.replace(state=optimizer.state.replace(step=0))
+        """
+    assert result_of(text).after.decode() == program(text)

@@ -1,0 +1,143 @@
+"""Definitions that are used without an optimizer. First, uses that are left, each with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated, program, result_of
+
+PROGRAM = """
+    import jax
+    from flax import optim
+
+    def train(params, grads, rate, rest):
+        definition = optim.Adam(0.1)
+        state = definition.init_state(params)
+        {}
+    """
+STEP = "params, state = definition.apply_gradient(definition.hyper_params, params, state, grads)"
+RATE_STEP = STEP.replace("hyper_params,", "hyper_params.replace(learning_rate=rate),")
+
+LEFT = {
+    "init_state that is passed on": ("state = jax.jit(definition.init_state)(params)", "FO907"),
+    "init_state with a keyword": ("state = definition.init_state(params=params)", "FO907"),
+    "init_state with more than parameters": ("state = definition.init_state(params, grads)", "FO907"),
+    "a step that is passed on": ("step = definition.apply_gradient", "FO917"),
+    "a step with unpacked arguments": (
+        "params, state = definition.apply_gradient(definition.hyper_params, *rest)",
+        "FO917",
+    ),
+    "a step without hyperparameters": ("params, state = definition.apply_gradient(params, state, grads)", "FO917"),
+    "parameters that are computed": (STEP.replace("params, state, g", "dict(params), state, g"), "FO917"),
+    "hyperparameters from elsewhere": (STEP.replace("definition.hyper_params", "rest"), "FO917"),
+    "a result under one name": (STEP.replace("params, state =", "result ="), "FO917"),
+    "a result of which an element is taken": (f"params = {STEP.partition('= ')[2]}[0]", "FO917"),
+    "the state in the place of what holds the parameters": (
+        "rest.params, rest = definition.apply_gradient(definition.hyper_params, rest.params, state, grads)",
+        "FO917",
+    ),
+    "hyperparameters that the gradients are computed with": (
+        STEP.replace("grads", "rest(grads, definition.hyper_params)"),
+        "FO907",
+    ),
+    "a step that keeps the rate, behind one that sets it": (f"{RATE_STEP}\n        {STEP}", "FO910"),
+}
+
+
+@pytest.mark.parametrize(("line", "code"), LEFT.values(), ids=LEFT)
+def test_what_is_left(line: str, code: str) -> None:
+    text = PROGRAM.format(line)
+    result = result_of(text)
+
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert code in {site.code for site in result.sites if site.line >= 7}
+
+
+REWRITTEN = {
+    "a step": (
+        STEP,
+        ["updates, state = definition.update(grads, state, params)", "params = optax.apply_updates(params, updates)"],
+    ),
+    "a step by keywords, into attributes": (
+        """rest.params, rest.state = definition.apply_gradient(
+            grads=grads, hyper_params=definition.hyper_params, params=rest.params, state=rest.state)""",
+        [
+            "updates, rest.state = definition.update(grads, rest.state, rest.params)",
+            "rest.params = optax.apply_updates(rest.params, updates)",
+        ],
+    ),
+    "a step that is returned": (
+        f"return {STEP.partition('= ')[2]}",
+        [
+            "updates, new_state = definition.update(grads, state, params)",
+            "return optax.apply_updates(params, updates), new_state",
+        ],
+    ),
+    "a step with a rate": (
+        RATE_STEP,
+        [
+            "opt_state = optax.tree_utils.tree_set(state, learning_rate=rate)",
+            "updates, state = definition.update(grads, opt_state, params)",
+            "params = optax.apply_updates(params, updates)",
+        ],
+    ),
+    "where the file has updates": (
+        f"updates = rest\n        {STEP}",
+        [
+            "param_updates, state = definition.update(grads, state, params)",
+            "params = optax.apply_updates(params, param_updates)",
+        ],
+    ),
+    "where it has more of them": (
+        f"updates = param_updates = rest\n        {STEP}",
+        [
+            "optax_updates, state = definition.update(grads, state, params)",
+            "params = optax.apply_updates(params, optax_updates)",
+        ],
+    ),
+    "where it has all of them": (
+        f"updates = param_updates = optax_updates = rest\n        {STEP}",
+        [
+            "updates_2, state = definition.update(grads, state, params)",
+            "params = optax.apply_updates(params, updates_2)",
+        ],
+    ),
+    "where it has a new state": (
+        f"new_state = rest\n        return {STEP.partition('= ')[2]}",
+        [
+            "updates, new_opt_state = definition.update(grads, state, params)",
+            "return optax.apply_updates(params, updates), new_opt_state",
+        ],
+    ),
+    "where it has two": (
+        f"new_state = new_opt_state = rest\n        return {STEP.partition('= ')[2]}",
+        [
+            "updates, next_opt_state = definition.update(grads, state, params)",
+            "return optax.apply_updates(params, updates), next_opt_state",
+        ],
+    ),
+    "where it has an opt_state": (
+        f"opt_state = rest\n        {RATE_STEP}",
+        [
+            "optimizer_state = optax.tree_utils.tree_set(state, learning_rate=rate)",
+            "updates, state = definition.update(grads, optimizer_state, params)",
+            "params = optax.apply_updates(params, updates)",
+        ],
+    ),
+    "where it has an optimizer_state too": (
+        f"opt_state = optimizer_state = rest\n        {RATE_STEP}",
+        [
+            "state_with_rate = optax.tree_utils.tree_set(state, learning_rate=rate)",
+            "updates, state = definition.update(grads, state_with_rate, params)",
+            "params = optax.apply_updates(params, updates)",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("step", "lines"), REWRITTEN.values(), ids=REWRITTEN)
+def test_what_is_rewritten(step: str, lines: list[str]) -> None:
+    after = migrated(PROGRAM.format(step))
+    assert "    state = definition.init(params)\n" in after
+    assert after.endswith("".join(f"    {line}\n" for line in lines))
