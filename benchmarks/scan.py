@@ -103,4 +103,6 @@ def _is_member(node: ast.Attribute, code: str, names: dict[str, str]) -> bool:
     while isinstance(owner, ast.Subscript | ast.Call):
         owner = owner.value if isinstance(owner, ast.Subscript) else owner.func
     name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+    if node.attr == "optimizer_def" and name == "self":  # a field of a class of the file's own
+        return False
     return node.attr in METHODS or (node.attr == "target" and OPTIMIZER.search(name) is not None)
