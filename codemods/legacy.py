@@ -160,7 +160,7 @@ class FlaxOptim(Library):
             if name in ("apply_gradient", "restore_state", "state_dict", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
             if name == "replace":
-                return lambda flow, site: _replace(flow, owner, site)
+                return lambda flow, site: self._replace(flow, owner, site)
             if name in ("compute_gradient", "compute_gradients", "optimize"):
                 return lambda flow, site: _evaluate(flow, owner, site, name)
         return None
@@ -232,10 +232,18 @@ class FlaxOptim(Library):
         if target is not None:
             flow.solver.connect(target, ("target", optimizer))
         if focus is not None:
-            flow.solver.watch(focus, lambda item: self._focus(optimizer, item))
+            flow.solver.watch(focus, lambda item: self._belongs(optimizer, item))
         flow.solver.add(site.result, optimizer)
 
-    def _focus(self, optimizer: Thing, item: Object) -> None:
+    def _replace(self, flow: Calls, optimizer: Thing, site: CallSite) -> None:
+        target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
+        if target is not None:
+            flow.solver.connect(target, ("target", optimizer))
+        if definition is not None:
+            flow.solver.watch(definition, lambda item: self._belongs(optimizer, item))
+        flow.solver.add(site.result, optimizer)
+
+    def _belongs(self, optimizer: Thing, item: Object) -> None:
         if isinstance(item, Thing):
             self.links[optimizer, item] = None
 
@@ -272,13 +280,6 @@ def _step_without_optimizer(flow: Calls, site: CallSite) -> None:
     for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
         if place is not None:
             flow.store_element(outcome, index, place)
-
-
-def _replace(flow: Calls, optimizer: Thing, site: CallSite) -> None:
-    target = site.keywords.get("target")
-    if target is not None:
-        flow.solver.connect(target, ("target", optimizer))
-    flow.solver.add(site.result, optimizer)
 
 
 def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:

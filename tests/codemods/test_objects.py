@@ -1,0 +1,234 @@
+"""What is done with an optimizer beside its steps: parts that are replaced, `create` as a value, questions about its state."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Options
+from tests.codemods.programs import migrated, program, result_of
+
+REPLACED = """
+    from flax import optim
+
+    def train(params, other, grads, fields):
+        definition = optim.Adam(0.1)
+        optimizer = definition.create(params)
+        optimizer = {}
+        return optimizer.apply_gradient(grads).target
+    """
+KEPT = {
+    "fields that are unpacked": ("optimizer.replace(**fields)", "FO904"),
+    "fields by position": ("optimizer.replace(fields)", "FO904"),
+    "the definition": ("optimizer.replace(optimizer_def=optim.Momentum(0.1))", "FO907"),
+    "parameters, under the name they have in a train state": ("optimizer.replace(params=other)", "FO907"),
+    "a state from elsewhere": ("optimizer.replace(state=fields['state'])", "FO906"),
+    "what replaces, as a value": ("fields(optimizer.replace)", "FO916"),
+}
+EXCHANGED = {
+    "the parameters": ("optimizer.replace(target=other)", "optimizer.replace(params=other)"),
+    "a state that begins anew": (
+        "optimizer.replace(state=definition.init_state(params))",
+        "optimizer.replace(step=0, opt_state=definition.init(params))",
+    ),
+    "both": (
+        "optimizer.replace(target=other, state=definition.init_state(other))",
+        "optimizer.replace(params=other, step=0, opt_state=definition.init(other))",
+    ),
+}
+
+
+def squeezed(code: str) -> str:
+    """Code without its layout."""
+    return "".join(code.split()).replace(",)", ")")
+
+
+@pytest.mark.parametrize(("value", "code"), KEPT.values(), ids=KEPT)
+def test_what_cannot_be_replaced_is_left(value: str, code: str) -> None:
+    result = result_of(REPLACED.format(value))
+    assert {(site.line, site.code) for site in result.sites if site.code not in ("FO901", "FO911")} == {(6, code)}
+    assert {site.status for site in result.sites} == {"unresolved"}
+
+
+@pytest.mark.parametrize(("value", "expected"), EXCHANGED.values(), ids=EXCHANGED)
+def test_parts_are_replaced_under_their_new_names(value: str, expected: str) -> None:
+    assert squeezed(f"optimizer = {expected}\n") in squeezed(migrated(REPLACED.format(value)))
+
+
+def test_parameters_that_were_renamed_by_hand_are_no_site() -> None:
+    text = """
+        from flax import optim
+
+        def restart(optimizer: optim.Optimizer, params):
+            optimizer = optimizer.replace(params=params)
+            return optimizer.target
+        """
+    result = result_of(text)
+    assert "optimizer = optimizer.replace(params=params)\n    return optimizer.params\n" in result.after.decode()
+    assert 4 not in {site.line for site in result.sites}
+
+
+CREATED = """
+    import jax
+    from flax import optim
+
+    def definition_for(params, target=None):
+        return optim.Adam(0.1)
+
+    def train(params, target, grads, run):
+        optimizer = {}
+        return optimizer.apply_gradient(grads).target
+    """
+STATE = "train_state.TrainState.create(apply_fn=None, params={}, tx={})"
+WITHIN = {
+    "compiled": (
+        "jax.jit(optim.Adam(0.1).create)(params)",
+        "jax.jit(lambda params: {})(params)",
+        "params",
+        "optax.adam(0.1)",
+    ),
+    "of parameters that the definition names too": (
+        "jax.jit(definition_for(params).create)(params)",
+        "jax.jit(lambda target: {})(params)",
+        "target",
+        "definition_for(params)",
+    ),
+    "of parameters and targets that it names too": (
+        "jax.jit(definition_for(params, target).create)(params)",
+        "jax.jit(lambda initial_params: {})(params)",
+        "initial_params",
+        "definition_for(params, target)",
+    ),
+}
+
+
+@pytest.mark.parametrize("value", ["run(optim.Adam(0.1).create, params)", "run(params, optim.Adam(0.1).create)"])
+def test_create_as_the_value_of_something_unknown_is_left(value: str) -> None:
+    result = result_of(CREATED.format(value))
+    assert (8, "FO916", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+    assert value in result.after.decode()
+
+
+@pytest.mark.parametrize(("value", "expected", "name", "definition"), WITHIN.values(), ids=WITHIN)
+def test_create_as_a_value_is_a_function_of_parameters(value: str, expected: str, name: str, definition: str) -> None:
+    made = expected.format(STATE.format(name, definition))
+    assert squeezed(f"optimizer = {made}\n") in squeezed(migrated(CREATED.format(value)))
+
+
+ASKED = """
+    from flax import optim
+
+    def resume(params, path, log):
+        optimizer = optim.Adam(0.1).create(params)
+    {}
+        return optimizer, start
+    """
+DIFFERENT = {
+    "other branches": """
+        if isinstance(optimizer.state, (list, tuple)):
+            start = int(optimizer.state[0].step)
+        else:
+            start = 0
+    """,
+    "branches of other lengths": """
+        if isinstance(optimizer.state, (list, tuple)):
+            start = int(optimizer.state[0].step)
+            log(start)
+        else:
+            start = int(optimizer.state.step)
+    """,
+    "one branch": """
+        start = int(optimizer.state.step)
+        if isinstance(optimizer.state, (list, tuple)):
+            start = int(optimizer.state[0].step)
+    """,
+    "a question among others": """
+        if path and isinstance(optimizer.state, (list, tuple)):
+            start = int(optimizer.state[0].step)
+        else:
+            start = int(optimizer.state.step)
+    """,
+}
+SAME = """
+        if isinstance(optimizer.state, (list, tuple)):
+            start = int(optimizer.state[0].step)
+            log(start)
+        else:
+            start = int(optimizer.state.step)
+            log(start)
+    """
+
+
+@pytest.mark.parametrize("branches", DIFFERENT.values(), ids=DIFFERENT)
+def test_a_question_about_the_parts_of_a_state_is_left(branches: str) -> None:
+    result = result_of(ASKED.format(branches))
+    assert "FO906" in {site.code for site in result.sites}
+    assert result.after.decode() == program(ASKED.format(branches))
+
+
+def test_a_question_with_equal_answers_goes() -> None:
+    new = migrated(ASKED.format(SAME))
+    assert [line.strip() for line in new.splitlines() if line.strip()][-3:] == [
+        "start = int(optimizer.step)",
+        "log(start)",
+        "return optimizer, start",
+    ]
+    assert "isinstance" not in new
+
+
+TAKEN = """
+    from flax import optim
+
+    def train(params, grads, rate):
+        {}
+        optimizer = optim.Adam(0.1).create(params)
+        optimizer = optimizer.apply_gradient(grads, learning_rate=rate)
+        return optimizer.target
+    """
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        (
+            "pass",
+            """
+            opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
+            optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grads)
+            """,
+        ),
+        (
+            "opt_state = None",
+            """
+            optimizer = optimizer.replace(
+                opt_state=optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
+            ).apply_gradients(grads=grads)
+            """,
+        ),
+    ],
+    ids=["free", "taken"],
+)
+def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(line: str, step: str) -> None:
+    assert squeezed(step) in squeezed(migrated(TAKEN.format(line)))
+
+
+def test_a_step_by_hand_may_update_its_hyperparameters() -> None:
+    text = """
+        from flax import optim
+
+        definition = optim.Adam(0.1)
+
+        def step(params, state, grads, rate):
+            hyper_params = definition.update_hyper_params(learning_rate=rate)
+            new_params, new_state = definition.apply_gradient(
+                definition.update_hyper_params(learning_rate=rate), params, state, grads
+            )
+            return new_params, new_state, hyper_params
+        """
+    result = result_of(
+        text.replace("            hyper_params = definition.update_hyper_params(learning_rate=rate)\n", "").replace(
+            ", hyper_params\n", "\n"
+        )
+    )
+    assert "tree_set(state, learning_rate=rate)" in result.after.decode()
+    assert "optax.inject_hyperparams(" in result.after.decode()
+    assert {site.code for site in result_of(text, Options()).sites if site.status == "unresolved"} >= {"FO907"}
