@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import libcst as cst
+
+ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
 
 BLACK_LIMIT = 88
 NARROW_LIMIT = 80
@@ -327,10 +330,10 @@ def usual_quote(code: str) -> str:
     return '"' if plain.count('"') >= plain.count("'") else "'"
 
 
-def quoted_as(call: cst.BaseExpression, quote: str) -> cst.BaseExpression:
+def quoted_as(call: ExpressionT, quote: str) -> ExpressionT:
     """A converted call whose own strings, the names in `static_args`, have the file's quotation marks."""
     updated = call.visit(_Requote(quote))
-    return updated if isinstance(updated, cst.BaseExpression) else call
+    return updated if isinstance(updated, type(call)) else call
 
 
 class _Requote(cst.CSTTransformer):

@@ -140,10 +140,8 @@ def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     return layout.arrange(call.func, [*layout.pieces[: at + 1], mask, *layout.pieces[at + 1 :]])
 
 
-def behind(link: cst.BaseExpression, transformation: cst.BaseExpression) -> cst.BaseExpression:
+def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     """A transformation behind another, as one chain in its layout."""
-    if not isinstance(transformation, cst.Call):
-        return expression("optax.chain({link}, {transformation})", link=link, transformation=transformation)
     layout = Layout(transformation)
     if source(transformation.func) == "optax.chain":
         return layout.arrange(transformation.func, [Piece(cst.Arg(link)), *layout.pieces])

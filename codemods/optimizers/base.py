@@ -34,7 +34,7 @@ class Support:
 class Converted:
     """The optax expression for a constructor call, and the helpers it calls."""
 
-    expression: cst.BaseExpression
+    expression: cst.Call
     supports: tuple[Support, ...] = ()
 
 

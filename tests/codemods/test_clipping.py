@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent, indent
+
 import pytest
 
 from codemods import Options
@@ -278,3 +280,47 @@ def test_two_steps_whose_limits_are_alike_and_not_one_variable() -> None:
             return optimizer
         """
     assert "def train_step(optimizer, batch" in migrated(text)
+
+
+LAYOUTS = {
+    "in one line": (
+        "optim.Momentum(learning_rate=0.1)",
+        "tx=optax.chain(optax.clip(1.0), optax.sgd(learning_rate=0.1, momentum=0.9)),",
+    ),
+    "in lines of their own": (
+        "optim.Momentum(\n                learning_rate=0.1,\n                beta=0.9,\n            )",
+        """
+        tx=optax.chain(
+            optax.clip(1.0),
+            optax.sgd(learning_rate=0.1, momentum=0.9),
+        ),
+        """,
+    ),
+    "a chain already": (
+        "optim.Momentum(\n                0.1,\n                weight_decay=1e-4)",
+        """
+        tx=optax.chain(
+            optax.clip(1.0),
+            optax.add_decayed_weights(1e-4),
+            optax.sgd(0.1, momentum=0.9)),
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "transformation"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_chain_is_laid_out_as_the_constructor_was(made: str, transformation: str) -> None:
+    new = migrated(f"""
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train(params, batches, loss_fn):
+            optimizer = {made}.create(params)
+            for batch in batches:
+                grads = jax.grad(loss_fn)(optimizer.target, batch)
+                grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -1.0, 1.0), grads)
+                optimizer = optimizer.apply_gradient(grads)
+            return optimizer.target
+        """)
+    assert indent(dedent(transformation).strip(), " " * 8) in new
