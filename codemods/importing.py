@@ -63,6 +63,7 @@ def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
     imports = plan.facts.imported(unit)
     said = {plan.names[unit][key].expression.partition(".")[0] for decision in applied for key in _keys(decision)}
     said |= {word for decision in applied for word in _words(decision)}
+    unused: list[Import] = []
     for item in imports:
         legacy = legacy_name(item.target) is not None
         used = _loads(unit, item, plan.facts)
@@ -72,10 +73,15 @@ def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
         if not legacy and (item.name in said or not used or remaining or not any(node in gone for node in used)):
             continue
         keep = _keep(item, remaining, used, decisions, plan)
-        if keep is None:
+        if keep is None and not used:
+            unused.append(item)
+        elif keep is None:
             result.drop.append(ImportedName(*_start(unit, item.statement), _bound(item)))
         elif legacy:
             result.kept[item.statement] = keep
+    # Names that nobody uses go with their statement, and stay with it.
+    going = (item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan))
+    result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
     for decision in applied:
         if isinstance(decision.edit, MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
             start = _start(unit, decision.use.node)
@@ -213,6 +219,17 @@ def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit)
     inside = [decision for decision in decisions if any(node in set(ast.walk(decision.use.node)) for node in remaining)]
     status: Status = "suppressed" if inside and all(found.status == "suppressed" for found in inside) else "unresolved"
     return status, reasons.name_kept(f"{where} still needs this import.", "Migrate what needs it first.")
+
+
+def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
+    """Whether another file says the name that an import binds, so that it may have been in use there."""
+    return any(
+        item.name == (node.attr if isinstance(node, ast.Attribute) else node.name)
+        for unit in plan.facts.project.units
+        if unit is not item.unit
+        for node in unit.nodes
+        if isinstance(node, ast.Attribute | ast.alias)
+    )
 
 
 def _exported(item: Import, used: bool, plan: Plan) -> bool:

@@ -1106,6 +1106,19 @@ def test_a_package_that_exports_a_legacy_name_keeps_it_and_says_so() -> None:
     assert results["pkg/make"].changed
 
 
+def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
+    """Where nothing is rewritten, nothing changes."""
+    text = """
+        from flax.optim import Adam, WeightNorm
+
+        def create(params, arguments):
+            return Adam(1e-3, *arguments).create(params)
+        """
+    result = result_of(text)
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+
+
 def test_a_legacy_name_that_is_read_from_a_module_of_the_project() -> None:
     results = project(
         {

@@ -62,6 +62,17 @@ def test_any(creation: str) -> None:
     assert "    optimizer = AnyParamsTrainState.create(" in migrated(PROGRAM.format(creation))
 
 
+@pytest.mark.parametrize(("params", "state"), [("z", "AnyParamsTrainState"), ('{"w": z}', "train_state.TrainState")])
+def test_in_a_function_that_makes_the_optimizer(params: str, state: str) -> None:
+    after = migrated(
+        PROGRAM.format(f"jax.jit(optim.Adam(1e-3).create)({params})").replace(
+            "import chex", "import chex\n    import jax"
+        )
+    )
+    assert f"lambda params: {state}.create(" in after
+    assert ("class AnyParamsTrainState" in after) == (state == "AnyParamsTrainState")
+
+
 def test_unknown_parameters_are_like_those_beside_them() -> None:
     """A restored agent takes the same steps, so that its parameters are of the same kind."""
     after = migrated("""
