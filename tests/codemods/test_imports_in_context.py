@@ -1112,7 +1112,7 @@ def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
         from flax.optim import Adam, WeightNorm
 
         def create(params, arguments):
-            return Adam(1e-3, *arguments).create(params)
+            return Adam(1e-3, decay=arguments).create(params)
         """
     result = result_of(text)
     assert result.after.decode() == program(text)
