@@ -548,6 +548,40 @@ REFUSED = {
                 checkpoints.save_checkpoint(directory, (optimizer, step), step)
         """,
     ),
+    "replicate with arguments that are unpacked": (
+        "FO913",
+        """
+        from flax import optim
+
+        def create(params, devices):
+            return optim.Adam(0.1).create(params).replicate(*devices)
+        """,
+    ),
+    "a checkpoint of several copies, which an expression gives": (
+        "FO913",
+        """
+        import jax
+        from flax import optim
+        from flax.training import checkpoints
+
+        def save(params, directory):
+            optimizer = optim.Adam(0.1).create(params).replicate()
+            checkpoints.save_checkpoint(directory, jax.device_get(optimizer), 0)
+        """,
+    ),
+    "a state dict of several copies, in an attribute": (
+        "FO913",
+        """
+        from flax import optim, serialization
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Adam(0.1).create(params).replicate()
+
+            def restore(self, data):
+                self.optimizer = self.optimizer.restore_state(serialization.msgpack_restore(data))
+        """,
+    ),
     "a step of two optimizers of which one averages its gradients": (
         "FO913",
         """
@@ -572,6 +606,147 @@ REFUSED = {
 
         def create(params, rules):
             return partition(optim.Adam(0.1).create(params), rules)
+        """,
+    ),
+    "a state dict that an unknown function gets": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            log(optimizer.state_dict())
+        """,
+    ),
+    "a state dict that a method of something else gets": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.write(optimizer.state_dict())
+        """,
+    ),
+    "a state dict that is asked for a key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.state_dict()["target"]
+        """,
+    ),
+    "a state dict in a variable that is asked for a key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            state = optimizer.state_dict()
+            log(len(state))
+            return state["target"]
+        """,
+    ),
+    "a state dict in a variable that is called another": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            state = optimizer.state_dict()
+            saved = state
+            return saved["target"]
+        """,
+    ),
+    "a state dict in a variable that a function inside asks for a key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            state = optimizer.state_dict()
+
+            def target():
+                return state["target"]
+
+            return target()
+        """,
+    ),
+    "a state dict in two variables": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            first = second = optimizer.state_dict()
+            log(len(first))
+            return second["target"]
+        """,
+    ),
+    "a state dict in an attribute": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.state = optimizer.state_dict()
+        """,
+    ),
+    "state_dict passed on": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.on_close(optimizer.state_dict)
+        """,
+    ),
+    "restore_state passed on": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.on_open(optimizer.restore_state)
+        """,
+    ),
+    "a state dict restored by a keyword": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.restore_state(state=serialization.msgpack_restore(file.read()))
+        """,
+    ),
+    "a state dict restored from arguments that are unpacked": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.restore_state(*map(serialization.msgpack_restore, file))
+        """,
+    ),
+    "a state dict in a variable of the module, which others may read": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        optimizer = optim.Adam(0.1).create({"w": 1.0})
+        state = optimizer.state_dict()
+        print(len(state))
         """,
     ),
     "a question for the kind of the state": (
