@@ -373,7 +373,10 @@ class Constraints(Calls):
         self.expression(expression, scope)
         self.reading.annotations.append(Annotation(scope.unit, node, expression, scope, target))
         for named in types_within(expression):
-            self._declare(named, target)
+            if isinstance(named.type, ast.Constant):
+                self.annotate(named.type, scope, self.inside(target, named))
+            else:
+                self._declare(named, target)
 
     def _declare(self, named: TypeWithin, target: Place) -> None:
         def arrive(item: Object) -> None:

@@ -48,11 +48,11 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
             "This also averages the gradients of later steps over an axis that is not plain to see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
-    holes = [("owner", use.unit.span(use.node.value))]
-    if devices is not None:
-        holes.append(("devices", use.unit.span(devices)))
-    given = ", ".join(f"{{{name}}}" for name, _ in holes)
-    return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({given})", tuple(holes))
+    owner = ("owner", use.unit.span(use.node.value))
+    if devices is None:
+        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (owner,))
+    holes = (owner, ("devices", use.unit.span(devices)))
+    return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
 
 def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:

@@ -62,12 +62,14 @@ REWRITTEN = {
         """
         def train(params, directory, step):
             optimizer = checkpoints.restore_checkpoint(directory, make(params))
-            checkpoints.save_checkpoint(directory, optimizer, step)
+            optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
+            checkpoints.save_checkpoint(directory, (optimizer, step), step)
         """,
         """
         def train(params, directory, step):
             optimizer = checkpoints.restore_checkpoint(directory, make(params))
-            checkpoints.save_checkpoint(directory, optimizer, step)
+            optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
+            checkpoints.save_checkpoint(directory, (optimizer, step), step)
         """,
         (),
     ),
