@@ -610,22 +610,25 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
     assert left == {(1, "FO911"), (6, "FO901"), (8, "FO906")}
 
 
-def test_a_method_that_makes_a_state_keeps_its_form() -> None:
-    before = """
+@pytest.mark.parametrize(
+    ("annotation", "new"), [("optim.OptimizerState", "OptimizerState"), ('"optim.OptimizerState"', '"OptimizerState"')]
+)
+def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -> None:
+    before = f"""
         from flax import optim
 
         class Trainer:
             def __init__(self, params):
                 self.optimizer = optim.Adagrad(0.1).create(params)
 
-            def changed(self, state: optim.OptimizerState):
-                return optim.OptimizerState(state.step, {"w": optim.adagrad._AdagradParamState(state.param_states["w"].G / 2)})
+            def changed(self, state: {annotation}):
+                return optim.OptimizerState(state.step, {{"w": optim.adagrad._AdagradParamState(state.param_states["w"].G / 2)}})
 
             def restart(self):
                 self.optimizer = self.optimizer.replace(state=self.changed(self.optimizer.state))
         """
     after = run(before).after.decode()
-    assert "def changed(self, state: OptimizerState):" in after
+    assert f"def changed(self, state: {new}):" in after
     assert 'return OptimizerState(state.step, {"w": AdagradParamState(state.param_states["w"].G / 2)})' in after
     assert "with_optimizer_state(" in after
     assert "optim.Optimizer" not in after

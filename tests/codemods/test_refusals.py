@@ -30,6 +30,16 @@ REFUSED = {
             return getattr(flax.optim, name, None)(**config).create(params)
         """,
     ),
+    "a class looked up by a function from elsewhere": (
+        "FO903",
+        """
+        from flax import optim
+        from registry import lookup
+
+        def create(params, name):
+            return getattr(optim, name)(0.1).create(params), lookup(optim, name)
+        """,
+    ),
     "a class whose name is read": (
         "FO903",
         """
