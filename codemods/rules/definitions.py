@@ -77,8 +77,6 @@ def traversals_known(call: ast.Call, context: Context) -> bool:
     """Whether every group of a MultiOptimizer is chosen by a traversal that becomes a predicate."""
 
     def known(node: ast.expr) -> bool:
-        if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 2:
-            return bool(context.facts.things(node.elts[0], "traversal"))
         return any(thing.kind == "traversal" for thing in context.facts.within(context.facts.flow.places[node]))
 
     return all(known(argument.value if isinstance(argument, ast.Starred) else argument) for argument in call.args)

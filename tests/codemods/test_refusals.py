@@ -193,6 +193,20 @@ REFUSED = {
                 param_states=jax.tree_util.tree_map(lambda s: s / 2, first.state.param_states)))
         """,
     ),
+    "a function of the states of two kinds of optimizers": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def smaller(state):
+            return state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))
+
+        def restart(params):
+            first, second = optim.Adam(0.1).create(params), optim.Adagrad(0.1).create(params)
+            return first.replace(state=smaller(first.state)), second.replace(state=smaller(second.state))
+        """,
+    ),
     "moments of an optimizer that keeps others in optax": (
         "FO906",
         """
@@ -464,6 +478,136 @@ REFUSED = {
 
         def step(params, grads, hyper_params):
             return SignDescent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
+        """,
+    ),
+    "a definition of one's own that asks its base for the new value of a parameter": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Decayed(optim.Adam):
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return super().apply_param_gradient(step, hyper_params, param, state, grad + 0.1 * param)
+
+        def create(params):
+            return Decayed(0.1).create(params)
+        """,
+    ),
+    "a definition of one's own that asks its base for the whole step": (
+        "FO908",
+        """
+        import jax
+        from flax import optim
+
+        class Clipped(optim.OptimizerDef):
+            def init_param_state(self, param):
+                return ()
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return param - hyper_params * grad, state
+
+            def apply_gradient(self, hyper_params, params, state, grads):
+                grads = jax.tree_util.tree_map(lambda grad: grad.clip(-1, 1), grads)
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            return Clipped(0.1).create(params)
+        """,
+    ),
+    "one that calls its state by another name, and exchanges a part of it": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.OptimizerDef):
+            def apply_gradient(self, hyper_params, params, opt_state, grads):
+                return params, opt_state.replace(step=opt_state.step + 1)
+
+        def create(params):
+            return Frozen(None).create(params)
+        """,
+    ),
+    "and by a third name": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.OptimizerDef):
+            def apply_gradient(self, hyper_params, params, optimizer_state, grads):
+                return params, optimizer_state.replace(step=optimizer_state.step + 1)
+
+        def create(params):
+            return Frozen(None).create(params)
+        """,
+    ),
+    "a definition of one's own without a constructor, whose rate a step sets": (
+        "FO910",
+        """
+        from flax import optim
+
+        class Descent(optim.OptimizerDef):
+            def init_param_state(self, param):
+                return ()
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return param - hyper_params.learning_rate * grad, state
+
+        def step(params, grads, hyper_params):
+            return Descent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
+        """,
+    ),
+    "a state made by hand": (
+        "FO907",
+        """
+        from flax import optim
+
+        def state(params):
+            return optim.OptimizerState(0, params)
+        """,
+    ),
+    "several groups in a way of one's own": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.MultiOptimizer):
+            def apply_gradient(self, hyper_params, params, state, grads):
+                return params, state
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            return Frozen((kernels, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "several groups whose step is asked of the base": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Logged(optim.MultiOptimizer):
+            def logged(self, hyper_params, params, state, grads):
+                print(grads)
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            return Logged((kernels, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "several groups, with another base": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Named:
+            name = "groups"
+
+        class Groups(Named, optim.MultiOptimizer):
+            pass
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            return Groups((kernels, optim.Adam(0.1))).create(params)
         """,
     ),
     "an object that may be something else": (
@@ -791,6 +935,35 @@ REFUSED = {
 
         def create(params, traversal):
             return optim.MultiOptimizer((traversal, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "a pair with a traversal from elsewhere": (
+        "FO915",
+        """
+        from flax import optim
+
+        def create(params, traversal):
+            pair = (traversal, optim.Adam(0.1))
+            return optim.MultiOptimizer(pair).create(params)
+        """,
+    ),
+    "groups from elsewhere": (
+        "FO915",
+        """
+        from flax import optim
+
+        def create(params, groups):
+            return optim.MultiOptimizer(*groups).create(params)
+        """,
+    ),
+    "a predicate that is unpacked": (
+        "FO905",
+        """
+        from flax import optim
+
+        def create(params, predicates):
+            kernels = optim.ModelParamTraversal(*predicates)
+            return optim.MultiOptimizer((kernels, optim.Adam(0.1))).create(params)
         """,
     ),
     "create passed on": (
