@@ -132,7 +132,7 @@ REWRITTEN = {
     ),
     "parts of types in quotes": (
         """
-        from typing import Callable, Dict, List, Optional
+        from typing import Callable, Dict, List, Optional, Type
         from flax import optim
 
         def read(optimizer: Optional["optim.Optimizer"], others: List["optim.Optimizer"]):
@@ -142,9 +142,11 @@ REWRITTEN = {
             return make().target
 
         def registry() -> Dict[str, "optim.OptimizerDef"]: ...
+
+        def chosen(name) -> Type["optim.OptimizerDef"]: ...
         """,
         """
-        from typing import Callable, Dict, List, Optional
+        from typing import Callable, Dict, List, Optional, Type
         from flax.training import train_state
         import optax
 
@@ -155,6 +157,8 @@ REWRITTEN = {
             return make().params
 
         def registry() -> Dict[str, "optax.GradientTransformation"]: ...
+
+        def chosen(name) -> Type["optax.GradientTransformation"]: ...
         """,
     ),
     "a name of the file's own, in quotes": (
