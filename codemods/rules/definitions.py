@@ -75,11 +75,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 
 def traversals_known(call: ast.Call, context: Context) -> bool:
     """Whether every group of a MultiOptimizer is chosen by a traversal that becomes a predicate."""
-
-    def known(node: ast.expr) -> bool:
-        return any(thing.kind == "traversal" for thing in context.facts.within(context.facts.flow.places[node]))
-
-    return all(known(argument.value if isinstance(argument, ast.Starred) else argument) for argument in call.args)
+    groups = (context.facts.within(context.facts.flow.places[argument]) for argument in call.args)
+    return all(any(thing.kind == "traversal" for thing in group) for group in groups)
 
 
 @rule(
