@@ -29,6 +29,7 @@ from codemods.edits import (
     Spread,
     TakeBody,
     TakePart,
+    merged,
 )
 from codemods.fields import derived_state
 from codemods.flow.modules import Span
@@ -82,7 +83,12 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.module = module
         self.positions = positions
-        self.edits = {edit.span: edit for edit in edits if not isinstance(edit, OF_STATEMENTS)}
+        self.edits: dict[Span, Edit] = {}
+        for edit in edits:
+            if not isinstance(edit, OF_STATEMENTS):
+                other = self.edits.get(edit.span)
+                together = merged(other, edit) if isinstance(other, ReplaceQuoted) else None
+                self.edits[edit.span] = together or edit
         self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
         self.parameters = {edit.span[:2]: edit for edit in edits if isinstance(edit, ChangeParameters)}
         self.classes = {edit.span[:2]: edit for edit in edits if isinstance(edit, DeriveState)}
@@ -264,7 +270,7 @@ class Applier(cst.CSTTransformer):
 
     def _quoted(self, value: str, edit: ReplaceQuoted) -> str:
         for word, template in edit.words:
-            value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template), value)
+            value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template, edit.supports), value)
         return value
 
     def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:

@@ -150,6 +150,7 @@ class ReplaceQuoted:
 
     span: Span
     words: tuple[tuple[str, str], ...]
+    supports: tuple[Support, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,9 @@ def merged(first: Edit, second: Edit) -> Edit | None:
         arguments = (*first.added, *(one for one in second.added if one not in first.added))
         dropped = tuple({*first.dropped, *second.dropped})
         return replace(first, dropped=dropped, added=arguments, spread=(*first.spread, *second.spread))
+    if isinstance(first, ReplaceQuoted) and isinstance(second, ReplaceQuoted):
+        supports = (*first.supports, *second.supports)
+        return replace(first, words=(*first.words, *second.words), supports=supports)
     if isinstance(first, MakeStatic) and isinstance(second, MakeStatic):
         return replace(first, names=(*first.names, *second.names))
     if isinstance(first, Spread) and isinstance(second, Spread):

@@ -103,6 +103,8 @@ class Evidence:
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
             for named in types_within(annotation.expression):
+                if isinstance(named.type, ast.Constant):
+                    continue  # a type in quotes is an annotation of its own
                 if isinstance(named.type, ast.Subscript):
                     self._seed_class(named, annotation)
                     continue

@@ -120,7 +120,7 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
                 )
             case ReplaceQuoted() | ConvertClass() | ConvertLookup():
                 gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
-            case Replace() if isinstance(node, ast.Call):
+            case Replace(template=template) if isinstance(node, ast.Call) and "{it}" not in template:
                 gone.update(ast.walk(node.func))
             case DeriveState() if isinstance(node, ast.ClassDef):
                 gone.update(inner for one in node.decorator_list for inner in ast.walk(one))

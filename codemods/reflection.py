@@ -33,14 +33,14 @@ def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
     if not called & (STORING | READING):
         return []
     arguments = (*call.args, *(word.value for word in call.keywords))
-    held = [
-        Use("stored", ast.unparse(argument), unit, argument, things)
-        for argument in arguments
-        for things in _met(facts, argument)
-    ]
+    held = [(argument, things) for argument in arguments for things in _met(facts, argument)]
+    if held and called & READING:
+        target = held[0][0]  # behind it may be a state dict, whose parts are those of the optimizer
+        held = [(argument, things) for argument, things in held if argument is target]
+    uses = [Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in held]
     if not held or not called & READING:
-        return held
-    return [*held, Use("restored", ast.unparse(call.func), unit, call, held[0].things)]
+        return uses
+    return [*uses, Use("restored", ast.unparse(call.func), unit, call, held[0][1])]
 
 
 def _met(facts: Facts, argument: ast.expr) -> list[tuple[Thing, ...]]:

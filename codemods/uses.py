@@ -69,7 +69,7 @@ class Use:
     is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes
     to a checkpoint), `restored` (what reads one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint
     that was read as plain dicts), or `KIND.ATTRIBUTE` for an attribute of a thing, such as
-    `optimizer.target`.
+    `optimizer.target`. `quoted` is what the name is called in an annotation in quotes.
     """
 
     kind: str
@@ -79,6 +79,7 @@ class Use:
     things: tuple[Thing, ...]
     others: tuple[Object, ...] = ()
     legacy_import: bool = True
+    quoted: str = ""
 
     @property
     def evidence(self) -> Evidence:
@@ -244,13 +245,15 @@ class Uses:
     def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
         if annotation.node is not node:
             return
-        for inner in ast.walk(annotation.expression):
-            if isinstance(inner, ast.Name | ast.Attribute) and self._textual(inner):
-                names = [legacy_name(name) for name in self.facts.externals(inner)]
-                name = next((name for name in names if name), None)
-                if name:
-                    yield Use("annotation", name, unit, node, self._annotated_things(annotation))
-                    return
+        named = [
+            (name, ast.unparse(inner).rpartition(".")[2])
+            for inner in ast.walk(annotation.expression)
+            if isinstance(inner, ast.Name | ast.Attribute) and self._textual(inner)
+            for external in self.facts.externals(inner)
+            if (name := legacy_name(external))
+        ]
+        for name, word in dict.fromkeys(named):
+            yield Use("annotation", name, unit, node, self._annotated_things(annotation), quoted=word)
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
         """A call of a legacy class that came through a variable, or of a class that derives from one."""

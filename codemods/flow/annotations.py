@@ -30,10 +30,10 @@ class TypeWithin:
 def types_within(annotation: ast.expr, path: tuple[tuple[ast.expr, Step], ...] = ()) -> Iterator[TypeWithin]:
     """`X` in `X`, `Optional[X]`, `X | None`, `List[X]`, `Dict[str, X]`, `Tuple[int, X]`, `Callable[..., X]` and their like.
 
-    Of `Type[X]` a value is the class itself, so that it is found whole, and `X` is not.
+    Of `Type[X]` a value is the class itself, so that it is found whole, and `X` is not. A type may be in quotes.
     """
     match annotation:
-        case ast.Name() | ast.Attribute():
+        case ast.Name() | ast.Attribute() | ast.Constant(value=str()):
             yield TypeWithin(annotation, path)
         case ast.Subscript(value=ast.Name(id="Type" | "type") | ast.Attribute(attr="Type")):
             yield TypeWithin(annotation, path)

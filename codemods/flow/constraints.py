@@ -373,7 +373,13 @@ class Constraints(Calls):
         self.expression(expression, scope)
         self.reading.annotations.append(Annotation(scope.unit, node, expression, scope, target))
         for named in types_within(expression):
-            self._declare(named, target)
+            match named.type:
+                case ast.Constant() as quoted:
+                    self.annotate(quoted, scope, self.inside(target, named))
+                case ast.Subscript(slice=ast.Constant(value=str()) as quoted):  # Type["X"]
+                    self.annotate(quoted, scope, ("class", quoted))
+                case _:
+                    self._declare(named, target)
 
     def _declare(self, named: TypeWithin, target: Place) -> None:
         def arrive(item: Object) -> None:

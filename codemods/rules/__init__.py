@@ -66,7 +66,7 @@ def _paragraphs(text: str) -> str:
 @cache
 def catalogue() -> Mapping[str, Rule]:
     """Every rule and reason, by code."""
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name):
+    for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return MappingProxyType(dict(sorted(_registered.items())))
 

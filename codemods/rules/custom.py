@@ -14,6 +14,7 @@ from codemods.optimizers.views import DERIVABLE, OPTIMIZER_STATE, param_state
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.definitions import traversals_known
+from codemods.rules.types import named
 from codemods.uses import Use
 
 PARAM_METHOD = "apply_param_gradient"
@@ -193,11 +194,10 @@ def state(use: Use, context: Context) -> Edit | Refusal:
     """
     viewed = bool(context.viewed) and not legacy_bases(use, context.facts)
     if use.kind == "annotation" and not viewed:
-        return Replace(use.unit.span(use.node), "{optax}.OptState")
-    node = use.node.func if isinstance(use.node, ast.Call) else use.node
+        return named(use, "{optax}.OptState")
     if not viewed and not use.things:
         return reasons.definition_internals(
             f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
         )
     support = OPTIMIZER_STATE if viewed else PARAM_RULE_STATE
-    return Replace(use.unit.span(node), f"{{support:{support.name}}}", supports=(support,))
+    return named(use, f"{{support:{support.name}}}", (support,))

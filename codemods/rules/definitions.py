@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import ConvertDefinition, Edit, Replace, TakePart
+from codemods.edits import ConvertDefinition, Edit, TakePart
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import is_unpacked, learning_rate
@@ -12,6 +12,7 @@ from codemods.optimizers.functions import COMPOSITE
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
+from codemods.rules.types import named
 from codemods.uses import Use
 
 
@@ -74,13 +75,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 
 def traversals_known(call: ast.Call, context: Context) -> bool:
     """Whether every group of a MultiOptimizer is chosen by a traversal that becomes a predicate."""
-
-    def known(node: ast.expr) -> bool:
-        if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 2:
-            return bool(context.facts.things(node.elts[0], "traversal"))
-        return any(thing.kind == "traversal" for thing in context.facts.within(context.facts.flow.places[node]))
-
-    return all(known(argument.value if isinstance(argument, ast.Starred) else argument) for argument in call.args)
+    groups = (context.facts.within(context.facts.flow.places[argument]) for argument in call.args)
+    return all(any(thing.kind == "traversal" for thing in group) for group in groups)
 
 
 @rule(
@@ -95,8 +91,7 @@ def traversals_known(call: ast.Call, context: Context) -> bool:
 )
 def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     """`flax.optim.DynamicScale` lives on, unchanged, as `flax.training.dynamic_scale.DynamicScale`."""
-    node = use.node.func if isinstance(use.node, ast.Call) else use.node
-    return Replace(use.unit.span(node), "{DynamicScale}")
+    return named(use, "{DynamicScale}")
 
 
 @rule(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Edit, Keep, Replace
-from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.rules import reasons, rule
@@ -44,35 +43,32 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
         return reasons.create_as_value(f"`{use.name}` is passed on instead of being called.", "Call it.")
     axes = context.axes(use.things)
     devices = next(iter(call.args), None) or next((word.value for word in call.keywords if word.arg == "devices"), None)
-    if (
-        len(axes) != 1
-        or None in axes
-        or len(call.args) > 1
-        or any(isinstance(found, ast.Starred) for found in call.args)
-    ):
+    if len(axes) != 1 or None in axes or any(isinstance(found, ast.Starred) for found in call.args):
         return reasons.deprecated_method(
             "This also averages the gradients of later steps over an axis that is not plain to see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
-    holes = [("owner", use.unit.span(use.node.value))]
-    if devices is None or use.name == "unreplicate":
-        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", tuple(holes))
-    holes.append(("devices", use.unit.span(devices)))
-    return Replace(use.unit.span(call), "{jax_utils}.replicate({owner}, {devices})", tuple(holes))
+    owner = ("owner", use.unit.span(use.node.value))
+    if devices is None:
+        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (owner,))
+    holes = (owner, ("devices", use.unit.span(devices)))
+    return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
 
-def _may_have_copies(node: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether an optimizer may have been replicated when it comes here."""
+def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
+    """Whether an optimizer that comes here may have been replicated by its own method."""
+    if not context.axes(use.things):
+        return False
     if isinstance(node, ast.Call) and _last_word(node.func) == "unreplicate":
         return False
     scope = context.facts.scope(node)
     here = [
         found
         for found in context.facts.uses
-        if found.unit is unit
-        and found.kind == "optimizer.replicate"
+        if found.kind == "optimizer.replicate"
         and isinstance(found.node, ast.Attribute)
         and context.facts.scope(found.node) is scope
+        and not {*found.things}.isdisjoint(use.things)
     ]
     return not here or any(found.node.lineno < node.lineno for found in here)
 
@@ -93,9 +89,11 @@ AS_MANY_COPIES = Support(
     name="as_many_copies",
     source='''def as_many_copies(state, restored):
     """A restored train state: if `state` has a copy for each device, as many."""
-    return jax_utils.replicate(restored) if jnp.ndim(state.step) else restored
+    if not jnp.ndim(state.step):
+        return restored
+    return jax_utils.replicate(restored, jax.local_devices()[: len(state.step)])
 ''',
-    imports=("import jax.numpy as jnp", "from flax import jax_utils"),
+    imports=("import jax", "import jax.numpy as jnp", "from flax import jax_utils"),
 )
 
 
@@ -111,14 +109,18 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
     is taken where it may have several.
     """
     assert isinstance(use.node, ast.expr)
-    if not context.axes(use.things) or not _may_have_copies(use.node, use.unit, context):
+    if not _may_have_copies(use.node, use, context):
         return Keep()
     if not isinstance(use.node, ast.Name):
-        return reasons.deprecated_method(
-            "This optimizer may be stored or restored when it has a copy for each device, of which legacy stored one.",
-            "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
-        )
+        return _refuse_copies()
     return Replace(use.unit.span(use.node), f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,))
+
+
+def _refuse_copies() -> Refusal:
+    return reasons.deprecated_method(
+        "This optimizer may be stored or restored when it has a copy for each device, of which legacy stored one.",
+        "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
+    )
 
 
 @rule(
@@ -138,7 +140,7 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     assert isinstance(use.node, ast.Call)
     arguments = (*use.node.args, *(word.value for word in use.node.keywords))
     state = next((found for found in arguments if context.facts.things(found, "optimizer")), None)
-    if state is None or not context.axes(use.things) or not _may_have_copies(state, use.unit, context):
+    if state is None or not _may_have_copies(state, use, context):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
     return Replace(use.unit.span(use.node), template, supports=(AS_MANY_COPIES,))
@@ -159,12 +161,20 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     call = context.call_of(use)
     assert isinstance(use.node, ast.Attribute)
     owner = ("owner", use.unit.span(use.node.value))
+    copies = _may_have_copies(use.node.value, use, context)
+    if copies and not isinstance(use.node.value, ast.Name):
+        return _refuse_copies()
+    one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
+    supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
     if call is not None and use.name == "state_dict" and not (call.args or call.keywords):
         if _is_oblivious(call, use, context):
-            return Replace(use.unit.span(call), "{serialization}.to_state_dict({owner})", (owner,))
+            return Replace(use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports)
     elif call is not None and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
-        template = "{serialization}.from_state_dict({owner}, {state})"
-        return Replace(use.unit.span(call), template, (owner, ("state", use.unit.span(call.args[0]))))
+        template = f"{{serialization}}.from_state_dict({one}, {{state}})"
+        if copies:
+            template = f"{{support:{AS_MANY_COPIES.name}}}({{owner}}, {template})"
+            supports = (ONE_COPY, AS_MANY_COPIES)
+        return Replace(use.unit.span(call), template, (owner, ("state", use.unit.span(call.args[0]))), supports)
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
         "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",

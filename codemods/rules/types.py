@@ -6,6 +6,7 @@ import ast
 
 from codemods.edits import Edit, Replace, ReplaceQuoted
 from codemods.model import Refusal
+from codemods.optimizers.base import Support
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
@@ -32,9 +33,15 @@ def annotation(use: Use, context: Context) -> Edit | Refusal:
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
     if not use.name or use.name == "ModelParamTraversal":
         return reasons.name_kept("This annotation has no counterpart.", "Remove it.")
+    return named(use, template)
+
+
+def named(use: Use, template: str, supports: tuple[Support, ...] = ()) -> Edit:
+    """A name in the place of a legacy one, which may be called, or stand in a quoted annotation."""
     if isinstance(use.node, ast.Constant):
-        return ReplaceQuoted(use.unit.span(use.node), ((use.name, template),))
-    return Replace(use.unit.span(use.node), template)
+        return ReplaceQuoted(use.unit.span(use.node), ((use.quoted, template),), supports)
+    node = use.node.func if isinstance(use.node, ast.Call) else use.node
+    return Replace(use.unit.span(node), template, supports=supports)
 
 
 @rule(

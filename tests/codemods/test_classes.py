@@ -12,6 +12,7 @@ import pytest
 from codemods import Options, Source, migrate
 from codemods.model import Form
 from codemods.optimizers import optimizers
+from tests.codemods.programs import migrated
 
 ADAM = '''
 def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
@@ -145,6 +146,42 @@ PROGRAMS = {
         definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
         """,
     ),
+    "a name that is only checked": (
+        """
+        from flax import optim
+
+        CLASSES = {"Adam": optim.Adam, "GradientDescent": optim.GradientDescent}
+
+        def check(name):
+            if not hasattr(optim, name):
+                raise ValueError(name)
+
+        def make(kind):
+            return CLASSES[kind](0.1)
+        """,
+        f"""
+        import optax
+
+        {ADAM}
+
+        {DESCENT}
+
+        FLAX_OPTIMIZERS = {{
+            "Adam": flax_adam,
+            "GradientDescent": flax_gradient_descent,
+        }}
+
+
+        CLASSES = {{"Adam": flax_adam, "GradientDescent": flax_gradient_descent}}
+
+        def check(name):
+            if not (name in FLAX_OPTIMIZERS):
+                raise ValueError(name)
+
+        def make(kind):
+            return CLASSES[kind](0.1)
+        """,
+    ),
     "the type of a class": (
         """
         from typing import Type
@@ -190,6 +227,39 @@ def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
     [result] = migrate([Source("train.py", dedent(program).encode())])
     assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
     assert "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in result.after.decode()
+
+
+RATES = {
+    "set at each step": ("getattr(optim, name)()", "optimizer.apply_gradient(grads, learning_rate=0.1)", True),
+    "set where no step is in view": ("getattr(optim, name)()", "optimizer", True),
+    "given to the class": ("getattr(optim, name)(0.1)", "optimizer.apply_gradient(grads)", False),
+    "perhaps among the arguments": ("getattr(optim, name)(**config)", "optimizer", False),
+    "set nowhere, so that the first step failed": ("getattr(optim, name)()", "optimizer.apply_gradient(grads)", False),
+    "set nowhere, of a class in a variable": (
+        "(optim.GradientDescent if name else optim.LAMB)()",
+        "optimizer.apply_gradient(grads)",
+        False,
+    ),
+    "set where no step is in view, of a class in a variable": (
+        "(optim.GradientDescent if name else optim.LAMB)()",
+        "optimizer",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("definition", "end", "injected"), RATES.values(), ids=RATES)
+def test_the_rate_of_a_class_that_is_chosen(definition: str, end: str, injected: bool) -> None:
+    code = migrated(f"""
+        from flax import optim
+
+        def train(params, grads, config, name="GradientDescent"):
+            optimizer = {definition}.create(params)
+            return {end}
+        """)
+    assert ("def flax_gradient_descent(learning_rate=0.0):" in code) is injected
+    assert ("def flax_gradient_descent(learning_rate):" in code) is not injected
+    assert ("return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in code) is injected
 
 
 def test_classes_and_calls_in_different_files() -> None:

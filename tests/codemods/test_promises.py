@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 from codemods import FileResult, Options, Source, migrate
-from tests.codemods.programs import program
+from tests.codemods.programs import migrated, program
 
 PARTIAL = Options(partial=True)
 
@@ -550,6 +550,14 @@ STATE_DICTS = {
         "serialization.to_state_dict({'optimizer': optimizer})['optimizer']['target']['w']",
         "serialization.to_state_dict({'optimizer': optimizer})['optimizer']['params']['w']",
     ),
+    "the step by key": (
+        "serialization.to_state_dict(optimizer)['state']['step']",
+        "serialization.to_state_dict(optimizer)['step']",
+    ),
+    "the step by key, in the file's other quotes": (
+        'serialization.to_state_dict(optimizer)["state"]["step"]',
+        'serialization.to_state_dict(optimizer)["step"]',
+    ),
     "flattened": (
         "traverse_util.flatten_dict(optimizer.state_dict()).items()",
         "traverse_util.flatten_dict(serialization.to_state_dict(optimizer)).items()",
@@ -570,6 +578,35 @@ def test_state_dicts(before: str, after: str) -> None:
     )
     assert "".join(result.after.decode().split("return ")[1].split()) == after.replace(" ", "")
     assert {site.status for site in result.sites} == {"rewritten"}
+
+
+def test_a_checkpoint_may_be_from_before_or_after() -> None:
+    before = """
+        from flax import optim
+        from flax.training import checkpoints
+
+        def load(params, directory):
+            optimizer = optim.Adam(0.1).create(params)
+            restored = checkpoints.restore_checkpoint(directory, None)
+            if "target" not in restored:
+                raise ValueError(directory)
+            if 'target' in restored:
+                print(restored["state"]["step"])
+            return optimizer.replace(target=restored["target"])
+        """
+    after = """
+        def load(params, directory):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(0.1)
+            )
+            restored = checkpoints.restore_checkpoint(directory, None)
+            if {"target", "params"}.isdisjoint(restored):
+                raise ValueError(directory)
+            if not {'target', 'params'}.isdisjoint(restored):
+                print(step_of(restored))
+            return optimizer.replace(params=params_of(restored))
+        """
+    assert migrated(before).endswith(program(after))
 
 
 def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
@@ -639,22 +676,25 @@ def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) ->
     )
 
 
-def test_a_method_that_makes_a_state_keeps_its_form() -> None:
-    before = """
+@pytest.mark.parametrize(
+    ("annotation", "new"), [("optim.OptimizerState", "OptimizerState"), ('"optim.OptimizerState"', '"OptimizerState"')]
+)
+def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -> None:
+    before = f"""
         from flax import optim
 
         class Trainer:
             def __init__(self, params):
                 self.optimizer = optim.Adagrad(0.1).create(params)
 
-            def changed(self, state: optim.OptimizerState):
-                return optim.OptimizerState(state.step, {"w": optim.adagrad._AdagradParamState(state.param_states["w"].G / 2)})
+            def changed(self, state: {annotation}):
+                return optim.OptimizerState(state.step, {{"w": optim.adagrad._AdagradParamState(state.param_states["w"].G / 2)}})
 
             def restart(self):
                 self.optimizer = self.optimizer.replace(state=self.changed(self.optimizer.state))
         """
     after = run(before).after.decode()
-    assert "def changed(self, state: OptimizerState):" in after
+    assert f"def changed(self, state: {new}):" in after
     assert 'return OptimizerState(state.step, {"w": AdagradParamState(state.param_states["w"].G / 2)})' in after
     assert "with_optimizer_state(" in after
     assert "optim.Optimizer" not in after

@@ -30,6 +30,16 @@ REFUSED = {
             return getattr(flax.optim, name, None)(**config).create(params)
         """,
     ),
+    "a class looked up by a function from elsewhere": (
+        "FO903",
+        """
+        from flax import optim
+        from registry import lookup
+
+        def create(params, name):
+            return getattr(optim, name)(0.1).create(params), lookup(optim, name)
+        """,
+    ),
     "a class whose name is read": (
         "FO903",
         """
@@ -181,6 +191,20 @@ REFUSED = {
             first, second = optim.Adam(0.1).create(params), optim.Adam(0.1).create(params)
             return first.replace(state=second.state.replace(
                 param_states=jax.tree_util.tree_map(lambda s: s / 2, first.state.param_states)))
+        """,
+    ),
+    "a function of the states of two kinds of optimizers": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def smaller(state):
+            return state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))
+
+        def restart(params):
+            first, second = optim.Adam(0.1).create(params), optim.Adagrad(0.1).create(params)
+            return first.replace(state=smaller(first.state)), second.replace(state=smaller(second.state))
         """,
     ),
     "moments of an optimizer that keeps others in optax": (
@@ -456,6 +480,136 @@ REFUSED = {
             return SignDescent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
         """,
     ),
+    "a definition of one's own that asks its base for the new value of a parameter": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Decayed(optim.Adam):
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return super().apply_param_gradient(step, hyper_params, param, state, grad + 0.1 * param)
+
+        def create(params):
+            return Decayed(0.1).create(params)
+        """,
+    ),
+    "a definition of one's own that asks its base for the whole step": (
+        "FO908",
+        """
+        import jax
+        from flax import optim
+
+        class Clipped(optim.OptimizerDef):
+            def init_param_state(self, param):
+                return ()
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return param - hyper_params * grad, state
+
+            def apply_gradient(self, hyper_params, params, state, grads):
+                grads = jax.tree_util.tree_map(lambda grad: grad.clip(-1, 1), grads)
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            return Clipped(0.1).create(params)
+        """,
+    ),
+    "one that calls its state by another name, and exchanges a part of it": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.OptimizerDef):
+            def apply_gradient(self, hyper_params, params, opt_state, grads):
+                return params, opt_state.replace(step=opt_state.step + 1)
+
+        def create(params):
+            return Frozen(None).create(params)
+        """,
+    ),
+    "and by a third name": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.OptimizerDef):
+            def apply_gradient(self, hyper_params, params, optimizer_state, grads):
+                return params, optimizer_state.replace(step=optimizer_state.step + 1)
+
+        def create(params):
+            return Frozen(None).create(params)
+        """,
+    ),
+    "a definition of one's own without a constructor, whose rate a step sets": (
+        "FO910",
+        """
+        from flax import optim
+
+        class Descent(optim.OptimizerDef):
+            def init_param_state(self, param):
+                return ()
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return param - hyper_params.learning_rate * grad, state
+
+        def step(params, grads, hyper_params):
+            return Descent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
+        """,
+    ),
+    "a state made by hand": (
+        "FO907",
+        """
+        from flax import optim
+
+        def state(params):
+            return optim.OptimizerState(0, params)
+        """,
+    ),
+    "several groups in a way of one's own": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Frozen(optim.MultiOptimizer):
+            def apply_gradient(self, hyper_params, params, state, grads):
+                return params, state
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            return Frozen((kernels, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "several groups whose step is asked of the base": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Logged(optim.MultiOptimizer):
+            def logged(self, hyper_params, params, state, grads):
+                print(grads)
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            return Logged((kernels, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "several groups, with another base": (
+        "FO908",
+        """
+        from flax import optim
+
+        class Named:
+            name = "groups"
+
+        class Groups(Named, optim.MultiOptimizer):
+            pass
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            return Groups((kernels, optim.Adam(0.1))).create(params)
+        """,
+    ),
     "an object that may be something else": (
         "FO909",
         """
@@ -548,6 +702,40 @@ REFUSED = {
                 checkpoints.save_checkpoint(directory, (optimizer, step), step)
         """,
     ),
+    "replicate with arguments that are unpacked": (
+        "FO913",
+        """
+        from flax import optim
+
+        def create(params, devices):
+            return optim.Adam(0.1).create(params).replicate(*devices)
+        """,
+    ),
+    "a checkpoint of several copies, which an expression gives": (
+        "FO913",
+        """
+        import jax
+        from flax import optim
+        from flax.training import checkpoints
+
+        def save(params, directory):
+            optimizer = optim.Adam(0.1).create(params).replicate()
+            checkpoints.save_checkpoint(directory, jax.device_get(optimizer), 0)
+        """,
+    ),
+    "a state dict of several copies, in an attribute": (
+        "FO913",
+        """
+        from flax import optim, serialization
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Adam(0.1).create(params).replicate()
+
+            def restore(self, data):
+                self.optimizer = self.optimizer.restore_state(serialization.msgpack_restore(data))
+        """,
+    ),
     "a step of two optimizers of which one averages its gradients": (
         "FO913",
         """
@@ -572,6 +760,147 @@ REFUSED = {
 
         def create(params, rules):
             return partition(optim.Adam(0.1).create(params), rules)
+        """,
+    ),
+    "a state dict that an unknown function gets": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            log(optimizer.state_dict())
+        """,
+    ),
+    "a state dict that a method of something else gets": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.write(optimizer.state_dict())
+        """,
+    ),
+    "a state dict that is asked for a key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.state_dict()["target"]
+        """,
+    ),
+    "a state dict in a variable that is asked for a key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            state = optimizer.state_dict()
+            log(len(state))
+            return state["target"]
+        """,
+    ),
+    "a state dict in a variable that is called another": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            state = optimizer.state_dict()
+            saved = state
+            return saved["target"]
+        """,
+    ),
+    "a state dict in a variable that a function inside asks for a key": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            state = optimizer.state_dict()
+
+            def target():
+                return state["target"]
+
+            return target()
+        """,
+    ),
+    "a state dict in two variables": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            first = second = optimizer.state_dict()
+            log(len(first))
+            return second["target"]
+        """,
+    ),
+    "a state dict in an attribute": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.state = optimizer.state_dict()
+        """,
+    ),
+    "state_dict passed on": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.on_close(optimizer.state_dict)
+        """,
+    ),
+    "restore_state passed on": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            file.on_open(optimizer.restore_state)
+        """,
+    ),
+    "a state dict restored by a keyword": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.restore_state(state=serialization.msgpack_restore(file.read()))
+        """,
+    ),
+    "a state dict restored from arguments that are unpacked": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        def save(params, file, log):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.restore_state(*map(serialization.msgpack_restore, file))
+        """,
+    ),
+    "a state dict in a variable of the module, which others may read": (
+        "FO906",
+        """
+        from flax import optim, serialization
+
+        optimizer = optim.Adam(0.1).create({"w": 1.0})
+        state = optimizer.state_dict()
+        print(len(state))
         """,
     ),
     "a question for the kind of the state": (
@@ -606,6 +935,35 @@ REFUSED = {
 
         def create(params, traversal):
             return optim.MultiOptimizer((traversal, optim.Adam(0.1))).create(params)
+        """,
+    ),
+    "a pair with a traversal from elsewhere": (
+        "FO915",
+        """
+        from flax import optim
+
+        def create(params, traversal):
+            pair = (traversal, optim.Adam(0.1))
+            return optim.MultiOptimizer(pair).create(params)
+        """,
+    ),
+    "groups from elsewhere": (
+        "FO915",
+        """
+        from flax import optim
+
+        def create(params, groups):
+            return optim.MultiOptimizer(*groups).create(params)
+        """,
+    ),
+    "a predicate that is unpacked": (
+        "FO905",
+        """
+        from flax import optim
+
+        def create(params, predicates):
+            kernels = optim.ModelParamTraversal(*predicates)
+            return optim.MultiOptimizer((kernels, optim.Adam(0.1))).create(params)
         """,
     ),
     "create passed on": (

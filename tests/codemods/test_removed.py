@@ -89,6 +89,23 @@ GONE = {
         "import jax\n\njax.ops.index_update(x, 0, y, indices_are_sorted=True)\n",
         "`jax.ops.index_update` was removed.",
     ),
+    "an update with an index that is unpacked": (
+        "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
+        "`jax.ops.index_update` was removed.",
+    ),
+    "an update that is passed on": (
+        "import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n",
+        "`jax.ops.index_add` was removed.",
+    ),
+    "an update with an index in braces": (
+        "import jax\n\nx = jax.ops.index_update(x, places[f'{name}'], y)\n",
+        "`jax.ops.index_update` was removed.",
+    ),
+    "an update with an index in two lines": (
+        "import jax\n\nx = jax.ops.index_update(x, (0,\n    1), y)\n",
+        "`jax.ops.index_update` was removed.",
+    ),
+    "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
     "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
 }
 

@@ -1,0 +1,45 @@
+"""What the catalogue tells of rules and reasons."""
+
+from __future__ import annotations
+
+from codemods.rules import Rule, catalogue
+
+
+def test_rules_and_reasons_stand_in_the_order_of_their_codes() -> None:
+    assert list(catalogue()) == sorted(catalogue())
+    assert all(rule.code == code for code, rule in catalogue().items())
+
+
+def test_explanations_are_paragraphs_of_one_line_each() -> None:
+    for rule in catalogue().values():
+        for paragraph in rule.explanation.split("\n\n"):
+            assert paragraph == " ".join(paragraph.split())
+    first, second = catalogue()["FO701"].explanation.split("\n\n")
+    assert first.startswith("A class that derives from `OptimizerDef` keeps its methods, and with them the same")
+    assert first.endswith("them, which is called where the optimizer is made.")
+    assert second.startswith("One that derives from another optimizer")
+    assert second.endswith("or has a `create` or `state_dict` of its own, is left, with a reason.")
+
+
+def test_a_rule_has_an_example_or_none() -> None:
+    found = catalogue()["FO205"]
+    assert found.summary == "replace(target=…) is replace(params=…)"
+    assert found.before == "optimizer = optimizer.replace(target=pretrained)\n"
+    assert found.after == "optimizer = optimizer.replace(params=pretrained)\n"
+    assert (catalogue()["FO212"].before, catalogue()["FO212"].after) == ("", "")
+
+
+def test_a_reason_decides_on_nothing() -> None:
+    explanation = catalogue()["FO902"].explanation
+    assert explanation.startswith(
+        "A `flax.optim` definition may be made without a learning rate if every `apply_gradient`"
+    )
+    assert catalogue()["FO902"] == Rule("FO902", "no learning rate is known", explanation)
+    for code, rule in catalogue().items():
+        assert (rule.decide is None) == code.startswith(("FO9", "FO899"))
+
+
+def test_one_rule_decides_on_a_kind_of_use() -> None:
+    kinds = [kind for rule in catalogue().values() for kind in rule.kinds]
+    assert len(kinds) == len({*kinds})
+    assert catalogue()["FO603"].kinds == ("optimizer.state_dict", "optimizer.restore_state")
