@@ -32,7 +32,9 @@ docs: .venv/full
 
 # All tests, with the branches that none of them takes.
 coverage: .venv/full
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
+	$(BIN)/coverage run -m pytest -q -n 2
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 lint: .venv/full
 	$(BIN)/ruff check
