@@ -202,12 +202,12 @@ def _begins(node: ast.AST, unit: Unit) -> int:
 
 def _still_left(plan: Plan) -> Iterator[Decision]:
     """What partial work has left above statements of which nothing else is told any more."""
-    told = {(decision.use.unit, _begins(decision.use.node, decision.use.unit)) for decision in plan.decisions}
     for unit in (unit for unit, remarks in plan.left.items() if remarks):
+        told = {_begins(decision.use.node, unit) for decision in plan.of(unit)}
         for statement in (node for node in unit.nodes if isinstance(node, ast.stmt)):
             line = _begins(statement, unit)
             code, why = plan.left[unit].get(line, ("", ""))
-            if code in catalogue() and (unit, line) not in told:
+            if code in catalogue() and line not in told:
                 use = Use("left", code, unit, statement, ())
                 yield Decision(use, catalogue()[code], None, Refusal(code, why, BY_HAND), "unresolved")
 

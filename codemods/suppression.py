@@ -42,7 +42,7 @@ def left(code: str) -> dict[int, tuple[str, str]]:
     for number, line in enumerate(map(str.strip, code.split("\n")), start=1):
         if line.startswith("#"):
             above = above or line.partition(MARKER)[2]
-        elif above:
+        elif line and above:
             reason, _, why = above.partition(" ")
             found[number], above = (reason, why), ""
     return found

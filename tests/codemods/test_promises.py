@@ -262,6 +262,7 @@ def test_what_a_marker_is_about_is_told_until_it_is_gone() -> None:
         def step(optimizer: train_state.TrainState, grads, rate):
             # TODO(optim2optax): FO910 This step sets the learning rate, but the place that makes the optimizer is not in view.
             # TODO(optim2optax): XX1 Something of another program.
+
             return optimizer.apply_gradient(grads, learning_rate=rate)
 
         def other():
@@ -271,7 +272,7 @@ def test_what_a_marker_is_about_is_told_until_it_is_gone() -> None:
     for options in (Options(), PARTIAL):
         result = run(text, options)
         assert result.after.decode() == program(text)
-        assert [(site.line, site.code, site.status) for site in result.sites] == [(7, "FO910", "unresolved")]
+        assert [(site.line, site.code, site.status) for site in result.sites] == [(8, "FO910", "unresolved")]
 
 
 def test_no_marker_in_a_file_that_cannot_be_edited() -> None:
