@@ -66,17 +66,20 @@ def _totals(report: Report, done: str) -> Iterator[str]:
 
 
 def _hints(report: Report) -> Iterator[str]:
-    """What else has been removed since, in a line or two."""
+    """What else has been removed since, in a line or two: in the files that optimizers can get to, as others are not read."""
     hints = [site for result in report.results for site in result.hints]
     renamed = [site.before for site in hints if not site.remedy]
     gone = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:
         yield (
-            f"Beside that, {_counted(len(renamed), 'use')} of what JAX, Flax or NumPy have renamed since "
+            f"Beside that, at least {_counted(len(renamed), 'use')} of what JAX, Flax or NumPy have renamed since "
             f"({_commonest(renamed)}): see --modernize."
         )
     if gone:
-        yield f"And {_counted(len(gone), 'use')} of what they have removed ({_commonest(gone)}), which has to be written anew."
+        yield (
+            f"And at least {_counted(len(gone), 'use')} of what they have removed ({_commonest(gone)}), "
+            "which has to be written anew."
+        )
 
 
 def _commonest(texts: Iterable[str]) -> str:
