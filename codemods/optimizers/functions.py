@@ -23,6 +23,7 @@ BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
 LAST_CALL = re.compile(r"^( +)(.*)\(([^()]+)\),$", re.MULTILINE)
 CHOICE = re.compile(r"^( +)(.*) (if .*) (else .*),$", re.MULTILINE)
+APART = r"\1(\n\1    \2\n\1    \3\n\1    \4\n\1),"
 
 
 def function_name(optimizer: str) -> str:
@@ -86,16 +87,7 @@ def _signature(optimizer: LegacyOptimizer, inject: bool) -> str:
 
 def _body(node: cst.BaseExpression) -> str:
     text = cst.Module([]).code_for_node(node).replace("\n", "\n    ").replace("'", '"')
-    return LAST_CALL.sub(_stacked, CHOICE.sub(_apart, text))
-
-
-def _apart(match: re.Match[str]) -> str:
-    """A choice on a line of its own, with a line for each part if it is too long."""
-    indent, *parts = match.groups()
-    if len(match[0]) <= WIDTH:
-        return match[0]
-    lines = "".join(f"{indent}    {part}\n" for part in parts)
-    return f"{indent}(\n{lines}{indent}),"
+    return LAST_CALL.sub(_stacked, CHOICE.sub(APART, text))
 
 
 def _stacked(match: re.Match[str]) -> str:

@@ -189,8 +189,7 @@ class Context:
             members[group].append(thing)
         steps: dict[Thing, list[Use]] = defaultdict(list)
         for use in self.all_steps:
-            if use.things:
-                steps[groups[use.things[0]]].append(use)
+            steps[groups[use.things[0]]].append(use)
         return [(members[group], found) for group, found in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
@@ -409,6 +408,4 @@ def goes_back(use: Use) -> bool:
             match use.unit.parents.get(outer):
                 case ast.Call(func=ast.Attribute(attr="replace", value=owner), args=[], keywords=[_]):
                     return ast.dump(owner) == ast.dump(use.node.value)
-        if isinstance(outer, ast.stmt):
-            return False
     return False

@@ -177,9 +177,8 @@ def _is_pair(value: ast.expr, facts: Facts) -> bool | None:
     return None if any(isinstance(item, Container) for item in facts.objects(value)) else False
 
 
-def _owner(function: Function, node: ast.AST) -> ast.AST | None:
+def _owner(function: Function, node: ast.Return) -> ast.AST:
     """The function that a return statement belongs to."""
-    for ancestor in function.unit.ancestors(node):
-        if isinstance(ancestor, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            return ancestor
-    return None
+    return next(
+        outer for outer in function.unit.ancestors(node) if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+    )

@@ -224,8 +224,6 @@ def _is_for_step(node: ast.expr, unit: Unit) -> bool:
             word = inner.value if isinstance(inner, ast.keyword) else None
             given = bare_step(outer)
             return word is not None or (given is not None and given["hyper_params"] is inner)
-        if isinstance(outer, ast.stmt):
-            return False
         inner = outer
     return False
 

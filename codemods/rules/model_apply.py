@@ -33,13 +33,12 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     return "None"
 
 
-def _evaluated(node: ast.expr, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
-    """What is evaluated for an expression: itself, and the function within the scope that it calls."""
-    yield from ast.walk(node)
-    if isinstance(node, ast.Call):
-        for item in facts.objects(node.func):
-            if isinstance(item, Function) and item.scope.parent is scope:
-                yield from ast.walk(item.node)
+def _evaluated(call: ast.Call, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
+    """What is evaluated for a call: itself, and the function within the scope that it calls."""
+    yield from ast.walk(call)
+    for item in facts.objects(call.func):
+        if isinstance(item, Function) and item.scope.parent is scope:
+            yield from ast.walk(item.node)
 
 
 def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
@@ -81,15 +80,15 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
             pending.extend(ast.iter_child_nodes(node))
 
 
-def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> ast.expr | None:
+def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> ast.Call | None:
     """The expression that made some parameters, through names that are assigned once, subscripts and `pop`."""
     match params:
         case ast.Subscript(value=value):
             return origin(value, scope, facts, depth)
         case ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze")):
             return origin(value, scope, facts, depth)
-        case ast.Call():
-            return params
+        case ast.Call() as call:
+            return call
         case ast.Name(id=name) if depth:
             values = [
                 node.value

@@ -67,6 +67,11 @@ LEFT = {
         "optimizer, loss = optimizer.optimize(loss_fn, hyper_params=optimizer.optimizer_def.hyper_params.replace(beta1=rate))",
         "FO910",
     ),
+    "optimize of copies over one axis or another": (
+        SCALAR,
+        "two = optimizer.replicate(axis_name='a') if rate else optimizer.replicate()\n        two, loss = two.optimize(loss_fn)",
+        "FO913",
+    ),
     "optimize of an optimizer without a name": (
         SCALAR,
         "optimizer, loss = optimizer.replace(target=x).optimize(loss_fn)",

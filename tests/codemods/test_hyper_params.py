@@ -102,6 +102,7 @@ LEFT = {
         lines(TAKEN, step("first", new("second")), step(new("first"), "second")),
         "FO910",
     ),
+    "those of another place": (GROUPS, lines(TAKEN, step(new("first"), new("config.second"))), "FO910"),
     "a step that sets the rate of all groups, and one that keeps one": (
         GROUPS,
         lines(TAKEN, step("first", new("second")), "optimizer = optimizer.apply_gradient(grads, learning_rate=rate)"),
@@ -157,6 +158,18 @@ def test_the_definition_of_an_optimizer_from_elsewhere() -> None:
             return optimizer.apply_gradient(grads), optimizer.optimizer_def.create(params)
         """)
     assert "params=params, tx=optimizer.tx" in after
+
+
+def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:
+    after = migrated("""
+        import jax
+        from flax import optim
+
+        def describe(optimizer: optim.Optimizer, grads):
+            print(optimizer.optimizer_def)
+            return optimizer.apply_gradient(grads)
+        """)
+    assert "    print(optimizer.tx)\n" in after
 
 
 def test_those_that_partial_work_leaves_are_of_the_definition() -> None:

@@ -70,6 +70,15 @@ KNOWN = {
         """,
         "Net(width=5).apply",
     ),
+    "parameters that are popped": (
+        """
+        def create(key, x):
+            net = Net()
+            state, params = net.init(key, x).unfreeze().pop("params")
+            return optim.Adam(0.1).create(params)
+        """,
+        "net.apply",
+    ),
     "a function that makes one": (
         """
         def create(key, x):

@@ -232,3 +232,88 @@ def test_a_step_by_hand_may_update_its_hyperparameters() -> None:
     assert "tree_set(state, learning_rate=rate)" in result.after.decode()
     assert "optax.inject_hyperparams(" in result.after.decode()
     assert {site.code for site in result_of(text, Options()).sites if site.status == "unresolved"} >= {"FO907"}
+
+
+CALLED = """
+    from flax import optim
+
+    def train(params, grads, rest, more):
+        optimizer = optim.Momentum(0.1).create(params)
+        {0}
+        return optimizer
+"""
+MISCALLED = {
+    "a creation without parameters": ("optimizer = optim.Adam(0.1).create()", "FO905", "called without parameters"),
+    "a creation with too many": ("optimizer = optim.Adam(0.1).create(params, None, 3)", "FO905", "did not take"),
+    "a creation with a keyword of TrainState": (
+        "optimizer = optim.Adam(0.1).create(params, apply_fn=None)",
+        "FO905",
+        "did not take",
+    ),
+    "a creation with unpacked arguments": (
+        "optimizer = optim.Adam(0.1).create(*rest)",
+        "FO904",
+        "of this call are unpacked",
+    ),
+    "a creation with unpacked keywords": (
+        "optimizer = optim.Adam(0.1).create(**more)",
+        "FO904",
+        "of this call are unpacked",
+    ),
+    "a focus from elsewhere": (
+        "optimizer = optim.Adam(0.1).create(params, focus=rest[0])",
+        "FO915",
+        "this `focus` comes from",
+    ),
+    "a step without gradients": ("optimizer = optimizer.apply_gradient()", "FO905", "without gradients"),
+    "a step with a rate alone": (
+        "optimizer = optimizer.apply_gradient(learning_rate=0.1)",
+        "FO905",
+        "without gradients",
+    ),
+    "a step with unpacked gradients": (
+        "optimizer = optimizer.apply_gradient(*rest)",
+        "FO904",
+        "of this call are unpacked",
+    ),
+    "a step with unpacked keywords": (
+        "optimizer = optimizer.apply_gradient(**more)",
+        "FO904",
+        "of this step are unpacked",
+    ),
+    "a step with two positional arguments": (
+        "optimizer = optimizer.apply_gradient(grads, 0.1)",
+        "FO905",
+        "takes one positional argument",
+    ),
+    "a step with a rate of None": (
+        "optimizer = optimizer.apply_gradient(grads, learning_rate=None)",
+        "FO910",
+        "sets the learning rate to None",
+    ),
+    "a step with two rates": (
+        "optimizer = optimizer.apply_gradient(grads, learning_rate=0.1, hyper_params=more)",
+        "FO910",
+        "sets the learning rate twice",
+    ),
+    "a step as a value": (
+        "optimizer = list(map(optimizer.apply_gradient, grads))[-1]",
+        "FO916",
+        "instead of being called",
+    ),
+    "copies as a value": ("optimizer = more(optimizer.replicate)", "FO916", "instead of being called"),
+    "a step that is set": ("optimizer.state.step = 3", "FO905", "`.step` is assigned to"),
+    "a step of a group that is set": ("optimizer.state[0].step = 3", "FO905", "`.step` is assigned to"),
+    "parameters that are set": ("optimizer.target = rest", "FO905", "`.target` is assigned to"),
+    "the class that all definitions share": ("optim.OptimizerDef(more)", "FO908", "is an abstract class"),
+}
+
+
+@pytest.mark.parametrize(("line", "code", "message"), MISCALLED.values(), ids=MISCALLED)
+def test_calls_that_legacy_optimizers_would_not_take_are_left(line: str, code: str, message: str) -> None:
+    result = result_of(CALLED.format(line))
+    assert line in result.after.decode()
+    [site] = [site for site in result.sites if site.line == 5 and site.code not in ("FO901", "FO911")]
+    assert (site.code, site.status) == (code, "unresolved")
+    assert message in site.message
+    assert site.remedy

@@ -1078,6 +1078,17 @@ REFUSED = {
             del restored["optimizer"]["target"]
         """,
     ),
+    "moments of a checkpoint by key": (
+        "FO906",
+        """
+        from flax.training import checkpoints
+
+        def moments(directory, optimizer):
+            optimizer = optimizer.apply_gradient(None, beta1=0.5)
+            restored = checkpoints.restore_checkpoint(directory, None)
+            return restored["optimizer"]["state"]["param_states"]
+        """,
+    ),
     "an attribute of whatever comes": (
         "FO916",
         """

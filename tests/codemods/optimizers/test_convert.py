@@ -727,6 +727,61 @@ def test_injects_the_learning_rate_alone(before: str, after: str) -> None:
             """,
             id="all on the next line",
         ),
+        pytest.param(
+            """
+            optim.Adafactor(
+                rate,
+                epsilon2=0.01,  # a higher floor
+                clipping_threshold=None,  # no clipping
+                beta1=None,  # no average
+            )
+            """,
+            """
+            optax.chain(
+                # no average
+                optax.scale_by_factored_rms(),  # no clipping
+                optax.scale_by_learning_rate(rate, flip_sign=False),
+                optax.scale_by_param_block_rms(0.01),  # a higher floor
+                optax.scale(-1),
+            )
+            """,
+            """
+            optax.chain(
+                # no average
+                optax.scale_by_factored_rms(),  # no clipping
+                optax.scale_by_learning_rate(rate, flip_sign=False),
+                optax.scale_by_param_block_rms(0.01),  # a higher floor
+                optax.scale(-1),
+            )
+            """,
+            id="of two that need no words",
+        ),
+        pytest.param(
+            """
+            optim.AdaBelief(rate,  # decays
+                weight_decay=0.1,
+                # slower
+                beta1=0.8,  # tuned
+            )
+            """,
+            """
+            optax.chain(
+                # slower
+                optax.scale_by_belief(b1=0.8),  # tuned
+                optax.add_decayed_weights(0.1),
+                optax.scale_by_learning_rate(rate),  # decays
+            )
+            """,
+            """
+            optax.chain(
+                # slower
+                optax.scale_by_belief(b1=0.8),  # tuned
+                optax.add_decayed_weights(0.1),
+                optax.scale_by_learning_rate(rate),  # decays
+            )
+            """,
+            id="the first in the line of the call, behind others now",
+        ),
     ],
 )
 def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
