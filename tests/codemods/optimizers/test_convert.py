@@ -300,6 +300,13 @@ def test_finds_the_learning_rate(source: str, rate: str | None) -> None:
             id="LAMB: all by position",
         ),
         pytest.param(
+            "optim.LARS(0.1)",
+            "optax.lars(0.1)",
+            "optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.001), optax.scale_by_learning_rate(0.1), "
+            "optax.trace(decay=0.9))",
+            id="LARS: defaults",
+        ),
+        pytest.param(
             "optim.LARS(0.1, 0.95, trust_coefficient=0.01, nesterov=True)",
             "optax.lars(0.1, momentum=0.95, trust_coefficient=0.01, nesterov=True)",
             "optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.01), optax.scale_by_learning_rate(0.1), "
@@ -798,6 +805,21 @@ def test_keeps_a_comment_where_there_are_no_arguments() -> None:
     learning_rate=0.0
 )"""
     assert converted(before, inject=True) == after
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        *((name, "weight_decay=0") for name in ("Adam", "AdaBelief", "Adadelta", "LAMB", "LARS", "Momentum")),
+        ("Adam", "weight_decay=0.0"),
+        ("Adafactor", "epsilon2=1e-3"),
+        ("RMSProp", "centered=False"),
+    ],
+)
+def test_what_changes_nothing_goes_unless_it_has_a_comment(name: str, argument: str, form: Form) -> None:
+    assert converted(f"optim.{name}(0.1, {argument})", form) == converted(f"optim.{name}(0.1)", form)
+    assert "# none yet" in converted(f"optim.{name}(\n    0.1,\n    {argument},  # none yet\n)", form)
 
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
