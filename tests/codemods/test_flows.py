@@ -379,6 +379,129 @@ FLOWS = {
             global thing
             thing = maker(None)
         """,
+    "a scan of a given length": """
+        def step(state, _):
+            return state, None
+
+        thing, _ = jax.lax.scan(step, make(None), length=3)
+        """,
+    "a switch": """
+        thing = jax.lax.switch(1, [lambda x: x, lambda x: x.replace(target=None)], make(None))
+        """,
+    "the older condition, with an operand for each branch": """
+        thing = jax.lax.cond(True, (make(None), 1), lambda pair: pair[0], make(None), lambda x: x)
+        """,
+    "a condition with its operand by keyword": """
+        thing = jax.lax.cond(True, lambda x: x, lambda x: x, operand=make(None))
+        """,
+    "a map over stacked optimizers": """
+        many = jax.vmap(optim.Momentum(0.1).create)(None)
+        print(jax.lax.map(f=lambda x: x.target, xs=many))
+        thing = jax.lax.map(lambda pair: pair[0], (many, 1))
+        """,
+    "a map over several lists": """
+        def take(number, x):
+            return x
+
+        [thing] = map(take, [1], [make(None)])
+        """,
+    "the default of next": """
+        thing = next(iter([]), make(None))
+        """,
+    "the default of getattr": """
+        thing = getattr(functools, "optimizer", make(None))
+        """,
+    "one of several arguments": """
+        thing = max(make(None), make(None), key=id)
+        """,
+    "repeated": """
+        for thing, _ in zip(itertools.repeat(make(None)), range(3)):
+            pass
+        """,
+    "transposed": """
+        [things, _] = zip(*[(make(None), 1), (make(None), 2)])
+        thing = things[0]
+        """,
+    "the auxiliary output of a pullback": """
+        def loss(params, x):
+            return params, x
+
+        _, _, thing = jax.vjp(lambda params: loss(params, make(None)), None, has_aux=True)
+        """,
+    "a product with a tangent": """
+        def loss(x):
+            global thing
+            thing = x
+            return x.target
+
+        jax.jvp(loss, (make(None),), (make(None),))
+        """,
+    "a derivative of a derivative, and so on": """
+        def loss(x, weight):
+            global thing
+            thing = x
+            return x.target * weight
+
+        slope = loss
+        for _ in range(9):
+            slope = jax.grad(slope, argnums=1)
+        slope(make(None), 1.0)
+        """,
+    "a decorator that fills in nothing": """
+        @functools.partial
+        def get(x):
+            return x
+
+        thing = get(make(None))
+        """,
+    "a base class that another package shares": """
+        class Base:
+            def made(self):
+                return make(None)
+
+        class Agent(functools.Base, Base):
+            def made(self):
+                return super().made()
+
+        thing = Agent().made()
+        """,
+    "a pattern of a sequence, with a rest": """
+        match [make(None), make(None)]:
+            case [first, *rest]:
+                print(first.target)
+                thing = rest[0]
+            case [_, *_]:
+                pass
+        """,
+    "a pattern of a mapping, with a rest": """
+        match {"kind": "adam", "a": make(None), "b": make(None)}:
+            case {"kind": "adam" | "momentum", "a": first, **rest} if rest:
+                print(first.target)
+                thing = rest["b"]
+            case {"kind": None}:
+                pass
+        """,
+    "a pattern of a class": """
+        @dataclasses.dataclass
+        class State:
+            inner: Any
+            other: Any
+
+        match State(make(None), make(None)):
+            case State(first, other=thing):
+                print(first.target)
+        """,
+    "a pattern with a name": """
+        match make(None):
+            case optim.Optimizer() as thing:
+                pass
+        """,
+    "*args of which the type is given": """
+        def read(*args: optim.Optimizer, **kwargs: "optim.Optimizer"):
+            global thing
+            thing = args[0]
+            return [x.target for x in kwargs.values()]
+        """,
     "a bound type variable": """
         T = typing.TypeVar("T", bound=optim.Optimizer)
 
