@@ -367,7 +367,9 @@ class Constraints(Calls):
                 self.store_attribute(self.places[value], name, place)
                 return place
             case _:
-                return ("annotated", target)
+                place = ("annotated", target)
+                self._assign(target, place, scope)
+                return place
 
     def annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
         expression: ast.expr = node

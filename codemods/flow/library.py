@@ -201,12 +201,17 @@ def replace(flow: Calls, site: CallSite) -> None:
 
 def parent_class(flow: Calls, site: CallSite) -> None:
     """`super()`."""
-    for node in site.unit.ancestors(site.node):
-        if isinstance(node, ast.ClassDef):
-            for base in flow.ancestry(flow.class_of(node))[1:]:
-                if isinstance(base, Class):
-                    flow.solver.add(site.result, Instance(base))
-            return
+    node = next((outer for outer in site.unit.ancestors(site.node) if isinstance(outer, ast.ClassDef)), None)
+    if node is None:
+        return
+    cls = flow.class_of(node)
+
+    def find() -> None:
+        for base in flow.ancestry(cls)[1:]:
+            if isinstance(base, Class):
+                flow.solver.add(site.result, Instance(base))
+
+    flow.by_ancestry(cls, find)
 
 
 def vjp(flow: Calls, site: CallSite) -> None:
