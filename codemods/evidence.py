@@ -313,14 +313,14 @@ class Evidence:
         ]
         return found[0] if len(found) == 1 else []
 
-    def _seed_expression(self, node: ast.expr, thing: Thing) -> None:
-        """Let a thing be what an expression holds: at its variable or field, so that other uses of that see it too."""
+    def _seed_expression(self, node: ast.expr, thing: Thing | Opaque) -> None:
+        """Let a thing, or what carries one, be what an expression holds: at its variable or field, as other uses see it."""
         place = self.facts.flow.places[node]
         if isinstance(node, ast.Attribute):
             owners = [item for item in self.facts.objects(node.value) if isinstance(item, Instance | Opaque)]
             if not owners:
                 opaque = Opaque(self.facts.flow.places[node.value])
-                self.facts.flow.solver.add(self.facts.flow.places[node.value], opaque)
+                self._seed_expression(node.value, opaque)
                 owners = [opaque]
             for owner in owners:
                 field = self.facts.flow.field(owner.cls if isinstance(owner, Instance) else owner, node.attr)

@@ -367,9 +367,8 @@ class Constraints(Calls):
                 self.store_attribute(self.places[value], name, place)
                 return place
             case _:
-                place = ("annotated", target)
-                self._assign(target, place, scope)
-                return place
+                self._assign(target, ("annotated", target), scope)
+                return ("annotated", target)
 
     def annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
         expression: ast.expr = node

@@ -43,6 +43,46 @@ def made(before: str) -> str:
 
 
 BESIDE = {
+    "a function of another library, got by its name": (
+        """
+        import jax
+
+        def train(params, config):
+            activation = getattr(jax.nn, config.activation)
+            return activation(make(params).target)
+        """,
+        """
+        import jax
+
+        def train(params, config):
+            activation = getattr(jax.nn, config.activation)
+            return activation(make(params).params)
+        """,
+    ),
+    "a predicate of one's own, under the name that a traversal's has": (
+        """
+        class Chosen:
+            def __init__(self, keep):
+                self._filter_fn = keep
+
+            def __call__(self, path, value):
+                return self._filter_fn(path, value)
+
+        def chosen(x):
+            return x._filter_fn, make(None).target
+        """,
+        """
+        class Chosen:
+            def __init__(self, keep):
+                self._filter_fn = keep
+
+            def __call__(self, path, value):
+                return self._filter_fn(path, value)
+
+        def chosen(x):
+            return x._filter_fn, make(None).params
+        """,
+    ),
     "a target of something else that is passed beside the optimizer": (
         """
         def loss(opt, batch):
@@ -919,6 +959,68 @@ def test_ways(before: str, after: str) -> None:
 
 
 WHOLE = {
+    "stepped in a field of a field of which nothing else is known": (
+        """
+        from flax import optim
+
+        class Agent:
+            def update(self, grads):
+                self.learner.inner = self.learner.inner.apply_gradient(grads)
+                return self.learner.inner.target
+
+            def read(self):
+                return self.learner.inner.target, self.camera.inner.target
+        """,
+        """
+        class Agent:
+            def update(self, grads):
+                self.learner.inner = self.learner.inner.apply_gradients(grads=grads)
+                return self.learner.inner.params
+
+            def read(self):
+                return self.learner.inner.params, self.camera.inner.target
+        """,
+    ),
+    "scaled gradients of a loss that is unpacked": (
+        """
+        from flax import optim
+
+        def train(params, options, grads):
+            optimizer = optim.Adam(1e-3).create(params)
+            scale = optim.DynamicScale()
+            scale, _, _, grads = scale.value_and_grad(**options)(optimizer.target)
+            return optimizer.apply_gradient(grads)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+        from flax.training.dynamic_scale import DynamicScale
+
+        def train(params, options, grads):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(1e-3)
+            )
+            scale = DynamicScale()
+            scale, _, _, grads = scale.value_and_grad(**options)(optimizer.params)
+            return optimizer.apply_gradients(grads=grads)
+        """,
+    ),
+    "stepped where a call gives it": (
+        """
+        from flax import optim
+
+        def step(get: "optim." "Optimizer", grads):
+            optimizer = get().apply_gradient(grads)
+            return optimizer.target
+        """,
+        """
+        from flax.training import train_state
+
+        def step(get: "train_state.TrainState", grads):
+            optimizer = get().apply_gradients(grads=grads)
+            return optimizer.params
+        """,
+    ),
     "created within jit": (
         """
         import jax
