@@ -19,6 +19,26 @@ def create(params):
     )
 """
 FORMS = {
+    "behind another on the same line": (
+        "import jax; from flax import optim",
+        "optim.Adam",
+        "import jax\nimport optax\nfrom flax.training import train_state",
+    ),
+    "beside a star import of the module that has the new name": (
+        "from flax import optim\nfrom flax.training import *",
+        "optim.Adam",
+        "import optax\nfrom flax.training import *\nfrom flax.training import train_state",
+    ),
+    "beside unsorted names of the module that has the new name": (
+        "from flax import optim\nfrom flax.training import lr_schedule, checkpoints",
+        "optim.Adam",
+        "import optax\nfrom flax.training import lr_schedule, checkpoints, train_state",
+    ),
+    "beside optax under another name": (
+        "from flax import optim\nimport optax as ox",
+        "optim.Adam",
+        "from flax.training import train_state\nimport optax as ox\nimport optax",
+    ),
     "from flax import optim": (
         "from flax import optim",
         "optim.Adam",

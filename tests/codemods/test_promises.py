@@ -509,6 +509,7 @@ UNREADABLE = {
     "an open bracket": b"from flax import optim\nd = (optim.Adam(1e-3)\n",
     "no UTF-8": b"# caf\xe9\nfrom flax import optim\n",
     "an unknown coding": b"# coding: klingon\nfrom flax import optim\n",
+    "a coding that has several forms of the same text": b"# coding: utf-7\nfrom flax import optim +AGE-\n",
     "a null byte": b"from flax import optim\n\x00\n",
     "mixed tabs and blanks": b"from flax import optim\nif 1:\n\tx = 1\n        y = 2\n",
     "nested too deeply": b"from flax import optim\nx = " + b"(" * 5000 + b")" * 5000 + b"\n",
@@ -524,6 +525,11 @@ def test_an_unreadable_file_is_reported_and_the_others_are_done(content: bytes) 
     assert bad.sites == ()
     assert good.error is None
     assert good.changed
+
+
+def test_the_package_has_no_other_names() -> None:
+    with pytest.raises(ImportError, match="rewrite"):
+        from codemods import rewrite  # noqa: F401
 
 
 def test_an_empty_project_and_an_empty_file() -> None:
