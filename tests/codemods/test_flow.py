@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from textwrap import dedent
 
 import pytest
@@ -1840,6 +1841,17 @@ def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
     )
     assert not any(result.changed for result in results.values())
     assert "step.py:6" in next(site.message for site in results["make"].sites if site.code == "FO901")
+
+
+def test_a_long_way_to_what_cannot_change_is_told_in_short() -> None:
+    names = ["make", "one", "two", "three", "four", "five"]
+    between = "".join(f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names))
+    result = result_of(
+        "from flax import optim\n\ndef make(params):\n    return optim.Adam(0.1).create(params)\n\n"
+        f"{between}def moments(params):\n    return five(params).state.param_states\n"
+    )
+    [message] = {site.message for site in result.sites if site.code == "FO901"}
+    assert "created in train.py:4, reaches train.py:22 through train.py:7, train.py:10, …, train.py:19, " in message
 
 
 NAMED = """

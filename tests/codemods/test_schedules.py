@@ -299,6 +299,25 @@ KEPT = {
         """,
         "it does not come from the optimizer's own step",
     ),
+    "the step is handed on in a tuple": (
+        """
+        from flax import optim
+
+        def step(optimizer, rate):
+            return optimizer.apply_gradient(None, learning_rate=rate(optimizer.state.step))
+
+        def run(pair):
+            function, optimizer = pair
+            return function(optimizer, lambda count: 0.1 / (count + 1))
+
+        def train(params):
+            optimizer = optim.Adam(1e-3).create(params)
+            for _ in range(3):
+                optimizer = run((step, optimizer))
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:11, where the optimizer is made",
+    ),
     "the class is chosen at run time": (
         """
         from flax import optim
