@@ -171,13 +171,22 @@ class Evidence:
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "create" or self._known(function.value):
                 continue
-            if self.facts.flow.solver.reaches(call, self._holds_deduced):
+            of_optimizer = (
+                isinstance(function.value, ast.Attribute)
+                and function.value.attr == "optimizer_def"
+                and self.facts.things(function.value.value, "optimizer")
+            )
+            if of_optimizer or self.facts.flow.solver.reaches(call, self._holds_deduced):
                 self._seed_expression(function.value, Thing("definition", unit, function, "", "deduced"))
                 seeded = True
         return seeded
 
     def _holds_deduced(self, place: Place) -> bool:
-        return any(isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place))
+        """Whether an optimizer is at a place, and not just beside something else in a container."""
+        mixed = isinstance(place, tuple) and place[0] == "elements"
+        return not mixed and any(
+            isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place)
+        )
 
     def _known(self, node: ast.expr) -> bool:
         """Whether it is told what is there, other than a function, which has none of the attributes that are asked for."""

@@ -44,6 +44,62 @@ def made(before: str) -> str:
 
 
 BESIDE = {
+    "an object that has neither a target nor another attribute of an optimizer": (
+        """
+        class Nothing:
+            def __init__(self, reason):
+                self.reason = reason
+
+        def read(params):
+            optimizer = Nothing("no parameters") if params is None else make(params)
+            return optimizer.target
+        """,
+        """
+        class Nothing:
+            def __init__(self, reason):
+                self.reason = reason
+
+        def read(params):
+            optimizer = Nothing("no parameters") if params is None else make(params)
+            return optimizer.params
+        """,
+    ),
+    "what an unknown function makes of a deep structure": (
+        """
+        import show
+
+        def read(params):
+            picture = show.tree({"a": {"b": {"c": {"d": make(params)}}}})
+            return picture.target, make(params).target
+        """,
+        """
+        import show
+
+        def read(params):
+            picture = show.tree({"a": {"b": {"c": {"d": make(params)}}}})
+            return picture.target, make(params).params
+        """,
+    ),
+    "something that another create gives, as good as the best so far": (
+        """
+        def search(space, rounds, optimizer, grads):
+            best = space.create()
+            for _ in range(rounds):
+                candidate = best
+                if candidate.score() > 0:
+                    best = candidate
+            return best, optimizer.apply_gradient(grads)
+        """,
+        """
+        def search(space, rounds, optimizer, grads):
+            best = space.create()
+            for _ in range(rounds):
+                candidate = best
+                if candidate.score() > 0:
+                    best = candidate
+            return best, optimizer.apply_gradients(grads=grads)
+        """,
+    ),
     "a function of another library, got by its name": (
         """
         import jax
@@ -960,6 +1016,78 @@ def test_ways(before: str, after: str) -> None:
 
 
 WHOLE = {
+    "what another create gives, returned beside an optimizer": (
+        """
+        from flax import optim
+
+        def step(table, optimizer, grads):
+            row = table.create(3)
+            return row, optimizer.apply_gradient(grads)
+        """,
+        """
+        def step(table, optimizer, grads):
+            row = table.create(3)
+            return row, optimizer.apply_gradients(grads=grads)
+        """,
+    ),
+    "what a create that nobody knows gives, in a list and in a pair": (
+        """
+        from flax import optim
+
+        def pair(definition, params):
+            return 1, definition.create(params)
+
+        def train(definitions, params, grads):
+            for optimizer in [one.create(params) for one in definitions]:
+                optimizer.apply_gradient(grads)
+            _, other = pair(definitions[0], params)
+            return other.apply_gradient(grads)
+        """,
+        """
+        from flax.training import train_state
+
+        def pair(definition, params):
+            return 1, train_state.TrainState.create(apply_fn=None, params=params, tx=definition)
+
+        def train(definitions, params, grads):
+            for optimizer in [train_state.TrainState.create(apply_fn=None, params=params, tx=one) for one in definitions]:
+                optimizer.apply_gradients(grads=grads)
+            _, other = pair(definitions[0], params)
+            return other.apply_gradients(grads=grads)
+        """,
+    ),
+    "a partial application, by the type of the function that takes it": (
+        """
+        import functools
+        from typing import Callable
+        from flax import optim
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        def run(function: Callable[[optim.Optimizer], optim.Optimizer], optimizer):
+            return function(optimizer).target
+
+        run(functools.partial(step, grads=1), optim.Adam(1e-3).create(None))
+        """,
+        """
+        import functools
+        from typing import Callable
+        from flax.training import train_state
+        import optax
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradients(grads=grads)
+
+        def run(function: Callable[[train_state.TrainState], train_state.TrainState], optimizer):
+            return function(optimizer).params
+
+        run(
+            functools.partial(step, grads=1),
+            train_state.TrainState.create(apply_fn=None, params=None, tx=optax.adam(1e-3)),
+        )
+        """,
+    ),
     "stepped in a field of a field of which nothing else is known": (
         """
         from flax import optim

@@ -129,6 +129,38 @@ REFUSED = {
             return optimizer.target
         """,
     ),
+    "perhaps an object whose constructor sets a target": (
+        "FO909",
+        """
+        from flax import optim
+
+        class Camera:
+            def __init__(self, target):
+                self.target = target
+
+        class Drone(Camera):
+            pass
+
+        def read(params, first):
+            optimizer = optim.Adam(0.1).create(params) if first else Drone(3)
+            return optimizer.target
+        """,
+    ),
+    "perhaps an object with a target": (
+        "FO909",
+        """
+        import dataclasses
+        from flax import optim
+
+        @dataclasses.dataclass
+        class Camera:
+            target: int
+
+        def read(params, first):
+            optimizer = optim.Adam(0.1).create(params) if first else Camera(3)
+            return optimizer.target
+        """,
+    ),
     "perhaps an object of another library": (
         "FO909",
         """
