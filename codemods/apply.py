@@ -185,6 +185,9 @@ class Applier(cst.CSTTransformer):
                 return custom_transformation(node, edit.rate)
             case ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
+            case ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
+                value = f"{self.quote}{node.evaluated_value!s}{self.quote}"
+                return cst.SimpleString(self._quoted(value, edit), node.lpar, node.rpar)
             case _:
                 return node
 

@@ -171,13 +171,22 @@ class Evidence:
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "create" or self._known(function.value):
                 continue
-            if self.facts.flow.solver.reaches(call, self._holds_deduced):
+            of_optimizer = (
+                isinstance(function.value, ast.Attribute)
+                and function.value.attr == "optimizer_def"
+                and self.facts.things(function.value.value, "optimizer")
+            )
+            if of_optimizer or self.facts.flow.solver.reaches(call, self._holds_deduced):
                 self._seed_expression(function.value, Thing("definition", unit, function, "", "deduced"))
                 seeded = True
         return seeded
 
     def _holds_deduced(self, place: Place) -> bool:
-        return any(isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place))
+        """Whether an optimizer is at a place, and not just beside something else in a container."""
+        mixed = isinstance(place, tuple) and place[0] == "elements"
+        return not mixed and any(
+            isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place)
+        )
 
     def _known(self, node: ast.expr) -> bool:
         """Whether it is told what is there, other than a function, which has none of the attributes that are asked for."""
@@ -313,14 +322,14 @@ class Evidence:
         ]
         return found[0] if len(found) == 1 else []
 
-    def _seed_expression(self, node: ast.expr, thing: Thing) -> None:
-        """Let a thing be what an expression holds: at its variable or field, so that other uses of that see it too."""
+    def _seed_expression(self, node: ast.expr, thing: Thing | Opaque) -> None:
+        """Let a thing, or what carries one, be what an expression holds: at its variable or field, as other uses see it."""
         place = self.facts.flow.places[node]
         if isinstance(node, ast.Attribute):
             owners = [item for item in self.facts.objects(node.value) if isinstance(item, Instance | Opaque)]
             if not owners:
                 opaque = Opaque(self.facts.flow.places[node.value])
-                self.facts.flow.solver.add(self.facts.flow.places[node.value], opaque)
+                self._seed_expression(node.value, opaque)
                 owners = [opaque]
             for owner in owners:
                 field = self.facts.flow.field(owner.cls if isinstance(owner, Instance) else owner, node.attr)

@@ -89,7 +89,12 @@ class _Deeper(cst.CSTTransformer):
     def leave_ParenthesizedWhitespace(
         self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
     ) -> cst.ParenthesizedWhitespace:
-        return updated_node.with_changes(last_line=cst.SimpleWhitespace("    " + updated_node.last_line.value))
+        comments = [
+            line.with_changes(whitespace=cst.SimpleWhitespace("    " + line.whitespace.value)) if line.comment else line
+            for line in updated_node.empty_lines
+        ]
+        last = cst.SimpleWhitespace("    " + updated_node.last_line.value)
+        return updated_node.with_changes(empty_lines=comments, last_line=last)
 
 
 def _continued(

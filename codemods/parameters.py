@@ -86,8 +86,21 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
                 )
             changes[field] = kept
     if changes.get("kwonly_params") == []:
-        changes["star_arg"] = cst.MaybeSentinel.DEFAULT
+        _end_without_keywords(parameters, changes)
     return parameters.with_changes(**changes)
+
+
+def _end_without_keywords(parameters: cst.Parameters, changes: dict[str, object]) -> None:
+    """End the parameters behind those by position as they ended behind the last that had to be named; `*` goes."""
+    gone, star = parameters.kwonly_params[-1], parameters.star_arg
+    end = {"comma": gone.comma, "whitespace_after_param": gone.whitespace_after_param}
+    if isinstance(star, cst.Param):
+        changes["star_arg"] = star if parameters.star_kwarg else star.with_changes(**end)
+        return
+    changes["star_arg"] = cst.MaybeSentinel.DEFAULT
+    if parameters.params and parameters.star_kwarg is None:
+        *before, last = parameters.params
+        changes["params"] = [*before, last.with_changes(**end)]
 
 
 def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Parameters:

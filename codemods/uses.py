@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -307,16 +308,28 @@ class Uses:
         call = unit.parents.get(node)
         return node.attr == "apply_gradient" and isinstance(call, ast.Call) and len(call.args) <= 1
 
+    @cached_property
+    def _set_later(self) -> dict[Class, set[str]]:
+        """The attributes that something sets at the instances of each class, such as its constructor."""
+        found: dict[Class, set[str]] = defaultdict(set)
+        for _, node in self.facts.flow.reading.attributes:
+            if isinstance(node.ctx, ast.Store):
+                for item in self.facts.objects(node.value):
+                    if isinstance(item, Instance):
+                        found[item.cls].add(node.attr)
+        return found
+
     def _offers(self, item: Object, name: str) -> bool:
         """Whether something that is no legacy object could answer to this attribute."""
         match item:
             case Instance(cls=cls):
-                if any(
-                    isinstance(base, External) and legacy_name(base.name) is not None
-                    for base in self.facts.flow.ancestry(cls)
-                ):
+                ancestry = self.facts.flow.ancestry(cls)
+                if any(isinstance(base, External) and legacy_name(base.name) is not None for base in ancestry):
                     return False
-                members = {*cls.scope.names, *self.facts.flow.fields_in_order(cls)}
+                members = {*self.facts.flow.fields_in_order(cls)}
+                for base in ancestry:
+                    if isinstance(base, Class):
+                        members |= base.scope.names | self._set_later.get(base, set())
                 return name in members or (name == "replace" and "step" in members)
             case Module() | Class():
                 return True

@@ -177,7 +177,7 @@ class Calls(Classes):
 
     def _class_attribute(self, owner: Class | Instance, name: str, result: Place) -> None:
         cls = owner.cls if isinstance(owner, Instance) else owner
-        self._by_ancestry(cls, lambda: self._find_in_class(cls, name, result, owner))
+        self.by_ancestry(cls, lambda: self._find_in_class(cls, name, result, owner))
 
     def _find_in_class(self, cls: Class, name: str, result: Place, owner: Class | Instance) -> None:
         for ancestor in self.ancestry(cls):
@@ -255,7 +255,7 @@ class Calls(Classes):
             case Instance(cls=cls):
                 self.call_special(item, "__getitem__", result)
                 if isinstance(key, int):
-                    self._by_ancestry(cls, lambda: self._load_field(cls, key, result))
+                    self.by_ancestry(cls, lambda: self._load_field(cls, key, result))
                 elif key is not None:
                     self.solver.connect(self.field(cls, key), result)  # of its state dict
             case Derived() | Result():
@@ -326,7 +326,7 @@ class Calls(Classes):
             case Method(owner=owner, name=name):
                 self._call_method(owner, name, site)
             case Class():
-                self._by_ancestry(callee, lambda: self._construct(callee, site))
+                self.by_ancestry(callee, lambda: self._construct(callee, site))
             case Instance():
                 self._class_attribute(callee, "__call__", ("__call__", site.node, callee))
                 self.call(("__call__", site.node, callee), site)
@@ -480,10 +480,8 @@ class Calls(Classes):
                 self.replace_fields(owner, site)
         elif isinstance(owner, Container):
             self._call_container_method(owner, name, site)
-        elif isinstance(owner, Thing | Result):
-            behaviour = self.library.method(owner, name)
-            if behaviour is not None:
-                behaviour(self, site)
+        elif (behaviour := self.library.method(owner, name)) is not None:
+            behaviour(self, site)
 
     def _call_container_method(self, container: Container, name: str, site: CallSite) -> None:
         if name in ("append", "add", "appendleft", "insert"):
@@ -498,7 +496,7 @@ class Calls(Classes):
             for place in site.positional[1:]:
                 self.store_element(container, self._key_argument(site), place)
             self.load_element(container, self._key_argument(site), site.result)
-        elif name in ("get", "pop", "popleft", "setdefault", "__getitem__"):
+        elif name in ("get", "pop", "popleft", "__getitem__"):
             key = None if name == "popleft" else self._key_argument(site)
             self.load_element(container, key, site.result)
             for place in site.positional[1:]:
@@ -507,7 +505,7 @@ class Calls(Classes):
             self.solver.add(site.result, container)
             for keyword, place in site.keywords.items():
                 self.store_element(container, keyword, place)
-        elif name == "items":
+        else:  # items
             pairs, pair = Container(site.node, "items"), Container(site.node, "item")
             self.solver.add(site.result, pairs)
             self.solver.add(("pair", site.node), pair)

@@ -38,7 +38,7 @@ class Classes:
             order[item] = None
         return list(order)
 
-    def _by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
+    def by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
         """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
         self._reactions.setdefault(cls, []).append(action)
         action()

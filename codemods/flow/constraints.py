@@ -181,9 +181,14 @@ class Constraints(Calls):
             case ast.MatchSequence(patterns=patterns):
                 for part in patterns:
                     self._part(part, source, None, scope)
-            case ast.MatchMapping(keys=keys, patterns=patterns):
+            case ast.MatchStar(name=str(name)):
+                self.store_element(Container(pattern), None, source)
+                self.solver.add(self._bind(name, scope), Container(pattern))
+            case ast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
                 for key, part in zip(keys, patterns, strict=True):
                     self._part(part, source, self.key(key), scope)
+                if rest is not None:
+                    self.solver.connect(source, self._bind(rest, scope))
             case ast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
                 self.expression(cls, scope)
                 for index, part in enumerate(patterns):
@@ -236,7 +241,8 @@ class Constraints(Calls):
             if extra is not None:
                 self.solver.add(("variable", inner, extra.arg), Container(extra))
                 if extra.annotation is not None:
-                    self.annotate(extra.annotation, outer, ("elements", Container(extra)))
+                    self.annotate(extra.annotation, outer, ("declared", extra))
+                    self.store_element(Container(extra), None, ("declared", extra))
 
     def _class(self, node: ast.ClassDef, scope: Scope) -> None:
         inner = open_scope(scope.unit, node, scope)
@@ -361,6 +367,7 @@ class Constraints(Calls):
                 self.store_attribute(self.places[value], name, place)
                 return place
             case _:
+                self._assign(target, ("annotated", target), scope)
                 return ("annotated", target)
 
     def annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:

@@ -120,7 +120,7 @@ def switch(flow: Calls, site: CallSite) -> None:
 
 
 def apply_to_elements(flow: Calls, site: CallSite) -> None:
-    """`map(function, xs, …)` and `jax.lax.map(f, xs)`: a container of what the function gives for each element."""
+    """`map(function, xs, …)`: a container of what the function gives for each element."""
     if len(site.positional) < 2:
         return
     elements = []
@@ -132,6 +132,13 @@ def apply_to_elements(flow: Calls, site: CallSite) -> None:
     flow.solver.add(site.result, outcome)
     _apply(flow, site, site.positional[0], tuple(elements), ("each", site.node))
     flow.store_element(outcome, None, ("each", site.node))
+
+
+def map_slices(flow: Calls, site: CallSite) -> None:
+    """`jax.lax.map(f, xs)`: what the function gives for the slices of a tree, stacked."""
+    function, inputs = site.argument(0, "f"), site.argument(1, "xs")
+    if function is not None and inputs is not None:
+        _apply(flow, site, function, (inputs,), site.result)
 
 
 def pair_up(flow: Calls, site: CallSite) -> None:
@@ -194,12 +201,17 @@ def replace(flow: Calls, site: CallSite) -> None:
 
 def parent_class(flow: Calls, site: CallSite) -> None:
     """`super()`."""
-    for node in site.unit.ancestors(site.node):
-        if isinstance(node, ast.ClassDef):
-            for base in flow.ancestry(flow.class_of(node))[1:]:
-                if isinstance(base, Class):
-                    flow.solver.add(site.result, Instance(base))
-            return
+    node = next((outer for outer in site.unit.ancestors(site.node) if isinstance(outer, ast.ClassDef)), None)
+    if node is None:
+        return
+    cls = flow.class_of(node)
+
+    def find() -> None:
+        for base in flow.ancestry(cls)[1:]:
+            if isinstance(base, Class):
+                flow.solver.add(site.result, Instance(base))
+
+    flow.by_ancestry(cls, find)
 
 
 def vjp(flow: Calls, site: CallSite) -> None:
@@ -453,7 +465,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "jax.lax.fori_loop": fori_loop,
     "jax.lax.cond": cond,
     "jax.lax.switch": switch,
-    "jax.lax.map": apply_to_elements,
+    "jax.lax.map": map_slices,
     "builtins.map": apply_to_elements,
     "builtins.zip": pair_up,
     "builtins.enumerate": enumerate_elements,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from textwrap import dedent
 
 import pytest
@@ -43,6 +44,102 @@ def made(before: str) -> str:
 
 
 BESIDE = {
+    "an object that has neither a target nor another attribute of an optimizer": (
+        """
+        class Nothing:
+            def __init__(self, reason):
+                self.reason = reason
+
+        def read(params):
+            optimizer = Nothing("no parameters") if params is None else make(params)
+            return optimizer.target
+        """,
+        """
+        class Nothing:
+            def __init__(self, reason):
+                self.reason = reason
+
+        def read(params):
+            optimizer = Nothing("no parameters") if params is None else make(params)
+            return optimizer.params
+        """,
+    ),
+    "what an unknown function makes of a deep structure": (
+        """
+        import show
+
+        def read(params):
+            picture = show.tree({"a": {"b": {"c": {"d": make(params)}}}})
+            return picture.target, make(params).target
+        """,
+        """
+        import show
+
+        def read(params):
+            picture = show.tree({"a": {"b": {"c": {"d": make(params)}}}})
+            return picture.target, make(params).params
+        """,
+    ),
+    "something that another create gives, as good as the best so far": (
+        """
+        def search(space, rounds, optimizer, grads):
+            best = space.create()
+            for _ in range(rounds):
+                candidate = best
+                if candidate.score() > 0:
+                    best = candidate
+            return best, optimizer.apply_gradient(grads)
+        """,
+        """
+        def search(space, rounds, optimizer, grads):
+            best = space.create()
+            for _ in range(rounds):
+                candidate = best
+                if candidate.score() > 0:
+                    best = candidate
+            return best, optimizer.apply_gradients(grads=grads)
+        """,
+    ),
+    "a function of another library, got by its name": (
+        """
+        import jax
+
+        def train(params, config):
+            activation = getattr(jax.nn, config.activation)
+            return activation(make(params).target)
+        """,
+        """
+        import jax
+
+        def train(params, config):
+            activation = getattr(jax.nn, config.activation)
+            return activation(make(params).params)
+        """,
+    ),
+    "a predicate of one's own, under the name that a traversal's has": (
+        """
+        class Chosen:
+            def __init__(self, keep):
+                self._filter_fn = keep
+
+            def __call__(self, path, value):
+                return self._filter_fn(path, value)
+
+        def chosen(x):
+            return x._filter_fn, make(None).target
+        """,
+        """
+        class Chosen:
+            def __init__(self, keep):
+                self._filter_fn = keep
+
+            def __call__(self, path, value):
+                return self._filter_fn(path, value)
+
+        def chosen(x):
+            return x._filter_fn, make(None).params
+        """,
+    ),
     "a target of something else that is passed beside the optimizer": (
         """
         def loss(opt, batch):
@@ -919,6 +1016,140 @@ def test_ways(before: str, after: str) -> None:
 
 
 WHOLE = {
+    "what another create gives, returned beside an optimizer": (
+        """
+        from flax import optim
+
+        def step(table, optimizer, grads):
+            row = table.create(3)
+            return row, optimizer.apply_gradient(grads)
+        """,
+        """
+        def step(table, optimizer, grads):
+            row = table.create(3)
+            return row, optimizer.apply_gradients(grads=grads)
+        """,
+    ),
+    "what a create that nobody knows gives, in a list and in a pair": (
+        """
+        from flax import optim
+
+        def pair(definition, params):
+            return 1, definition.create(params)
+
+        def train(definitions, params, grads):
+            for optimizer in [one.create(params) for one in definitions]:
+                optimizer.apply_gradient(grads)
+            _, other = pair(definitions[0], params)
+            return other.apply_gradient(grads)
+        """,
+        """
+        from flax.training import train_state
+
+        def pair(definition, params):
+            return 1, train_state.TrainState.create(apply_fn=None, params=params, tx=definition)
+
+        def train(definitions, params, grads):
+            for optimizer in [train_state.TrainState.create(apply_fn=None, params=params, tx=one) for one in definitions]:
+                optimizer.apply_gradients(grads=grads)
+            _, other = pair(definitions[0], params)
+            return other.apply_gradients(grads=grads)
+        """,
+    ),
+    "a partial application, by the type of the function that takes it": (
+        """
+        import functools
+        from typing import Callable
+        from flax import optim
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        def run(function: Callable[[optim.Optimizer], optim.Optimizer], optimizer):
+            return function(optimizer).target
+
+        run(functools.partial(step, grads=1), optim.Adam(1e-3).create(None))
+        """,
+        """
+        import functools
+        from typing import Callable
+        from flax.training import train_state
+        import optax
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradients(grads=grads)
+
+        def run(function: Callable[[train_state.TrainState], train_state.TrainState], optimizer):
+            return function(optimizer).params
+
+        run(
+            functools.partial(step, grads=1),
+            train_state.TrainState.create(apply_fn=None, params=None, tx=optax.adam(1e-3)),
+        )
+        """,
+    ),
+    "stepped in a field of a field of which nothing else is known": (
+        """
+        from flax import optim
+
+        class Agent:
+            def update(self, grads):
+                self.learner.inner = self.learner.inner.apply_gradient(grads)
+                return self.learner.inner.target
+
+            def read(self):
+                return self.learner.inner.target, self.camera.inner.target
+        """,
+        """
+        class Agent:
+            def update(self, grads):
+                self.learner.inner = self.learner.inner.apply_gradients(grads=grads)
+                return self.learner.inner.params
+
+            def read(self):
+                return self.learner.inner.params, self.camera.inner.target
+        """,
+    ),
+    "scaled gradients of a loss that is unpacked": (
+        """
+        from flax import optim
+
+        def train(params, options, grads):
+            optimizer = optim.Adam(1e-3).create(params)
+            scale = optim.DynamicScale()
+            scale, _, _, grads = scale.value_and_grad(**options)(optimizer.target)
+            return optimizer.apply_gradient(grads)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+        from flax.training.dynamic_scale import DynamicScale
+
+        def train(params, options, grads):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(1e-3)
+            )
+            scale = DynamicScale()
+            scale, _, _, grads = scale.value_and_grad(**options)(optimizer.params)
+            return optimizer.apply_gradients(grads=grads)
+        """,
+    ),
+    "stepped where a call gives it": (
+        """
+        from flax import optim
+
+        def step(get: "optim." "Optimizer", grads):
+            optimizer = get().apply_gradient(grads)
+            return optimizer.target
+        """,
+        """
+        from flax.training import train_state
+
+        def step(get: "train_state.TrainState", grads):
+            optimizer = get().apply_gradients(grads=grads)
+            return optimizer.params
+        """,
+    ),
     "created within jit": (
         """
         import jax
@@ -1738,6 +1969,17 @@ def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
     )
     assert not any(result.changed for result in results.values())
     assert "step.py:6" in next(site.message for site in results["make"].sites if site.code == "FO901")
+
+
+def test_a_long_way_to_what_cannot_change_is_told_in_short() -> None:
+    names = ["make", "one", "two", "three", "four", "five"]
+    between = "".join(f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names))
+    result = result_of(
+        "from flax import optim\n\ndef make(params):\n    return optim.Adam(0.1).create(params)\n\n"
+        f"{between}def moments(params):\n    return five(params).state.param_states\n"
+    )
+    [message] = {site.message for site in result.sites if site.code == "FO901"}
+    assert "created in train.py:4, reaches train.py:22 through train.py:7, train.py:10, …, train.py:19, " in message
 
 
 NAMED = """

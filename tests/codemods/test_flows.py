@@ -379,6 +379,280 @@ FLOWS = {
             global thing
             thing = maker(None)
         """,
+    "a scan of a given length": """
+        def step(state, _):
+            return state, None
+
+        thing, _ = jax.lax.scan(step, make(None), length=3)
+        """,
+    "a switch": """
+        thing = jax.lax.switch(1, [lambda x: x, lambda x: x.replace(target=None)], make(None))
+        """,
+    "the older condition, with an operand for each branch": """
+        thing = jax.lax.cond(True, (make(None), 1), lambda pair: pair[0], make(None), lambda x: x)
+        """,
+    "a condition with its operand by keyword": """
+        thing = jax.lax.cond(True, lambda x: x, lambda x: x, operand=make(None))
+        """,
+    "a map over stacked optimizers": """
+        many = jax.vmap(optim.Momentum(0.1).create)(None)
+        print(jax.lax.map(f=lambda x: x.target, xs=many))
+        thing = jax.lax.map(lambda pair: pair[0], (many, 1))
+        """,
+    "a map over several lists": """
+        def take(number, x):
+            return x
+
+        [thing] = map(take, [1], [make(None)])
+        """,
+    "the default of next": """
+        thing = next(iter([]), make(None))
+        """,
+    "the default of getattr": """
+        thing = getattr(functools, "optimizer", make(None))
+        """,
+    "one of several arguments": """
+        thing = max(make(None), make(None), key=id)
+        """,
+    "repeated": """
+        for thing, _ in zip(itertools.repeat(make(None)), range(3)):
+            pass
+        """,
+    "transposed": """
+        [things, _] = zip(*[(make(None), 1), (make(None), 2)])
+        thing = things[0]
+        """,
+    "the auxiliary output of a pullback": """
+        def loss(params, x):
+            return params, x
+
+        _, _, thing = jax.vjp(lambda params: loss(params, make(None)), None, has_aux=True)
+        """,
+    "a product with a tangent": """
+        def loss(x):
+            global thing
+            thing = x
+            return x.target
+
+        jax.jvp(loss, (make(None),), (make(None),))
+        """,
+    "a derivative of a derivative, and so on": """
+        def loss(x, weight):
+            global thing
+            thing = x
+            return x.target * weight
+
+        slope = loss
+        for _ in range(9):
+            slope = jax.grad(slope, argnums=1)
+        slope(make(None), 1.0)
+        """,
+    "a decorator that fills in nothing": """
+        @functools.partial
+        def get(x):
+            return x
+
+        thing = get(make(None))
+        """,
+    "a base class that another package shares": """
+        class Base:
+            def made(self):
+                return make(None)
+
+        class Agent(flax.struct.PyTreeNode, Base):
+            def made(self):
+                return super().made()
+
+        thing = Agent().made()
+        """,
+    "a pattern of a sequence, with a rest": """
+        match [make(None), make(None)]:
+            case [first, *rest]:
+                print(first.target)
+                thing = rest[0]
+            case [_, *_]:
+                pass
+        """,
+    "a pattern of a mapping, with a rest": """
+        match {"kind": "adam", "a": make(None), "b": make(None)}:
+            case {"kind": "adam" | "momentum", "a": first, **rest} if rest:
+                print(first.target)
+                thing = rest["b"]
+            case {"kind": None}:
+                pass
+        """,
+    "a pattern of a class": """
+        @dataclasses.dataclass
+        class State:
+            inner: Any
+            other: Any
+
+        match State(make(None), make(None)):
+            case State(first, other=thing):
+                print(first.target)
+        """,
+    "a pattern with a name": """
+        match make(None):
+            case optim.Optimizer() as thing:
+                pass
+        """,
+    "*args of which the type is given": """
+        def read(*args: optim.Optimizer, **kwargs: "optim.Optimizer"):
+            global thing
+            thing = args[0]
+            return [x.target for x in kwargs.values()]
+        """,
+    "an attribute and a key of an annotated type": """
+        class Agent:
+            def __init__(self, get):
+                self.inner: optim.Optimizer = get()
+                self.table = {}
+                self.table["one"]: "optim.Optimizer" = get()
+
+            def read(self):
+                global thing
+                thing = self.table["one"]
+                return self.inner.target
+        """,
+    "a quoted union": """
+        def read(x: "None | str | optim.Optimizer"):
+            global thing
+            thing = x
+            return x.target
+        """,
+    "an attribute of a class": """
+        class Registry:
+            optimizer = None
+
+        Registry.optimizer = make(None)
+        print(Registry.optimizer.target)
+        thing = Registry().optimizer
+        """,
+    "a lambda as a method": """
+        class Agent:
+            def __init__(self):
+                self.inner = make(None)
+
+            read = lambda self: self.inner
+
+        thing = Agent().read()
+        """,
+    "functions of a class without a first parameter": """
+        class Agent:
+            def log(*texts):
+                print(*texts)
+
+            def made():
+                return make(None)
+
+        Agent().log("made")
+        thing = Agent.made()
+        """,
+    "a class whose base is an import of its name": """
+        try:
+            from agents import Agent
+        except ImportError:
+            class Agent:
+                pass
+
+        class Agent(Agent):
+            def __init__(self):
+                self.inner = make(None)
+
+        thing = Agent().inner
+        """,
+    "two bases with the same base": """
+        class Base:
+            def __init__(self):
+                self.inner = make(None)
+
+        class Left(Base):
+            pass
+
+        class Right(Base):
+            pass
+
+        class Agent(Left, Right):
+            pass
+
+        thing = Agent().inner
+        """,
+    "a metaclass": """
+        class Agent(metaclass=type("Meta", (type,), {})):
+            inner = make(None)
+
+        thing = Agent().inner
+        """,
+    "a replace of one's own": """
+        class State:
+            def __init__(self, inner):
+                self.inner = inner
+
+            def replace(self, inner):
+                return State(inner)
+
+        thing = State(1).replace(make(None)).inner
+        """,
+    "a key of the dict that a state may be turned into": """
+        @flax.struct.dataclass
+        class State:
+            inner: Any
+
+        thing = flax.serialization.to_state_dict(State(make(None)))["inner"]
+        print(thing["target"])
+        """,
+    "a list with one of another kind behind it": """
+        class Steps(list):
+            pass
+
+        many = [make(None)] + Steps()
+        thing = many[0]
+        """,
+    "a dict updated by keywords": """
+        many = {}
+        many.update(one=make(None))
+        thing = many["one"]
+        """,
+    "a keyword that the function does not take": """
+        def read(x):
+            return x
+
+        thing = read(x=make(None), log=True)
+        """,
+    "a global of an outer function": """
+        def main():
+            global thing
+            thing = make(None)
+
+            def read():
+                return thing.target
+
+            return read()
+        """,
+    "a derivative as a decorator": """
+        @jax.grad
+        def loss(params, x=make(None)):
+            global thing
+            thing = x
+            return x.target @ params
+
+        loss(None)
+        """,
+    "beside a generator that yields nothing": """
+        def pause():
+            yield
+
+        for _ in pause():
+            thing = make(None)
+        """,
+    "an attribute that a use tells of": """
+        def step(state, grads):
+            global thing
+            optimizer = state.inner.apply_gradient(grads)
+            state.best = optimizer
+            thing = state.best
+            return state.replace(inner=optimizer)
+        """,
     "a bound type variable": """
         T = typing.TypeVar("T", bound=optim.Optimizer)
 
@@ -459,6 +733,40 @@ def test_modules_of_a_package() -> None:
     assert b"return optimizer.params, other.params" in results["pkg/train"].after
     assert b"pkg.models.make(None).params" in results["main"].after
     assert not results["pkg/__init__"].changed
+
+
+def test_star_imports() -> None:
+    """They bind what has a public name, in a file that is not the one that imports."""
+    results = project(
+        {
+            "helpers/log": """
+            def show(optimizer):
+                print(optimizer.target)
+            """,
+            "make": """
+            from make import *
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(1e-3).create(params)
+
+            _made = make(None)
+            """,
+            "train": """
+            import importlib
+            from helpers import *
+            from make import *
+            from make import missing
+
+            print(make(None).target, _made.target, missing.target)
+            print(importlib.import_module("make").make(None).target)
+            importlib.import_module("helpers.log").show(make(None))
+            """,
+        }
+    )
+    assert b"print(optimizer.params)" in results["helpers/log"].after
+    assert b"print(make(None).params, _made.target, missing.target)" in results["train"].after
+    assert b'print(importlib.import_module("make").make(None).params)' in results["train"].after
 
 
 def test_made_in_one_file_and_stepped_in_another_that_no_one_calls() -> None:
@@ -574,6 +882,30 @@ def test_bases_that_are_found_late() -> None:
     assert "print(triple.inner.params)" in after
     assert "print(other.apply_gradient(None).target)" in after
     assert {site.code for site in results["train"].sites if site.status == "unresolved"} >= {"FO908", "FO901"}
+
+
+def test_a_parent_in_a_file_that_is_read_later() -> None:
+    results = project(
+        {
+            "agent": """
+            from base import Base
+
+            class Agent(Base):
+                def made(self):
+                    return super().made()
+
+            print(Agent().made().target)
+            """,
+            "base": """
+            from flax import optim
+
+            class Base:
+                def made(self):
+                    return optim.Adam(1e-3).create(None)
+            """,
+        }
+    )
+    assert b"print(Agent().made().params)" in results["agent"].after
 
 
 WRAPPED = {

@@ -406,3 +406,14 @@ def test_behind_defaults_that_are_given_by_position_a_parameter_is_named() -> No
 
     assert "def train_step(params, opt_state, grads, scale=1, *, tx):" in after
     assert "train_step(params, opt_state, grads, 2, tx=tx)" in after
+
+
+def test_behind_parameters_that_have_to_be_named_is_another() -> None:
+    step = STEP.replace("grads):", "grads, *, scale):")
+    after = migrated(
+        BASE.replace(STEP, step).replace("train_step(optimizer, grads)", "train_step(optimizer, grads, scale=2)"),
+        FUNCTIONAL,
+    )
+
+    assert "def train_step(params, opt_state, grads, *, scale, tx):" in after
+    assert "train_step(params, opt_state, grads, scale=2, tx=tx)" in after

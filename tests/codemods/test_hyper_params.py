@@ -155,9 +155,11 @@ def test_the_definition_of_an_optimizer_from_elsewhere() -> None:
         import jax
 
         def train(optimizer, grads, params):
-            return optimizer.apply_gradient(grads), optimizer.optimizer_def.create(params)
+            fresh = optimizer.optimizer_def.create(params)
+            return optimizer.apply_gradient(grads), fresh.target
         """)
     assert "params=params, tx=optimizer.tx" in after
+    assert "optimizer.apply_gradients(grads=grads), fresh.params" in after
 
 
 def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:

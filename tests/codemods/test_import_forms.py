@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import program, project, result_of
+from tests.codemods.programs import migrated, program, project, result_of
 
 BODY = """
 
@@ -19,6 +19,26 @@ def create(params):
     )
 """
 FORMS = {
+    "behind another on the same line": (
+        "import jax; from flax import optim",
+        "optim.Adam",
+        "import jax\nimport optax\nfrom flax.training import train_state",
+    ),
+    "beside a star import of the module that has the new name": (
+        "from flax import optim\nfrom flax.training import *",
+        "optim.Adam",
+        "import optax\nfrom flax.training import *\nfrom flax.training import train_state",
+    ),
+    "beside unsorted names of the module that has the new name": (
+        "from flax import optim\nfrom flax.training import lr_schedule, checkpoints",
+        "optim.Adam",
+        "import optax\nfrom flax.training import lr_schedule, checkpoints, train_state",
+    ),
+    "beside optax under another name": (
+        "from flax import optim\nimport optax as ox",
+        "optim.Adam",
+        "from flax.training import train_state\nimport optax as ox\nimport optax",
+    ),
     "from flax import optim": (
         "from flax import optim",
         "optim.Adam",
@@ -155,6 +175,47 @@ def test_names_that_are_taken_are_avoided() -> None:
         """)
     assert b"from flax.training.train_state import TrainState" in result.after
     assert b"return TrainState.create(" in result.after
+
+
+def test_helpers_come_behind_guarded_imports() -> None:
+    after = migrated("""
+        import jax
+        from flax import optim
+        try:
+            import tensorflow as tf
+        except ImportError:
+            tf = None
+
+        def train(params):
+            return optim.Adagrad(0.1).create(params).target
+        """)
+    assert after.startswith(
+        "from typing import NamedTuple\n\nimport jax\nimport jax.numpy as jnp\nimport optax\n"
+        "from flax.training import train_state\ntry:\n    import tensorflow as tf\nexcept ImportError:\n"
+        "    tf = None\n\n\nclass ScaleBySumOfSquaresState(NamedTuple):\n"
+    )
+
+
+def test_what_a_module_exports_by_name_stays() -> None:
+    assert migrated("""
+        import flax, jax
+
+        __all__ = ["flax", "train"]
+
+        def train(params):
+            return flax.optim.Adam(0.1).create(params)
+        """) == program("""
+        import flax, jax
+        import optax
+        from flax.training import train_state
+
+        __all__ = ["flax", "train"]
+
+        def train(params):
+            return train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(0.1)
+            )
+        """)
 
 
 EXPORTED = {

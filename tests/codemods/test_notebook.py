@@ -50,6 +50,7 @@ def sources(result: FileResult) -> list[str]:
         pytest.param(notebook([code("this is no Python, flax")]), id="no Python, and no optimizer"),
         pytest.param(notebook([]), id="no cells"),
         pytest.param(notebook([code("")]), id="an empty cell"),
+        pytest.param(notebook([code(""), code("x = 1  # flax.optim")]), id="an empty cell ahead of a comment"),
     ],
 )
 def test_untouched(text: str) -> None:
@@ -64,6 +65,8 @@ def test_untouched(text: str) -> None:
         pytest.param('{"worksheets": ["flax.optim"]}', "format 4", id="an old format"),
         pytest.param(notebook([code(f"{LEGACY}\nprint optimizer")]), "cell 1 cannot be parsed", id="Python 2"),
         pytest.param(notebook([code("x = 1"), code(f"%%writefile a.py\n{LEGACY}")]), "cell 2: `%%writefile", id="file"),
+        pytest.param(notebook([code(LEGACY), {**code(""), "source": [3]}]), "cell 2 holds", id="numbers for lines"),
+        pytest.param(notebook([code(f"{LEGACY}\n__magic_0__")]), "cell 1 uses a name", id="a name that is taken"),
         pytest.param(notebook([code(f"{LEGACY}\n%time optimizer = step(optimizer)")]), "`%time opt", id="timed"),
     ],
 )
@@ -123,8 +126,13 @@ def test_the_flow_goes_through_the_cells_in_order() -> None:
     assert migrate([Source("train.ipynb", result.after)])[0].after == result.after
 
 
+def test_metadata_of_another_kind_say_nothing_of_the_language() -> None:
+    text = json.dumps({"cells": [code(LEGACY)], "metadata": None, "nbformat": 4, "nbformat_minor": 5})
+    assert sources(run(text)) == [MODERN]
+
+
 def test_signs_of_magics_within_code_are_none() -> None:
-    source = 'text = """\n%matplotlib inline\n!pip\n"""\nrest = (7\n% 4)\n!ls\nx = optimizer.target'
+    source = 'text = """\n%matplotlib inline\n!pip\n"""\nrest = (7\n% 4)\nrest = 7 \\\n% 4\n!ls\nx = optimizer.target'
     result = run(notebook([code(LEGACY), code(source)]))
     assert sources(result)[1] == source.replace("target", "params")
 

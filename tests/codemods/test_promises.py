@@ -504,11 +504,29 @@ def test_the_order_of_files_changes_nothing() -> None:
         assert {result.path: result for result in migrate(order)} == expected
 
 
+def test_what_another_tool_found_not_to_be_the_same_stays() -> None:
+    text = "from flax import optim\n\n\ndef train(params):\n    return optim.Adam(1e-3).create(params).target\n"
+    unproven = Options(unproven=frozenset({("train.py", 5, "optim.Adam(1e-3)")}))
+
+    result = run(text, unproven)
+    assert not result.changed
+    assert told(result, "unresolved") == [(1, "FO911"), (5, "FO901"), (5, "FO901"), (5, "FO920")]
+    assert run(text.replace("1e-3", "1e-2"), unproven).changed
+
+
+def test_a_file_that_the_parser_of_the_new_code_might_not_survive_stays() -> None:
+    condition = " or ".join(f"a{number}" for number in range(1_100))
+    result = run(f"from flax import optim\n\nwanted = {condition}\ndefinition = optim.Adam(1e-3)\n")
+    assert not result.changed
+    assert told(result, "unresolved") == [(1, "FO919"), (4, "FO919")]
+
+
 UNREADABLE = {
     "Python 2": b"from flax import optim\nprint 'optim'\n",
     "an open bracket": b"from flax import optim\nd = (optim.Adam(1e-3)\n",
     "no UTF-8": b"# caf\xe9\nfrom flax import optim\n",
     "an unknown coding": b"# coding: klingon\nfrom flax import optim\n",
+    "a coding that has several forms of the same text": b"# coding: utf-7\nfrom flax import optim +AGE-\n",
     "a null byte": b"from flax import optim\n\x00\n",
     "mixed tabs and blanks": b"from flax import optim\nif 1:\n\tx = 1\n        y = 2\n",
     "nested too deeply": b"from flax import optim\nx = " + b"(" * 5000 + b")" * 5000 + b"\n",
@@ -524,6 +542,11 @@ def test_an_unreadable_file_is_reported_and_the_others_are_done(content: bytes) 
     assert bad.sites == ()
     assert good.error is None
     assert good.changed
+
+
+def test_the_package_has_no_other_names() -> None:
+    with pytest.raises(ImportError, match="rewrite"):
+        from codemods import rewrite  # noqa: F401
 
 
 def test_an_empty_project_and_an_empty_file() -> None:

@@ -96,6 +96,82 @@ REFUSED = {
             return wrapper(definition).create(params)
         """,
     ),
+    "unpacked arguments of create": (
+        "FO904",
+        """
+        from flax import optim
+
+        def create(arguments):
+            return optim.Adam(0.1).create(**arguments)
+        """,
+    ),
+    "a definition from elsewhere, set later": (
+        "FO907",
+        """
+        from definitions import Definition
+        from flax import optim
+
+        def change(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.replace(optimizer_def=Definition(0.2))
+        """,
+    ),
+    "perhaps a class, which has a target too": (
+        "FO909",
+        """
+        from flax import optim
+
+        class Camera:
+            target = None
+
+        def read(params, first):
+            optimizer = optim.Adam(0.1).create(params) if first else Camera
+            return optimizer.target
+        """,
+    ),
+    "perhaps an object whose constructor sets a target": (
+        "FO909",
+        """
+        from flax import optim
+
+        class Camera:
+            def __init__(self, target):
+                self.target = target
+
+        class Drone(Camera):
+            pass
+
+        def read(params, first):
+            optimizer = optim.Adam(0.1).create(params) if first else Drone(3)
+            return optimizer.target
+        """,
+    ),
+    "perhaps an object with a target": (
+        "FO909",
+        """
+        import dataclasses
+        from flax import optim
+
+        @dataclasses.dataclass
+        class Camera:
+            target: int
+
+        def read(params, first):
+            optimizer = optim.Adam(0.1).create(params) if first else Camera(3)
+            return optimizer.target
+        """,
+    ),
+    "perhaps an object of another library": (
+        "FO909",
+        """
+        import optax
+        from flax import optim
+
+        def read(params, first):
+            optimizer = optim.Adam(0.1).create(params) if first else optax.MultiSteps(optax.adam(0.1), 2)
+            return optimizer.target
+        """,
+    ),
     "unpacked arguments": (
         "FO904",
         """

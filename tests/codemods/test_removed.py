@@ -83,6 +83,11 @@ RENAMED = {
 }
 GONE = {
     "the old models": ("from flax import nn\n\nclass M(nn.Module): ...\n", "`flax.nn` was removed."),
+    "an imported module": ("import jax.lib.xla_bridge\n", "`jax.lib.xla_bridge` was removed."),
+    "an imported module under another name": (
+        "import jax.experimental.maps as maps\n\nmaps\n",
+        "`jax.experimental.maps` was removed.",
+    ),
     "schedules": ("from flax.training import lr_schedule\n\nlr_schedule\n", "`flax.training.lr_schedule` was removed."),
     "an index of its own": ("import jax\n\nindex = jax.ops.index[0]\n", "`jax.ops.index` was removed."),
     "an update with more arguments": (
@@ -135,6 +140,13 @@ def test_what_has_no_other_name_is_reported(program: str, message: str) -> None:
     result = run(program)
     assert not result.changed
     assert [(site.code, site.status, site.message) for site in result.sites] == [("FO899", "unresolved", message)]
+
+
+def test_where_the_name_means_something_else_it_stays() -> None:
+    program = "import jax\n\ndef apply(x):\n    return jax.tree_map(abs, x)\n\ndef other(flax):\n    return flax\n"
+    result = run(program)
+    assert not result.changed
+    assert [(site.line, site.code, site.status) for site in result.sites] == [(4, "FO918", "unresolved")]
 
 
 def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_elsewhere() -> None:

@@ -47,6 +47,20 @@ KEPT = {
         """,
         "def step(optimizer, grads):",
     ),
+    "a parameter that several calls of one function name": (
+        """
+        from flax import optim
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            optimizer = step(optimizer=optimizer, grads=grads)
+            return step(optimizer=optimizer, grads=2 * grads)
+        """,
+        "def step(optimizer, grads):",
+    ),
     "a parameter that is named in quotes": (
         """
         import jax

@@ -299,6 +299,25 @@ KEPT = {
         """,
         "it does not come from the optimizer's own step",
     ),
+    "the step is handed on in a tuple": (
+        """
+        from flax import optim
+
+        def step(optimizer, rate):
+            return optimizer.apply_gradient(None, learning_rate=rate(optimizer.state.step))
+
+        def run(pair):
+            function, optimizer = pair
+            return function(optimizer, lambda count: 0.1 / (count + 1))
+
+        def train(params):
+            optimizer = optim.Adam(1e-3).create(params)
+            for _ in range(3):
+                optimizer = run((step, optimizer))
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:11, where the optimizer is made",
+    ),
     "the class is chosen at run time": (
         """
         from flax import optim
@@ -698,6 +717,93 @@ def test_what_becomes_a_schedule(before: str, after: str) -> None:
 
     assert result == program(after)
     assert migrated(result) == result
+
+
+TAKEN_AWAY = {
+    "the first": ("(learning_rate_fn, optimizer, grad)", "(optimizer, grad)"),
+    "the last": ("(optimizer, grad, learning_rate_fn)", "(optimizer, grad)"),
+    "one by keyword, and the star": ("(optimizer, grad, *, learning_rate_fn)", "(optimizer, grad)"),
+    "one by keyword behind the rest": ("(optimizer, grad, *more, learning_rate_fn)", "(optimizer, grad, *more)"),
+    "one by keyword ahead of others": ("(optimizer, grad, *, learning_rate_fn, **more)", "(optimizer, grad, **more)"),
+    "the first of two by keyword": ("(optimizer, *, learning_rate_fn, grad)", "(optimizer, *, grad)"),
+    "the last of two by keyword": ("(optimizer, *, grad, learning_rate_fn)", "(optimizer, *, grad)"),
+    "all on lines of their own": (
+        "(\n    optimizer,\n    grad,\n    *,\n    learning_rate_fn,\n)",
+        "(\n    optimizer,\n    grad,\n)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
+@pytest.mark.parametrize("first", ["print(grad)", '"""One step, """ "and one only."'])
+def test_parameters_that_nothing_needs_any_more(before: str, after: str, first: str) -> None:
+    step = f"""
+from flax import optim
+
+def train_step{before}:
+    {first}
+    return optimizer.apply_gradient(grad, learning_rate=learning_rate_fn(optimizer.state.step))
+
+def train(params, grads, rate):
+    learning_rate_fn = lambda step: rate / (step + 1)
+    optimizer = optim.Adam(rate).create(params)
+    for grad in grads:
+        optimizer = train_step(optimizer=optimizer, grad=grad, learning_rate_fn=learning_rate_fn)
+    return optimizer
+"""
+    assert migrated(step).partition("def train(")[0] == program(f"""
+import optax
+from flax.training import train_state
+
+def train_step{after}:
+    {first}
+    return optimizer.apply_gradients(grads=grad)
+
+""")
+
+
+ADDED = {
+    "none before": ("()", "create()", "(learning_rate_fn)", "create(learning_rate_fn)"),
+    "one before": ("(rate)", "create(1)", "(rate, learning_rate_fn)", "create(1, learning_rate_fn)"),
+    "only defaults": ("(rate=1)", "create()", "(learning_rate_fn, rate=1)", "create(learning_rate_fn)"),
+    "a default": ("(rate, a=1)", "create(1)", "(rate, learning_rate_fn, a=1)", "create(1, learning_rate_fn)"),
+    "one by keyword": (
+        "(*, rate)",
+        "create(rate=1)",
+        "(learning_rate_fn, *, rate)",
+        "create(rate=1, learning_rate_fn=learning_rate_fn)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parameters", "call", "new", "new_call"), ADDED.values(), ids=ADDED)
+def test_functions_that_make_the_optimizer_get_a_parameter(parameters: str, call: str, new: str, new_call: str) -> None:
+    text = """
+from flax import optim
+import models
+
+def create{}:
+    return optim.Adam(1e-3).create(models.params())
+
+def train(grads, config):
+    learning_rate_fn: object = lambda step: config.rate / (step + 1)
+    try:
+        optimizer = {}
+    except ValueError as error:
+        raise SystemExit(1) from error
+    match config:
+        case {{"name": name, **rest}}:
+            print(name, rest)
+        case [*rest]:
+            print(rest)
+    for grad in grads:
+        optimizer = optimizer.apply_gradient(grad, learning_rate=learning_rate_fn(optimizer.state.step))
+    return optimizer
+"""
+    after = migrated(text.format(parameters, call))
+    assert f"def create{new}:\n" in after
+    assert f"        optimizer = {new_call}\n" in after
+    assert "optimizer.apply_gradients(grads=grad)\n" in after
 
 
 def test_the_factory_in_another_file_gets_a_parameter() -> None:
