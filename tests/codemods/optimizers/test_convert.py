@@ -796,6 +796,23 @@ def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
     assert converted(dedent(before).strip(), "chain") == dedent(chain).strip()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(rate, nesterov=True)", "(rate, nesterov=True, momentum=0.9)"),
+        ("(\n    rate, nesterov=True\n)", "(\n    rate, nesterov=True, momentum=0.9\n)"),
+        ("(\n    rate, nesterov=True,\n)", "(\n    rate, nesterov=True, momentum=0.9,\n)"),
+        ("(\n    rate,\n    nesterov=True,\n)", "(\n    rate,\n    nesterov=True,\n    momentum=0.9,\n)"),
+        ("(\n    rate,\n    nesterov=True\n)", "(\n    rate,\n    nesterov=True,\n    momentum=0.9\n)"),
+        ("(rate,\n      nesterov=True)", "(rate,\n      nesterov=True,\n      momentum=0.9)"),
+        ("(\n    rate\n)", "(\n    rate,\n    momentum=0.9\n)"),
+        ("(\n    rate,\n)", "(\n    rate,\n    momentum=0.9,\n)"),
+    ],
+)
+def test_an_added_argument_is_laid_out_as_the_others(before: str, after: str) -> None:
+    assert converted(f"optim.Momentum{before}") == f"optax.sgd{after}"
+
+
 def test_keeps_a_comment_where_there_are_no_arguments() -> None:
     before = """optim.GradientDescent(
     # the rate comes with each step
