@@ -836,6 +836,58 @@ def test_two_optimizers_get_their_schedules_as_parameters_of_one_function() -> N
     assert "    g, d = create(g_params, d_params, g_rate, d_rate)\n" in after
 
 
+LATER = """
+import math
+from flax import optim
+
+class Ramp:
+    def __call__(self, step):
+        return 0.1 * step
+
+def quiet(base):
+    rate = base
+    rate += 0.1
+    low, (high, _) = 0, (1, 2)
+    double = lambda value: 2 * value
+    return lambda step: double(rate) * high + low
+
+def counting(base):
+    config.calls += 1
+    return lambda step: base
+
+def storing(base):
+    config.low, high = 0, 1
+    return lambda step: base * high
+
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    schedule = {schedule}
+    for grad in grads:
+        optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+    return optimizer
+"""
+MAKERS = {
+    "quiet(math.sqrt(0.1))": True,
+    "(lambda base: lambda step: base)(0.1)": True,
+    "counting(0.1)": False,
+    "storing(0.1)": False,
+    "quiet((base := 0.1))": False,
+    "Ramp()": False,
+    "unknown(0.1)": False,
+}
+
+
+@pytest.mark.parametrize(("schedule", "moves"), MAKERS.items(), ids=MAKERS)
+def test_only_a_schedule_that_does_nothing_else_moves_up(schedule: str, moves: bool) -> None:
+    result = result_of(LATER.replace("{schedule}", schedule))
+
+    moved = f"def train(params, grads):\n    schedule = {schedule}\n"
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert (moved in result.after.decode()) == moves
+    why = "`schedule` is made after the optimizer, by something that may do more than that"
+    assert any(why in site.note for site in result.sites) != moves
+
+
 @pytest.mark.parametrize("style", ["train-state", "functional"])
 def test_a_schedule_that_two_optimizers_share_moves_ahead_of_both(style: Style) -> None:
     after = migrated(
