@@ -274,6 +274,8 @@ def merged(first: Edit, second: Edit) -> Edit | None:
     if isinstance(first, ReplaceQuoted) and isinstance(second, ReplaceQuoted):
         supports = (*first.supports, *second.supports)
         return replace(first, words=(*first.words, *second.words), supports=supports)
+    if isinstance(first, MoveStatement) and isinstance(second, MoveStatement):
+        return min(first, second, key=lambda one: one.target)
     if isinstance(first, MakeStatic) and isinstance(second, MakeStatic):
         return replace(first, names=(*first.names, *second.names))
     if isinstance(first, Spread) and isinstance(second, Spread):

@@ -98,7 +98,9 @@ def make_plan(
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
             continue
-        outcome = _within_idiom(use, context) or found.decide(use, context)
+        outcome = found.decide(use, context)
+        if not isinstance(outcome, Refusal):  # what has no general form has no other either
+            outcome = _within_idiom(use, context) or outcome
         decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
         if isinstance(outcome, Refusal):
             decision.refuse(outcome)

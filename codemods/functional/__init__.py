@@ -46,6 +46,7 @@ class Outcomes:
     edits: Edits = field(default_factory=Edits)
     concerned: dict[ast.AST, list[Thing]] = field(default_factory=lambda: defaultdict(list))
     rewritten: set[ast.AST] = field(default_factory=set)
+    beside: set[tuple[ast.AST, Edit]] = field(default_factory=set)
 
     def take(self, draft: Draft) -> None:
         """Add what a group changes to what others do."""
@@ -53,6 +54,9 @@ class Outcomes:
             if draft.before.get(node) != change:
                 self.concerned[node] += draft.group.optimizers
         self.edits = draft.edits
+        self.beside |= {
+            (node, edit) for beside in _beside(draft.context, draft.group.members) for node, (_, edit) in beside.items()
+        }
         self.rewritten |= draft.rewritten.keys()
 
 
@@ -159,10 +163,10 @@ class _Attempts:
             raise Unproven("the dataclass around it is a train state")
         group = Group(context, self.index, members, self.stored.get(members[0]) in self.counted)
         _check_uses(group)
-        edits, clippings = Edits(others.edits), context.clippings.of(members)
-        for beside in (context.edits_beside(members), clippings.edits if clippings is not None else Edits()):
+        edits = Edits(others.edits)
+        for beside in _beside(context, members):
             for node, (unit, edit) in beside.items():
-                if beside[node] != edits.get(node):
+                if (node, edit) not in others.beside:
                     edits.put(node, unit, edit)
         draft = Draft(group, Interfaces(group), names, edits, others.rewritten)
         write(draft)
@@ -173,6 +177,11 @@ class _Attempts:
         if not (changed | {use.unit for use in group.uses}).isdisjoint(context.plain):
             raise Unproven("the file could not be rewritten in this form")
         return draft
+
+
+def _beside(context: Context, things: Iterable[Thing]) -> tuple[Edits, Edits]:
+    """What other idioms change for the sake of some things."""
+    return context.edits_beside(things), context.clippings.edits_of(things)
 
 
 def _check_uses(group: Group) -> None:

@@ -36,7 +36,7 @@ def annotations_of(variable: Variable, node: FunctionNode, unit: Unit, group: Gr
 
 def annotated(
     node: ast.FunctionDef, interface: Interface, unit: Unit, group: Group, is_given: bool
-) -> Iterator[tuple[ast.expr, Edit | None]]:
+) -> Iterator[tuple[ast.expr, Edit]]:
     """The edits of what a function is said to return.
 
     Raises:

@@ -69,7 +69,9 @@ class Names:
         Raises:
           Unproven: if all that come into question are taken.
         """
-        params = group.made_for(variable) or self._free(variable, PARAMS, group)
+        params = group.made_for(variable)
+        if not params or self._is_hidden(params, variable):
+            params = self._free(variable, PARAMS, group)
         step = self._free(variable, STEP, group) if group.counts else ""
         return Parts(params, self._free(variable, OPT_STATE, group), step)
 
@@ -88,7 +90,7 @@ class Names:
         names = [choice if plain else _named_after(variable.name, choice) for choice in choices]
         owner = variable.scope.node
         for name in names:
-            if name in self._given[owner]:
+            if name in self._given[owner] or self._is_hidden(name, variable):
                 continue
             other = Variable(variable.scope, name)
             if not self._is_taken(name, variable) or self._ends_before(other, variable):
@@ -102,19 +104,19 @@ class Names:
         raise Unproven(f"the name `{names[0]}` is taken in {group.where(owner, variable.unit)}")
 
     def _is_taken(self, name: str, variable: Variable) -> bool:
-        """Whether a name means something within the scope of a variable, or would hide it where that is read."""
+        """Whether a name means something within the scope of a variable, but for what scopes within it call so themselves."""
+        scope = variable.scope.node
+        return any(
+            inner is None or inner is scope or scope not in variable.unit.ancestors(inner)
+            for inner in _binders(name, variable)
+        )
+
+    def _is_hidden(self, name: str, variable: Variable) -> bool:
+        """Whether a name means something else where a variable is read in a scope within that of the variable."""
         unit, scope = variable.unit, variable.scope.node
         readers = {_scope_around(load, unit) for load in self.origins.loads(variable)}
-        for node in ast.walk(scope):
-            said = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
-            if said != name:
-                continue
-            inner = [outer for outer in (node, *unit.ancestors(node)) if outer in _binders(unit, node, name)]
-            if not inner or inner[0] is scope or scope not in unit.ancestors(inner[0]):
-                return True
-            if any(inner[0] in (reader, *unit.ancestors(reader)) for reader in readers):
-                return True
-        return False
+        around = {outer for reader in readers for outer in (reader, *unit.ancestors(reader))} - {None, scope}
+        return not around.isdisjoint(_binders(name, variable) - {*unit.ancestors(scope)})
 
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
         """Whether another variable of the function is done with when a variable is first set, and so can go on as its part."""
@@ -149,10 +151,15 @@ def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)), unit.tree)
 
 
-def _binders(unit: Unit, node: ast.AST, name: str) -> list[ast.AST]:
-    """The scopes around a node that bind a name themselves."""
-    return [
-        outer
-        for outer in unit.ancestors(node)
-        if isinstance(outer, ScopeNode) and any(bound == name and not how for bound, how in bound_names(outer))
-    ]
+def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
+    """What binds a name, for each place within the scope of a variable that says it; None for what no scope around it does."""
+    said = (
+        node
+        for node in ast.walk(variable.scope.node)
+        if (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.arg) and node.arg == name)
+    )
+    return {next((outer for outer in variable.unit.ancestors(node) if _binds(outer, name)), None) for node in said}
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ScopeNode) and any(bound == name and not how for bound, how in bound_names(node))

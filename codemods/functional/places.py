@@ -125,10 +125,7 @@ class Group:
             raise Unproven(f"`{variable.name}` is set from within another function")
         for store in stores:
             line = unit.place(getattr(store, "lineno", 1))
-            if isinstance(store, ast.arg):
-                if isinstance(variable.scope.node, FunctionNode):
-                    continue
-            elif isinstance(store, ast.Name) and self._is_plain(store, unit):
+            if isinstance(store, ast.arg) or (isinstance(store, ast.Name) and self._is_plain(store, unit)):
                 continue
             raise Unproven(f"`{variable.name}` is set in a way that has no counterpart at {line}")
 

@@ -44,8 +44,7 @@ class Signatures:
         if isinstance(node, ast.FunctionDef):
             prefix = node in self.draft.transformations.given
             for found, edit in annotated(node, interface, unit, self.draft.group, prefix):
-                if edit is not None:
-                    self.draft.edits.put(found, unit, edit)
+                self.draft.edits.put(found, unit, edit)
 
     def _needed(self, variable: Variable) -> str:
         """The names of the parts, with `_` for those that nobody asks for."""

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from codemods.edits import ChangeArguments, ChangeParameters, Replace
 from codemods.flow.modules import Unit
+from codemods.flow.scopes import bound_names
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
 from codemods.functional.places import Group
 from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.origins import FunctionNode, Variable, statement_of
+from codemods.origins import LOOPS, FunctionNode, Variable, names_read, statement_of
 from codemods.renaming.names import DEFINITIONS
 from codemods.uses import Use
 
@@ -67,8 +68,11 @@ class Transformations:
             return self._from_call(fresh[0], owner, unit)
         outer = _owner(owner, unit) if not isinstance(owner, ast.Module) else None
         if isinstance(outer, FunctionNode) or (outer is not None and not (interface and interface.split)):
-            self._known[owner] = self._in(outer, unit)
-            return self._known[owner]
+            name = self._in(outer, unit)
+            if any(bound == name and not how for bound, how in bound_names(owner)):
+                raise Unproven(f"the name `{name}` is taken in {where}")
+            self._known[owner] = name
+            return name
         if interface is None or not interface.split:
             raise Unproven(f"its transformation is not in reach in {where}")
         return self._as_parameter(interface, unit)
@@ -100,12 +104,25 @@ class Transformations:
         definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
         calls = [call for use in created if (call := self.group.context.call_of(use)) is not None]
         self._set_at[owner] = calls[0]
-        if isinstance(definition, ast.Name) and (variable := self.origins.variable(definition)) is not None:
+        variable = self.origins.variable(definition) if isinstance(definition, ast.Name) else None
+        is_settled = definition is not None and self._is_settled(definition, calls[0])
+        if len(calls) > 1 and not is_settled:
+            raise Unproven(f"several optimizers meet in {self.group.where(owner, unit)}")
+        if variable is not None and is_settled:
             self._known[owner] = self._renamed(variable)
         else:
             self._known[owner] = self._named(calls[0], unit)
             self.made.update(dict.fromkeys(calls, self._known[owner]))
         return self._known[owner]
+
+    def _is_settled(self, definition: ast.expr, call: ast.Call) -> bool:
+        """Whether a definition is the same wherever it is asked for behind a call."""
+        for name in names_read([definition]):
+            variable = self.origins.variable(name)
+            stores = self.origins.stores(variable) if variable is not None else []
+            if variable is not None and len(stores) != 1 and not _are_ahead(stores, variable.unit, call):
+                return False
+        return True
 
     def _renamed(self, variable: Variable) -> str:
         """The new name of a variable for the transformation."""
@@ -116,9 +133,9 @@ class Transformations:
             name = self.names.beside(Variable(variable.scope, "optimizer"), TRANSFORMATION[:1], self.group)
         except Unproven:
             return variable.name
-        for node in (*self.origins.stores(variable), *self.origins.loads(variable)):
-            if isinstance(node, ast.Name):
-                self.edits.put(node, variable.unit, Replace(variable.unit.span(node), name))
+        said = (*self.origins.stores(variable), *self.origins.loads(variable))
+        for node in [one for one in said if isinstance(one, ast.Name)]:
+            self.edits.put(node, variable.unit, Replace(variable.unit.span(node), name))
         return name
 
     def _named(self, call: ast.Call, unit: Unit) -> str:
@@ -260,6 +277,16 @@ class Transformations:
             if isinstance(interface.node, ast.FunctionDef) and self._is_itself(reference, interface.node)
         }
         return [binding.call for binding in interface.bindings or () if binding.call not in direct - {wrapper}]
+
+
+def _are_ahead(stores: list[ast.AST], unit: Unit, call: ast.Call) -> bool:
+    """Whether a variable is set once and for all ahead of a call, perhaps in one of several branches."""
+    return all(
+        isinstance(store, ast.Name | ast.arg)
+        and store.lineno < call.lineno
+        and not any(isinstance(outer, LOOPS) for outer in unit.ancestors(store))
+        for store in stores
+    )
 
 
 def _owner(node: ast.AST, unit: Unit) -> Owner:

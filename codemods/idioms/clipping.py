@@ -79,7 +79,7 @@ class Clippings(Outcomes[Clipping]):
         for members, steps in context.stepped_groups:
             outcome = self._outcome(members, steps)
             if outcome is not None:
-                self.found.update(dict.fromkeys(members, outcome))
+                self.add(members, outcome)
 
     def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | str | None:
         finder = Clips(self.context)

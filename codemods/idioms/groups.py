@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -38,6 +39,28 @@ class Outcomes(Generic[T]):
 
     def __init__(self) -> None:
         self.found: dict[Thing, T | str] = {}
+        self.edits = Edits()
+        self._concerned: dict[ast.AST, list[Thing]] = defaultdict(list)
+
+    def add(self, members: list[Thing], outcome: T | str) -> None:
+        """Note what came of a group. Changes of several groups at one place are one change."""
+        if not isinstance(outcome, str):
+            edits = Edits(self.edits)
+            try:
+                for node, (unit, edit) in outcome.edits.items():
+                    edits.put(node, unit, edit)
+            except Unproven as why:
+                outcome = str(why)
+            else:
+                self.edits = edits
+                for node in outcome.edits:
+                    self._concerned[node] += [thing for thing in members if thing.kind == "optimizer"][:1]
+        self.found.update(dict.fromkeys(members, outcome))
+
+    def edits_of(self, things: Iterable[Thing]) -> Edits:
+        """What changes for the sake of some things, with what changes at the same places for others."""
+        found = self.of(things)
+        return Edits({node: self.edits[node] for node in found.edits} if found is not None else {})
 
     def of(self, things: Iterable[Thing]) -> T | None:
         """What the idiom does for some things that meet at a use; None if it does nothing for them."""
@@ -59,20 +82,13 @@ class Outcomes(Generic[T]):
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        found = self.of(use.things)
-        assert found is not None
-        return found.edits[use.node][1]
+        return self.edits[use.node][1]
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        kept: dict[int, tuple[T, Thing]] = {}
-        for thing, found in self.found.items():
-            if not isinstance(found, str) and thing.kind == "optimizer":
-                kept.setdefault(id(found), (found, thing))
         return [
-            Use(self.kind_of(node), "", unit, node, (thing,))  # type: ignore[arg-type]
-            for found, thing in kept.values()
-            for node, (unit, _) in found.edits.items()
+            Use(self.kind_of(node), "", unit, node, tuple(self._concerned[node]))  # type: ignore[arg-type]
+            for node, (unit, _) in self.edits.items()
         ]
 
     def kind_of(self, node: ast.AST) -> str:

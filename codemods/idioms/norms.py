@@ -54,9 +54,14 @@ class Norms:
         match node:
             case ast.Call(func=function, args=[only], keywords=[]) if self.facts.full_name(function) in SUMS:
                 return self._each(self._unstacked(only), self._is_sum_of_squares)
-            case ast.Call(func=function, args=[ast.Lambda() as step, tree, *_]) if self.facts.full_name(
-                function
-            ) in REDUCE and self._adds_squares(step):
+            case (
+                ast.Call(func=function, args=[ast.Lambda() as step, tree, ast.Constant(value=0)], keywords=[])
+                | ast.Call(
+                    func=function,
+                    args=[ast.Lambda() as step, tree],
+                    keywords=[ast.keyword(arg="initializer", value=ast.Constant(value=0))],
+                )
+            ) if self.facts.full_name(function) in REDUCE and self._adds_squares(step):
                 return tree
         return None
 

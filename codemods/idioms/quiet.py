@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.facts import Facts
-from codemods.flow.objects import Class, External, Function, Result
+from codemods.flow.objects import External, Function, Result
 
 DEEPEST = 4
 """How many calls within calls are looked into."""
@@ -152,10 +152,7 @@ def _is_quiet_callee(item: object, facts: Facts, depth: int) -> bool:
                 and not node.decorator_list
                 and all(_is_quiet_statement(part, facts, depth - 1) for part in node.body)
             )
-        case Class():
-            return False
-        case _:
-            return False
+    return False
 
 
 def _is_quiet_statement(node: ast.stmt, facts: Facts, depth: int) -> bool:

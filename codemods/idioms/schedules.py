@@ -58,7 +58,7 @@ class Schedules(Outcomes[Schedule]):
                     outcome: Schedule | str = _Attempt(context, members, steps).schedule()
                 except Unproven as why:
                     outcome = str(why)
-                self.found.update(dict.fromkeys(members, outcome))
+                self.add(members, outcome)
 
     def kind_of(self, node: ast.AST) -> str:
         """The kind of use that a change at a node is: a lambda becomes a schedule of optax."""

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
 
@@ -104,14 +105,14 @@ class Context:
         """What changes beside the legacy constructs, for the sake of idioms; of several at one place, the last is for all."""
         states = (*self.own_states.uses(), *self.functional.uses())
         uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *states]
-        return list({use.node: use for use in uses}.values())
+        things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
+        for use in uses:
+            things[use.node].update(dict.fromkeys(use.things))
+        return [replace(use, things=tuple(things[node])) for node, use in {use.node: use for use in uses}.items()]
 
     def edits_beside(self, members: Iterable[Thing]) -> Edits:
         """What schedules and masks change for the sake of a group."""
-        found = Edits()
-        schedule = self.schedules.of(members)
-        if schedule is not None:
-            found.update(schedule.edits)
+        found = self.schedules.edits_of(members)
         for mask in self.masks.within(members):
             found.update(mask.edits)
         return found

@@ -130,7 +130,9 @@ SQUARES = [
     "jnp.sqrt(jnp.sum(jnp.array([jnp.linalg.norm(g) ** 2 for g in jax.tree_util.tree_leaves(grads)])))",
     "sum(jax.tree_util.tree_leaves(jax.tree_util.tree_map(lambda g: jnp.sum(g ** 2), grads))) ** 0.5",
     "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, 0.0))",
+    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, initializer=0))",
     "jnp.linalg.norm(ravel_pytree(grads)[0])",
+    "jnp.linalg.norm(jnp.concatenate([jnp.ravel(g) for g in jax.tree_util.tree_leaves(grads)]))",
     "jnp.linalg.norm(jnp.concatenate([g.ravel() for g in jax.tree_util.tree_leaves(grads)]))",
     "jnp.linalg.norm(jnp.array([jnp.linalg.norm(g.reshape(-1)) for g in jax.tree_util.tree_flatten(grads)[0]]))",
     "optax.global_norm(grads)",
@@ -184,6 +186,36 @@ def test_a_condition_is_one_of_the_link(guard: str) -> None:
     link = f"optax.clip_by_global_norm(limit) if {guard} else optax.identity()"
     assert f"optax.chain( {link}, optax.adam(0.1), )" in " ".join(result.split())
     assert f"if {guard}:" not in result
+
+
+OTHER_NUMBERS = [
+    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads))",
+    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, 1.0))",
+    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, initializer=eps))",
+    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: jnp.maximum(total, jnp.sum(g ** 2)), grads, 0.0))",
+    "jnp.sqrt(sum(jnp.sum(jnp.abs(g)) for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(g ** 2) / 2 for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(g ** 2, axis=0) for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_util.tree_leaves(grads) if g.ndim))",
+    "jnp.sqrt(sum(jnp.max(g) ** 2 for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum(weights))",
+    "jnp.sqrt(sum(list(grads)))",
+    "jnp.sqrt(sum(jax.tree_util.tree_leaves(squares(grads))))",
+    "jnp.sqrt(limit)",
+    "jnp.linalg.norm(grads)",
+    "jnp.linalg.norm(limit)",
+    "jnp.linalg.norm(jnp.array([g.max() for g in jax.tree_util.tree_leaves(grads)]))",
+    "jnp.linalg.norm(jnp.concatenate([g.reshape(2, 3) for g in jax.tree_util.tree_leaves(grads)]))",
+    "jnp.linalg.norm(ravel_pytree(grads)[1])",
+]
+
+
+@pytest.mark.parametrize("norm", OTHER_NUMBERS)
+def test_what_is_no_norm(norm: str) -> None:
+    result = migrated(program(f"norm = {norm}\n{FACTOR}{SCALED}"))
+
+    assert "tx=optax.adam(0.1)" in result
+    assert f"norm = {norm}\n" in result
 
 
 def test_what_logs_the_norm_stays() -> None:

@@ -37,6 +37,7 @@ def groups(first: str = KERNELS, second: str = OTHERS, one: str = "", other: str
     return program
 
 
+ENDING = "\n    def args_end_so(path, _):\n        return path.endswith('/bias')\n"
 NOT_OPPOSITE = [
     (KERNELS, "lambda path, _: 'bias' in path"),
     (KERNELS, "lambda path, _: 'kernel' in path"),
@@ -48,12 +49,16 @@ NOT_OPPOSITE = [
     ("lambda path, _: path in words", "lambda path, _: not words in path"),
     ("lambda path, value: value is None", "lambda path, value: path is not None"),
     ("lambda path, _: config.chooses(path)", "lambda path, _: not config.chooses(path)"),
+    ("lambda path: 'kernel' in path", "lambda path: 'kernel' not in path"),
+    ("lambda path, _: 0 < len(path) < 3", "lambda path, _: not 0 < len(path) < 3"),
+    ("lambda path, _: args_end_so(*words)", "lambda path, _: not args_end_so(*words)"),
+    ("lambda path, _: args_end_so(path + '/', _)", "lambda path, _: not args_end_so(path + '/', _)"),
 ]
 
 
 @pytest.mark.parametrize(("first", "second"), NOT_OPPOSITE)
 def test_predicates_that_are_no_negations_of_each_other(first: str, second: str) -> None:
-    result = result_of(groups(first, second))
+    result = result_of(groups(first, second) + ENDING)
 
     assert b"partition_by_path(" in result.after
     [note] = {site.note for site in result.sites} - {""}
@@ -126,12 +131,16 @@ OPPOSITE = [
     ("lambda p, _: not any([word in p for word in words])", "lambda p, _: any([word in p for word in words])"),
     ("lambda p, _: p.split('/')[-1] == 'bias'", "lambda p, _: p.split('/')[-1] != 'bias'"),
     ("lambda p, _: p.endswith('/bias')", "lambda *args: not args_end_so(*args)"),
+    ("lambda p, _: not args_end_so(p, _)", "lambda p, _: p.endswith('/bias')"),
+    ("lambda _, value: value.ndim > 1", "lambda _, value: not value.ndim > 1"),
+    ("lambda _, value: len(value.shape) == 2", "lambda _, value: len(value.shape) != 2"),
+    ("lambda p, _: p.split('/')[0] in ('a', 'b')", "lambda p, _: p.split('/')[0] not in ('a', 'b')"),
 ]
 
 
 @pytest.mark.parametrize(("first", "second"), OPPOSITE)
 def test_predicates_that_are_negations_of_each_other(first: str, second: str) -> None:
-    text = groups(first, second) + "\n    def args_end_so(path, _):\n        return path.endswith('/bias')\n"
+    text = groups(first, second) + ENDING
     result = migrated(text)
 
     assert f"tx=optax.adamw(0.1, weight_decay=0.01, mask=mask_by_path({first}))" in " ".join(result.split())

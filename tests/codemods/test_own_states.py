@@ -115,6 +115,182 @@ def test_what_stays_a_dataclass(change: tuple[str, str], why: str) -> None:
     assert notes == {f"The dataclass around it is no train state itself: {why}."}
 
 
+UNCOUNTED = STATE.replace("            step: int\n", "").replace("step=0, ", "").replace("step=state.step + 1, ", "")
+MADE = "            return TrainState(optimizer=optim.Adam(0.1).create(params), stats={})\n"
+NAMED = MADE.replace("optim.Adam(0.1).create(params)", "optimizer")
+ONE = "            optimizer = optim.Adam(0.1).create(params)\n"
+CHOSEN = "            optimizer = optim.Adam(0.1).create(params['big'] if big else params['small'])\n"
+STEPPED = "            optimizer = state.optimizer.apply_gradient(grads)\n"
+RATED = STEPPED.replace("grads)", "grads, learning_rate=stats)")
+CHANGED = "            return state.replace(optimizer=optimizer, stats=stats)\n"
+READ = "            print(old.target)\n"
+
+KEPT_UNCOUNTED = {
+    "fields that are unpacked where it changes": (
+        (CHANGED, CHANGED.replace("stats=stats", "**stats")),
+        "its fields are unpacked at train.py:18",
+    ),
+    "a new optimizer for an old state": (
+        (CHANGED, "            fresh = optim.Adam(0.1).create(grads)\n" + CHANGED.replace("=optimizer", "=fresh")),
+        "its optimizer comes from elsewhere at train.py:19",
+    ),
+    "the step of another state": (
+        (STEPPED, STEPPED.replace("state.optimizer", "create(grads).optimizer")),
+        "its optimizer comes from another state at train.py:18",
+    ),
+    "the step of another state with a name": (
+        (STEPPED, "            fresh = create(grads)\n" + STEPPED.replace("state.", "fresh.")),
+        "its optimizer comes from another state at train.py:19",
+    ),
+    "a state that is another by then": (
+        (STEPPED, STEPPED + "            state = reset(state)\n"),
+        "its optimizer comes from another state at train.py:19",
+    ),
+    "a new optimizer for two states": (
+        (CHANGED, CHANGED.replace("return", "other =") + CHANGED.replace("return ", "return other, ")),
+        "its new optimizer is used by itself before train.py:18",
+    ),
+    "the optimizer's state is exchanged": (
+        (STEPPED, "            optimizer = state.optimizer.replace(state=state.optimizer.state)\n"),
+        "its optimizer's state is exchanged at train.py:17",
+    ),
+    "a rate that is another by then": (
+        (STEPPED, RATED + "            stats = {}\n"),
+        "the learning rate at train.py:17 would be another where the state changes",
+    ),
+    "a step that nobody keeps": (
+        (STEPPED, "            state.optimizer.apply_gradient(stats)\n" + STEPPED),
+        "its optimizer goes elsewhere at train.py:17",
+    ),
+    "fields that are unpacked where it is made": (
+        (MADE, MADE.replace("stats={}", "**{'stats': {}}")),
+        "its fields are unpacked at train.py:14",
+    ),
+    "made of all that a function gives": (
+        (MADE, "            return TrainState(*fields(optim.Adam(0.1), params))\n"),
+        "its fields are unpacked at train.py:14",
+    ),
+    "made without an optimizer": (
+        (MADE, MADE + "\n        EMPTY = TrainState(stats={})\n"),
+        "it has no optimizer at train.py:16",
+    ),
+    "made for one of two": (
+        (MADE, "            if stats_only:\n    " + ONE.replace("(params)", "({})") + "            else:\n    " + ONE + NAMED),
+        "its optimizers are made for different parameters before train.py:18",
+    ),
+    "the optimizer is used before the state is made": (
+        (MADE, ONE + "            show(optimizer)\n" + NAMED),
+        "its optimizer is used by itself before train.py:16",
+    ),
+    "another function makes the optimizer": (
+        (MADE, MADE.replace("optim.Adam(0.1).create", "make") + "\n        def make(params):\n"
+         + ONE + "            return optimizer\n"),
+        "its optimizer is not made plainly before train.py:14",
+    ),
+    "another function makes the state": (
+        (MADE, ONE + "            return around(optimizer)\n\n        def around(optimizer):\n" + NAMED),
+        "its optimizer is not made plainly before train.py:18",
+    ),
+    "an optimizer or none": (
+        (MADE, ONE.replace("(params)\n", "(params) if params else None\n") + NAMED),
+        "its optimizer is not made plainly before train.py:15",
+    ),
+    "an optimizer of some parameters": (
+        (MADE, MADE.replace("(params)", "(params, focus=optim.ModelParamTraversal(lambda path, _: 'bias' in path))")),
+        "its optimizer is not made plainly at train.py:14",
+    ),
+    "parameters that are an array": (
+        (MADE, MADE.replace("(params)", "(jax.numpy.zeros(3))")),
+        "its parameters are an array or a dataclass",
+    ),
+    "the definition is read": (
+        (CHANGED, "            show(state.optimizer.optimizer_def)\n" + CHANGED),
+        "its optimizer is used by itself at train.py:18",
+    ),
+    "an optimizer beside it": (
+        (MADE, MADE + "\n        def both(params):\n" + ONE + "            for one in (optimizer, create(params).optimizer):\n"
+         + "                show(one.target)\n"),
+        "what its optimizer meets at train.py:17 is no part of it",
+    ),
+    "a variable in a block of its own": (
+        (CHANGED, "            if stats:\n                old = state.optimizer\n" + READ + CHANGED),
+        "a variable for its optimizer cannot be taken away",
+    ),
+    "a variable for its optimizer is handed on": (
+        (CHANGED, "            old = state.optimizer\n" + READ.replace(".target", ".target, old") + CHANGED),
+        "its optimizer is handed on at train.py:19",
+    ),
+    "a variable for the optimizers of two states": (
+        (CHANGED, "            old = state.optimizer\n            old = create(old.target).optimizer\n" + READ + CHANGED),
+        "its optimizer is used by itself at train.py:19",
+    ),
+    "a variable for the optimizer of an older state": (
+        (CHANGED, "            old = state.optimizer\n            state = create(grads)\n" + READ + CHANGED),
+        "its optimizer is used by itself at train.py:20",
+    ),
+    "something else of which nobody knows what it is": (
+        (CHANGED, "            show(stats.replace(optimizer='adam'))\n" + CHANGED),
+        "nothing tells of which class the object is at train.py:18",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "why"), KEPT_UNCOUNTED.values(), ids=KEPT_UNCOUNTED)
+def test_what_stays_a_dataclass_without_a_step(change: tuple[str, str], why: str) -> None:
+    assert UNCOUNTED.count(change[0]) == 1
+    result = result_of(HEAD + UNCOUNTED.replace(*change))
+
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert b"optimizer: train_state.TrainState" in result.after
+    assert f"The dataclass around it is no train state itself: {why}." in {site.note for site in result.sites}
+
+
+CHANGES = {
+    "other fields change by themselves": (
+        (CHANGED, CHANGED.replace("return", "state =") + "            return state.replace(stats={})\n"),
+        "    state = state.apply_gradients(grads=grads, stats=stats)\n    return state.replace(stats={})\n",
+    ),
+    "an optimizer of its own beside it": (
+        (MADE, MADE + "\n        def fit(params):\n" + ONE + "            return optimizer.target\n"),
+        "        apply_fn=None, params=params, tx=optax.adam(0.1)\n    )\n    return optimizer.params\n",
+    ),
+    "the step of one of several groups": (
+        (CHANGED, "            show(state.optimizer.state[0].step)\n" + CHANGED),
+        "    show(state.step)\n    return state.apply_gradients(grads=grads, stats=stats)\n",
+    ),
+    "a rate": (
+        (STEPPED, RATED),
+        "tree_set(state.opt_state, learning_rate=stats)\n    ).apply_gradients(grads=grads, stats=stats)\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "after"), CHANGES.values(), ids=CHANGES)
+def test_how_a_state_changes(change: tuple[str, str], after: str) -> None:
+    assert UNCOUNTED.count(change[0]) == 1
+    assert after in migrated(HEAD + UNCOUNTED.replace(*change))
+
+
+LEFT = {
+    "a hyperparameter": (STEPPED.replace("grads)", "grads, beta1=0.5)"), "FO910"),
+    "two arguments": (STEPPED.replace("grads)", "grads, stats)"), "FO905"),
+    "no rate": (STEPPED.replace("grads)", "grads, learning_rate=None)"), "FO910"),
+    "the step is passed on": (
+        "            step = state.optimizer.apply_gradient\n            optimizer = step(grads)\n",
+        "FO916",
+    ),
+    "what an optimizer never had": (STEPPED + "            show(state.optimizer.compute_gradient)\n", "FO917"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "code"), LEFT.values(), ids=LEFT)
+def test_what_has_no_counterpart_has_none_in_a_state_of_its_own(step: str, code: str) -> None:
+    result = result_of(HEAD + UNCOUNTED.replace(STEPPED, step))
+
+    assert result.after == result.before
+    assert {site.code for site in result.sites} - {"FO901", "FO911"} == {code}
+
+
 def test_several_optimizers_stay_fields() -> None:
     result = migrated(
         """

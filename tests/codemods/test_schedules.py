@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Options
+from codemods.model import Style
 from tests.codemods.programs import migrated, program, project, result_of
 
 STEP = """
@@ -863,6 +864,157 @@ def test_two_groups_of_parameters_have_one_schedule() -> None:
 
     assert "(kernels, optax.sgd(schedule, momentum=0.8)), (others, optax.sgd(schedule))" in result
     assert "opt_state" not in result
+
+
+def test_two_optimizers_leave_nothing_of_their_rates_in_a_function_of_both() -> None:
+    assert migrated(
+        """
+        from flax import optim
+
+        def g_rate(step):
+            return 0.1 / (1 + step)
+
+        def d_rate(step):
+            return 0.2 / (1 + step)
+
+        def train_step(g, d, grads, g_lr, d_lr):
+            g = g.apply_gradient(grads, learning_rate=g_lr)
+            d = d.apply_gradient(grads, learning_rate=d_lr)
+            return g, d
+
+        def train(g_params, d_params, batches):
+            g = optim.Adam(0.1).create(g_params)
+            d = optim.Adam(0.1).create(d_params)
+            for batch in batches:
+                g, d = train_step(g, d, batch, g_rate(g.state.step), d_lr=d_rate(d.state.step))
+            return g, d
+        """
+    ) == program(
+        """
+        import optax
+        from flax.training import train_state
+
+        def g_rate(step):
+            return 0.1 / (1 + step)
+
+        def d_rate(step):
+            return 0.2 / (1 + step)
+
+        def train_step(g, d, grads):
+            g = g.apply_gradients(grads=grads)
+            d = d.apply_gradients(grads=grads)
+            return g, d
+
+        def train(g_params, d_params, batches):
+            g = train_state.TrainState.create(
+                apply_fn=None, params=g_params, tx=optax.adam(g_rate)
+            )
+            d = train_state.TrainState.create(
+                apply_fn=None, params=d_params, tx=optax.adam(d_rate)
+            )
+            for batch in batches:
+                g, d = train_step(g, d, batch)
+            return g, d
+        """
+    )
+
+
+def test_two_optimizers_get_their_schedules_as_parameters_of_one_function() -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def create(g, d):
+            return optim.Adam(0.1).create(g), optim.Adam(0.1).create(d)
+
+        def train(g_params, d_params, batches):
+            g_rate = make_rate(0.1)
+            d_rate = make_rate(0.2)
+            g, d = create(g_params, d_params)
+            for batch in batches:
+                g = g.apply_gradient(batch, learning_rate=g_rate(g.state.step))
+                d = d.apply_gradient(batch, learning_rate=d_rate(d.state.step))
+            return g, d
+        """
+    )
+
+    assert "def create(g, d, g_rate, d_rate):\n" in after
+    assert "    g, d = create(g_params, d_params, g_rate, d_rate)\n" in after
+
+
+LATER = """
+import math
+from flax import optim
+
+class Ramp:
+    def __call__(self, step):
+        return 0.1 * step
+
+def quiet(base):
+    rate = base
+    rate += 0.1
+    low, (high, _) = 0, (1, 2)
+    double = lambda value: 2 * value
+    return lambda step: double(rate) * high + low
+
+def counting(base):
+    config.calls += 1
+    return lambda step: base
+
+def storing(base):
+    config.low, high = 0, 1
+    return lambda step: base * high
+
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    schedule = {schedule}
+    for grad in grads:
+        optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+    return optimizer
+"""
+MAKERS = {
+    "quiet(math.sqrt(0.1))": True,
+    "(lambda base: lambda step: base)(0.1)": True,
+    "counting(0.1)": False,
+    "storing(0.1)": False,
+    "quiet((base := 0.1))": False,
+    "Ramp()": False,
+    "unknown(0.1)": False,
+}
+
+
+@pytest.mark.parametrize(("schedule", "moves"), MAKERS.items(), ids=MAKERS)
+def test_only_a_schedule_that_does_nothing_else_moves_up(schedule: str, moves: bool) -> None:
+    result = result_of(LATER.replace("{schedule}", schedule))
+
+    moved = f"def train(params, grads):\n    schedule = {schedule}\n"
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert (moved in result.after.decode()) == moves
+    why = "`schedule` is made after the optimizer, by something that may do more than that"
+    assert any(why in site.note for site in result.sites) != moves
+
+
+@pytest.mark.parametrize("style", ["train-state", "functional"])
+def test_a_schedule_that_two_optimizers_share_moves_ahead_of_both(style: Style) -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def train(g_params, d_params, batches):
+            g = optim.Adam(0.1).create(g_params)
+            d = optim.Adam(0.1).create(d_params)
+            schedule = lambda step: make_rate(step)
+            for batch in batches:
+                g = g.apply_gradient(batch, learning_rate=schedule(g.state.step))
+                d = d.apply_gradient(batch, learning_rate=schedule(d.state.step))
+            return g.target, d.target
+        """,
+        Options(style=style),
+    )
+
+    assert "def train(g_params, d_params, batches):\n    schedule = lambda step: make_rate(step)\n" in after
+    assert after.count("schedule = lambda") == 1
+    assert after.count("optax.adam(schedule)") == 2
 
 
 def test_a_parameter_whose_position_counts_stays() -> None:
