@@ -137,13 +137,13 @@ class Context:
         return " ".join([*said, *self.kept.reasons(use)])
 
     def _handed_out(self, created: Use) -> Iterator[str]:
-        """What gets the optimizer and is not in view, if anything is."""
+        """What gets the optimizer or its definition and is not in view, if anything is."""
         groups = self.facts.groups
         ours = {groups[thing] for thing in created.things if thing in groups}
         for unit, call in self._unknown_calls:
             arguments = (*call.args, *(word.value for word in call.keywords))
             given = (thing for found in arguments for thing in self.facts.within(self.facts.flow.places[found]))
-            if any(thing.kind == "optimizer" and groups.get(thing) in ours for thing in given):
+            if any(thing.kind in ("optimizer", "definition") and groups.get(thing) in ours for thing in given):
                 yield (
                     f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, which is not in view: "
                     "what that reads of an optimizer has to change there too."
@@ -282,7 +282,7 @@ class Context:
         names: dict[Thing, set[str]] = defaultdict(set)
         for use in self.facts.uses:
             if use.kind == "optimizer.state" and not _is_looked_into(use):
-                made = {found.name for found in self.definitions(use)} - {"WeightNorm"}  # there such a function failed
+                made = {found.name for found in self.definitions(use)}
                 sure = all(self.facts.legacy.definitions(thing) for thing in use.things) and goes_back(use)
                 for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
                     names[state] |= made if sure else {""}

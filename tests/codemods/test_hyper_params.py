@@ -249,6 +249,16 @@ REWRITTEN = {
             f"    {TAKE_STEP}",
         ],
     ),
+    "a rate for each group, within an expression": (
+        GROUPS,
+        f"optimizer = config and {step(new(f'{HYPER_PARAMS}[0]'), new(f'{HYPER_PARAMS}[1]')).removeprefix('optimizer = ')}",
+        [
+            (
+                "optimizer = config and optimizer.replace("
+                "opt_state=set_learning_rates(optimizer.opt_state, rate, rate)).apply_gradients(grads=grads)"
+            ),
+        ],
+    ),
     "the rate is read": (
         ADAM,
         f"config.rate = {HYPER_PARAMS}.learning_rate",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from codemods import Options
@@ -175,6 +177,42 @@ def test_a_question_with_equal_answers_goes() -> None:
     assert "isinstance" not in new
 
 
+STAYING = {
+    "a comment in it": (
+        SAME.replace("log(start)\n        else", "log(start)  # of the first\n        else"),
+        """
+    if isinstance(optimizer.opt_state, (list, tuple)):
+        start = int(optimizer.step)
+        log(start)  # of the first
+    else:
+""",
+    ),
+    "in a loop": (
+        "\n        for _ in log:" + indent(SAME, "    "),
+        """
+    for _ in log:
+        if isinstance(optimizer.opt_state, (list, tuple)):
+            start = int(optimizer.step)
+""",
+    ),
+    "in a line of its own": (
+        """
+        if isinstance(optimizer.state, tuple): start = optimizer.state[0].step
+        else: start = optimizer.state.step
+    """,
+        """
+    if isinstance(optimizer.opt_state, tuple): start = optimizer.step
+    else: start = optimizer.step
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize(("branches", "lines"), STAYING.values(), ids=STAYING)
+def test_a_question_with_equal_answers_stays_where_there_is_more_to_it(branches: str, lines: str) -> None:
+    assert lines in migrated(ASKED.format(branches))
+
+
 TAKEN = """
     from flax import optim
 
@@ -209,6 +247,47 @@ TAKEN = """
 )
 def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(line: str, step: str) -> None:
     assert squeezed(step) in squeezed(migrated(TAKEN.format(line)))
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (
+            "params = optimizer.apply_gradient(grads, learning_rate=rate).target",
+            """
+            opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
+            params = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grads).params
+            """,
+        ),
+        (
+            "optimizer = optimizer.apply_gradient(grads, learning_rate=rate).replace(target=params)",
+            """
+            optimizer = optimizer.replace(
+                opt_state=optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
+            ).apply_gradients(grads=grads).replace(params=params)
+            """,
+        ),
+    ],
+    ids=["an attribute of the new one", "a method of the new one"],
+)
+def test_a_rate_is_set_ahead_of_a_step_that_is_all_its_statement_does(step: str, expected: str) -> None:
+    text = TAKEN.format("pass").replace("optimizer = optimizer.apply_gradient(grads, learning_rate=rate)", step)
+    assert squeezed(expected) in squeezed(migrated(text))
+
+
+@pytest.mark.parametrize("focus", ["kernels", "focus=kernels"])
+def test_a_focus_is_a_partition(focus: str) -> None:
+    after = migrated(
+        f"""
+        from flax import optim
+
+        def train(params, grads):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            optimizer = optim.Adam(0.1).create(params, {focus})
+            return optimizer.apply_gradient(grads)
+        """
+    )
+    assert "tx=partition_by_path((kernels, optax.adam(0.1)))" in after
 
 
 def test_a_step_by_hand_may_update_its_hyperparameters() -> None:

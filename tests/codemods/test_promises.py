@@ -679,6 +679,8 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
         ("report(optimizer.target)", False),
         ("report(optimizer)", True),
         ("report(step=1, state={'best': optimizer})", True),
+        ("report(optimizer.optimizer_def)", True),
+        ("report(definition)", True),
     ],
 )
 def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) -> None:
@@ -688,13 +690,14 @@ def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) ->
         from reports_of_ours import report
 
         def train(params):
-            optimizer = optim.Adam(0.1).create(params)
+            definition = optim.Adam(0.1)
+            optimizer = definition.create(params)
             {call}
             return optimizer.target
         """
     [created] = [site for site in run(text).sites if site.code == "FO201"]
     assert created.note == (
-        "It is handed to `report` at train.py:7, which is not in view: what that reads of an optimizer has to change there too."
+        "It is handed to `report` at train.py:8, which is not in view: what that reads of an optimizer has to change there too."
         if told
         else ""
     )

@@ -199,6 +199,31 @@ REFUSED = {
             return optim.Adam(0.1, weight_decay=None).create(params)
         """,
     ),
+    "a function of all arrays in the state of weight normalization, its directions too": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def train(params, grads, reset):
+            optimizer = optim.WeightNorm(optim.Adam(0.1)).create(params)
+            optimizer = optimizer.replace(state=jax.tree_util.tree_map(reset, optimizer.state))
+            return optimizer.apply_gradient(grads)
+        """,
+    ),
+    "a function of a state that is also printed": (
+        "FO906",
+        """
+        import jax
+        from flax import optim
+
+        def train(params, grads, reset):
+            optimizer = optim.Adam(0.1).create(params)
+            print(optimizer.state)
+            optimizer = optimizer.replace(state=jax.tree_util.tree_map(reset, optimizer.state))
+            return optimizer.apply_gradient(grads)
+        """,
+    ),
     "moments read from the state": (
         "FO906",
         """
@@ -763,6 +788,16 @@ REFUSED = {
 
         def create(params, axis):
             return optim.Adam(0.1).create(params).replicate(axis_name=axis)
+        """,
+    ),
+    "replicate over an axis without a name": (
+        "FO913",
+        """
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(params).replicate(axis_name=0)
+            return optimizer.apply_gradient(grads)
         """,
     ),
     "a checkpoint of a replicated optimizer, which was one of a single copy": (
