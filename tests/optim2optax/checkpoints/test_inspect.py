@@ -271,7 +271,10 @@ SHOWN = {
     ),
     "copies": (
         lambda _: {"target": {"w": np.ones((4, 2))}, "state": {"step": np.full(4, 7), "param_states": {"w": {}}}},
-        ["  the whole file: legacy GradientDescent, step 7, 4 copies, 1 parameter of 8 numbers", "    w  (4, 2) float64"],
+        [
+            "  the whole file: legacy GradientDescent, step 7, 4 copies, 1 parameter of 8 numbers",
+            "    w  (4, 2) float64",
+        ],
     ),
 }
 

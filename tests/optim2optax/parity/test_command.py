@@ -6,10 +6,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codemods import Options, Source, migrate
-from optim2optax.parity.command import CommandError, compare_command
+from optim2optax.parity.command import CommandError, Update, compare_command, compare_updates
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.trees import TreeError
 
@@ -87,6 +88,13 @@ def test_a_side_that_takes_fewer_steps(repository: Path) -> None:
 def test_a_side_that_takes_no_step(repository: Path) -> None:
     with pytest.raises(CommandError, match="the old side took no step"):
         compare_command(("python", "train.py", "--steps", "0"), "HEAD", repository)
+
+
+def test_sides_that_step_different_parameters() -> None:
+    kernel, bias = ([Update(0, {leaf: np.zeros(2)}, {leaf: np.ones(2)})] for leaf in ("kernel", "bias"))
+    assert compare_updates(kernel, kernel).verdict is Verdict.IDENTICAL
+    with pytest.raises(CommandError, match="the two sides step different parameters"):
+        compare_updates(kernel, bias)
 
 
 def test_a_revision_that_is_not_there(repository: Path) -> None:

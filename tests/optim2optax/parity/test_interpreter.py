@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from optim2optax.parity.interpreter import (
+    VERSIONS,
     LegacyEnvironmentError,
     LegacyRunError,
     check_legacy_python,
     create_legacy_environment,
     drive_elsewhere,
+    find_python,
 )
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.scenario import run_scenario
@@ -70,6 +72,29 @@ def test_an_interpreter_without_the_old_flax() -> None:
 def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(LegacyEnvironmentError, match="cannot be run"):
         check_legacy_python(tmp_path / "python")
+
+
+@pytest.fixture
+def launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder with programs: launchers of a version manager, which has none of the versions that they name."""
+    for version in VERSIONS:
+        launcher = tmp_path / f"python{version}"
+        launcher.write_text("#!/bin/sh\nexit 127\n")
+        launcher.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3.11"))
+    return tmp_path
+
+
+def test_launchers_without_a_python(launchers: Path) -> None:
+    with pytest.raises(LegacyEnvironmentError, match=r"needs Python 3\.8 to 3\.11, and none was found"):
+        find_python()
+
+
+def test_the_newest_python_that_answers(launchers: Path) -> None:
+    for version in ("3.8", "3.9"):
+        (launchers / f"python{version}").write_text(f"#!/bin/sh\necho {version}\n")
+    assert find_python() == str(launchers / "python3.9")
 
 
 def test_a_folder_that_is_something_else(tmp_path: Path) -> None:
