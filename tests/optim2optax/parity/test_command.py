@@ -40,11 +40,14 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_the_same_updates(repository: Path) -> None:
+def test_the_same_updates_and_nothing_is_written_to_the_tree(repository: Path) -> None:
+    edit(repository / "train.py", "def main():\n", "def main():\n    open('trace.txt', 'w').close()\n")
+    before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
     comparison = compare_command(COMMAND, "HEAD", repository)
 
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.steps == 10
+    assert sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
 
 
 def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None:
@@ -63,14 +66,6 @@ def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None
     assert comparison.verdict is Verdict.DIFFERENT
     assert comparison.first_difference is not None
     assert (comparison.first_difference.step, comparison.first_difference.leaf) == (7, "Dense_1/bias")
-
-
-def test_nothing_is_written_to_the_tree(repository: Path) -> None:
-    edit(repository / "train.py", "def main():\n", "def main():\n    open('trace.txt', 'w').close()\n")
-    before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
-    compare_command(COMMAND, "HEAD", repository)
-
-    assert sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
 
 
 def test_a_side_that_fails(repository: Path) -> None:
