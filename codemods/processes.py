@@ -52,11 +52,14 @@ def share(do: Callable[[Item], Result], items: Sequence[Item], jobs: int, chunks
 
 @contextmanager
 def _held_back() -> Iterator[None]:
-    """Hold back Ctrl-C, also from the processes that begin here, until `_begin` takes it."""
+    """Hold back Ctrl-C and SIGTERM, also from the processes that begin here, until `_begin` takes them.
+
+    A process whose beginning is interrupted says so with a traceback.
+    """
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -68,10 +71,10 @@ def _each(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
 
 
 def _begin() -> None:
-    """Let Ctrl-C end this process without a word; the one that began it speaks."""
+    """Let Ctrl-C and SIGTERM end this process without a word; the one that began it speaks."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
 @contextmanager

@@ -47,7 +47,8 @@ def rewrite_files(
     paths = dict(zip(contents, module_paths(list(contents)), strict=True))
     sources = [Source(paths[file], contents[file]) for file in contents]
     migrated = migrate_sources(sources, options, jobs, progress)
-    while prove is not None and (unproven := _unproven(migrated, prove)):
+    proven: dict[EmittedOptimizer, bool] = {}
+    while prove is not None and (unproven := _unproven(migrated, prove, proven)):
         options = replace(options, unproven=options.unproven | unproven)
         migrated = migrate_sources(sources, options, jobs)
     shown = {paths[file]: file.path for file in contents}
@@ -71,14 +72,14 @@ def migrate_sources(
     return migrate(sources, options, progress, jobs)
 
 
-def _unproven(results: Sequence[FileResult], prove: Prove) -> frozenset[tuple[str, int, str]]:
+def _unproven(
+    results: Sequence[FileResult], prove: Prove, proven: dict[EmittedOptimizer, bool]
+) -> frozenset[tuple[str, int, str]]:
+    """The places of optimizers that are not proven; what is found of each is kept in `proven`."""
     places = [(result.path, optimizer) for result in results for optimizer in result.optimizers]
-    proven = prove([optimizer for _, optimizer in places])
-    return frozenset(
-        (path, optimizer.line, optimizer.before)
-        for (path, optimizer), well in zip(places, proven, strict=True)
-        if not well
-    )
+    if new := [optimizer for _, optimizer in places if optimizer not in proven]:
+        proven.update(zip(new, prove(new), strict=True))
+    return frozenset((path, optimizer.line, optimizer.before) for path, optimizer in places if not proven[optimizer])
 
 
 def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:

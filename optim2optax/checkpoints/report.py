@@ -66,7 +66,11 @@ def _described(found: Found) -> str:
     words = [_kind(found), "step unknown" if found.step is None else f"step {found.step}"]
     if found.copies is not None:
         words.append(f"{found.copies} copies")
-    return ", ".join([*words, f"{len(found.parameters)} parameters of {count:,} numbers"])
+    return ", ".join([*words, f"{_counted(len(found.parameters), 'parameter')} of {_counted(count, 'number')}"])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _kind(found: Found) -> str:

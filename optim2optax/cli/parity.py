@@ -181,7 +181,7 @@ def _run(
     with _temporary_folder() as folder:
         settings = folder / "pytest.ini"
         settings.write_text("[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8")
-        arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no"]
+        arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no", "--noconftest"]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 else []
@@ -190,8 +190,6 @@ def _run(
         arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
         os.environ.pop("PYTEST_ADDOPTS", None)
         pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
-        if listener.interrupted:
-            raise KeyboardInterrupt
         listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)

@@ -27,12 +27,10 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
         return Case(name, "optimizer", None, emitted.before, emitted.after, str(error))
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "optimizer", None, emitted.before, emitted.after, f"{type(error).__name__}: {error}")
-    if comparison.verdict is Verdict.DIFFERENT:
-        comparison = with_link(comparison, emitted, seed)
     return Case(
         name,
         "optimizer",
-        comparison,
+        with_link(comparison, emitted, seed),
         emitted.before,
         emitted.after,
         _known_fault(emitted, comparison),

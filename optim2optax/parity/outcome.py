@@ -14,7 +14,6 @@ class Listener:
 
     exit_code = FAILED
     nothing_found = False
-    interrupted = False
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -30,10 +29,10 @@ class Listener:
             self.errors.append(f"{report.nodeid}: {report.longreprtext.strip()}")
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_keyboard_interrupt(self) -> None:
-        """End at once: what pytest says of it is about its own options."""
-        self.interrupted = True
-        raise KeyboardInterrupt
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """End at once: what pytest says of it is about its own options. It calls this for errors in collection, too."""
+        if excinfo.type is KeyboardInterrupt:
+            raise KeyboardInterrupt
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -95,15 +95,18 @@ class ParitySession:
 
     @cached_property
     def old_tree(self) -> Path | None:
-        """A copy of the old tree, if there is one."""
-        from optim2optax.parity.trees import copy_before
+        """A copy of the old tree, if there is one. Raises CollectError if it cannot be had."""
+        from optim2optax.parity.trees import TreeError, copy_before
 
         before = self.config.getoption("--parity-before")
         if before is None:
             return None
         folder = Path(tempfile.mkdtemp(prefix="optim2optax-"))
         self.config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        copy_before(before, self.root, folder)
+        try:
+            copy_before(before, self.root, folder)
+        except TreeError as error:
+            raise pytest.Collector.CollectError(str(error)) from error
         return folder.resolve()
 
     def before(self, path: Path) -> Path:
@@ -290,11 +293,15 @@ class ScenarioItem(ParityItem):
         Notebooks may stand in the place of these two.
         """
         from optim2optax.parity.cases import scenario_case
+        from optim2optax.parity.result import Case
         from optim2optax.parity.scenario import module_of
 
         session: Any = self.config.pluginmanager.get_plugin("parity-session")
         folder, name = self.path.parent, str(Path(self.shown).parent)
-        module = module_of(self.path)
+        try:
+            module = module_of(self.path)
+        except (SyntaxError, ValueError) as error:
+            return Case(name, "scenario", None, reason=f"{type(error).__name__}: {error}")
         if self.after is not None:
             name = f"{name} ({self.after.stem.removeprefix('after_')})"
         given = self.config.getoption("--parity-legacy-python")

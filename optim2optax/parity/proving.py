@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from codemods.model import EmittedOptimizer
 from codemods.processes import share
@@ -12,22 +12,15 @@ from optim2optax.parity.result import Outcome
 STEPS, SEED = 120, 0
 
 
-def prove(
-    optimizers: Sequence[EmittedOptimizer], jobs: int = 1, progress: Callable[[], None] | None = None
-) -> list[bool]:
+def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[bool]:
     """Tell of each optimizer whether its old and new form are identical or equivalent.
 
     Args:
         optimizers: what `rewrite` emits. The same two expressions are compared once.
         jobs: the number of processes.
-        progress: is called when a comparison has ended.
     """
     distinct = list({_key(optimizer): optimizer for optimizer in optimizers}.values())
-    found: dict[tuple[str, str], bool] = {}
-    for optimizer, proven in zip(distinct, _each(distinct, jobs), strict=True):
-        found[_key(optimizer)] = proven
-        if progress is not None:
-            progress()
+    found = dict(zip(map(_key, distinct), _each(distinct, jobs), strict=True))
     return [found[_key(optimizer)] for optimizer in optimizers]
 
 

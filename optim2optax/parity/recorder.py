@@ -45,7 +45,7 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
             cls.replace = _watched(vars(cls)["replace"], keeper)
         else:
             cls, name = train_state.TrainState, "apply_gradients"
-            stack.callback(_restore, cls, "__init_subclass__", vars(cls).get("__init_subclass__"))
+            stack.callback(delattr, cls, "__init_subclass__")
             cls.__init_subclass__ = classmethod(_subclass_hook(keeper, cls, name))
         stack.callback(setattr, cls, name, vars(cls)[name])
         setattr(cls, name, _recorded(vars(cls)[name], keeper))
@@ -54,6 +54,9 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
 
 
 _inside = threading.local()
+
+TOLD = {"grads", "learning_rate"}
+"""What a step is given by name and its keeper is told. A legacy optimizer may be given other hyperparameters beside that."""
 
 
 def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
@@ -70,7 +73,7 @@ def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
             _inside.value = False
         keeper.meet(state)
         gradients = _averaged(state, args[0] if args else kwargs.get("grads"))
-        if "hyper_params" in kwargs:
+        if kwargs.keys() - TOLD:
             keeper.lose()
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
@@ -118,13 +121,6 @@ def _subclass_hook(keeper: Keeper, base: Any, name: str) -> Callable[..., None]:
             setattr(cls, name, _recorded(vars(cls)[name], keeper))
 
     return hook
-
-
-def _restore(cls: Any, name: str, value: Any) -> None:
-    if value is None:
-        delattr(cls, name)
-    else:
-        setattr(cls, name, value)
 
 
 def params(state: Any) -> Any:

@@ -87,12 +87,18 @@ def module_of(scenario: Path) -> str | None:
     """The path, from the scenario's folder on, of the file that a scenario drives: `module = "train.py"` at its top level.
 
     None if it says nothing: then it drives the `before.py` and `after.py` beside it.
+
+    Raises:
+        SyntaxError: if the scenario is not Python.
+        ValueError: if it says that by anything but a plain text.
     """
-    for node in ast.parse(scenario.read_bytes()).body:
+    for node in ast.parse(scenario.read_bytes(), str(scenario)).body:
         if isinstance(node, ast.Assign) and any(
             isinstance(name, ast.Name) and name.id == "module" for name in node.targets
         ):
-            return str(ast.literal_eval(node.value))
+            if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
+                raise ValueError(f"`{ast.unparse(node)}` is not the path of a file as a plain text")
+            return node.value.value
     return None
 
 

@@ -58,12 +58,11 @@ def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, A
             continue
         described: dict[str, Any] = {
             "ruleId": site.code,
+            "ruleIndex": indices[site.code],
             "level": site.severity.value,
             "message": {"text": f"{site.message} Fix: {site.remedy}" if site.remedy else site.message},
             "locations": [_location(result, site)],
         }
-        if site.code in indices:
-            described["ruleIndex"] = indices[site.code]
         if site.status == "suppressed":
             described["suppressions"] = [{"kind": "inSource"}]
         yield described

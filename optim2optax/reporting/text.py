@@ -76,8 +76,9 @@ def _hints(report: Report) -> Iterator[str]:
             f"({_commonest(renamed)}): see --modernize."
         )
     if gone:
+        head, who = ("And", "they") if renamed else ("Beside that,", "JAX, Flax or NumPy")
         yield (
-            f"And at least {_counted(len(gone), 'use')} of what they have removed ({_commonest(gone)}), "
+            f"{head} at least {_counted(len(gone), 'use')} of what {who} have removed ({_commonest(gone)}), "
             "which has to be written anew."
         )
 

@@ -75,5 +75,6 @@ def test_it_runs(command: str, project: Path) -> None:
     assert done.returncode == (1 if LEFT & {*words} else 0), done.stdout + done.stderr
     if words[0] == "parity" or "--parity" in words:
         assert re.search(r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", done.stdout), done.stdout
+        assert "--" not in words or "1 case:" in done.stdout
     rewrites = words[0] == "rewrite" and LEFT.isdisjoint(words)
     assert ("optax" in (project / "src" / "model.py").read_text()) == (rewrites or "--before" in command)

@@ -31,7 +31,6 @@ def configure(project: Path, text: str) -> None:
         ("select = ['FO999']", "tool.optim2optax.select: no rule has the code FO999"),
         ("exclude = ['!']", "tool.optim2optax.exclude: "),
         ("form = ", "pyproject.toml: "),
-        ("[tool]\noptim2optax = 1", "pyproject.toml: "),
     ],
 )
 def test_mistakes(project: Path, run: Run, text: str, complaint: str) -> None:
@@ -40,6 +39,15 @@ def test_mistakes(project: Path, run: Run, text: str, complaint: str) -> None:
     assert result.exit_code == 2
     assert "pyproject.toml" in result.stderr
     assert complaint in result.stderr
+    assert (project / "train.py").read_text() == LEGACY
+
+
+def test_a_table_that_is_none(project: Path, run: Run) -> None:
+    (project / "pyproject.toml").write_text("[tool]\noptim2optax = 1\n")
+    (project / "train.py").write_text(LEGACY)
+    result = run("rewrite", "train.py")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("pyproject.toml: tool.optim2optax: must be a table\n")
     assert (project / "train.py").read_text() == LEGACY
 
 

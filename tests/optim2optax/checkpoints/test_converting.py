@@ -88,6 +88,14 @@ def test_nothing_is_written(arguments: tuple[str, str], state: str, why: str, fo
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
+def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:
+    (tmp_path / "new").write_text("mine")
+    with pytest.raises(CheckpointError, match="new exists: choose another name, or use --force"):
+        writing.write(tmp_path / "new", {"good": np.ones(3)})
+
+    assert (tmp_path / "new").read_text() == "mine"
+
+
 def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="cannot be stored"):
         writing.write(tmp_path / "new", {"good": np.ones(3), "bad": np.array(["a", "b"])})

@@ -18,6 +18,7 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, contents
 from optim2optax.checkpoints.files import checkpoints_at
 from optim2optax.checkpoints.flax_msgpack import read
+from optim2optax.checkpoints.report import as_text, inspect
 from optim2optax.cli import application
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -56,6 +57,12 @@ NO_CHECKPOINTS = {
         PIECES + b"\xa11" + LETTER + b"a\xa10" + LETTER + b"b",
         "in another order than their numbers",
     ),
+    "pieces of several types": (
+        PIECES + b"\xa10" + LETTER + b"a\xa11" + LETTER.replace(b"int8", b"bool") + b"\1",
+        "whose pieces are none, or do not belong together",
+    ),
+    "a code that msgpack has not": (b"\x81\xa1a\xc1", "the code 0xc1"),
+    "a complex number of texts": (b"\xc7\x05\x02\x92\xa11\xa12", "a complex number that is none"),
     "a type that Flax has not": (b"\xd4\x63a", "unknown type 99"),
     "pieces without an order": (
         b"\x82\xb9__msgpack_chunked_array__\xc3\xa6chunks\x81\xa13\xc0",
@@ -88,6 +95,19 @@ def test_what_msgpack_packs_is_read(tree: Any) -> None:
         path.write_bytes(msgpack.packb(tree))
 
         assert read(path) == tree
+
+
+NO_NAMED_TUPLES: dict[str, dict[str, Any]] = {
+    "other fields than values": {"name": "Stats", "fields": {"0": "mean", "1": "var"}, "values": {"0": 1.0}},
+    "fields that are no names": {"name": "Stats", "fields": {"0": 1}, "values": {"0": 1.0}},
+    "a field twice": {"name": "Stats", "fields": {"0": "mean", "1": "mean"}, "values": {"0": 1.0, "1": 2.0}},
+}
+
+
+@pytest.mark.parametrize("tree", NO_NAMED_TUPLES.values(), ids=NO_NAMED_TUPLES)
+def test_a_dict_with_the_keys_of_a_named_tuple(tree: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "checkpoint_1").write_bytes(msgpack.packb(tree))
+    assert read(tmp_path / "checkpoint_1") == tree
 
 
 def test_what_is_long_is_read(tmp_path: Path) -> None:
@@ -220,6 +240,56 @@ def test_the_command(tmp_path: Path) -> None:
         "    dense/bias    (2,) float32",
         "  beside that: epoch (int)",
     ]
+
+
+def own_rule(_: Any) -> Any:
+    """What a class of the program's own keeps, which derives from `OptimizerDef`."""
+    kept = {"dense": {name: {"velocity": leaf} for name, leaf in PARAMS["dense"].items()}}
+    return {"target": PARAMS, "state": {"step": np.int32(3), "param_states": kept}}
+
+
+def train_state(_: Any) -> Any:
+    return {"step": 12, "params": {"w": np.ones(2)}, "opt_state": {"0": {"count": np.int32(12)}}}
+
+
+SHOWN = {
+    "no optimizer": (
+        lambda _: {"epoch": 3},
+        ["  no optimizer and no train state", "  beside that: epoch (int)"],
+    ),
+    "a train state alone": (
+        train_state,
+        ["  the whole file: a train state, step 12, 1 parameter of 2 numbers", "    w  (2,) float64"],
+    ),
+    "a rule of the program's own": (
+        own_rule,
+        [
+            "  the whole file: a legacy optimizer of its own kind, step 3, 2 parameters of 8 numbers",
+            "    dense/kernel  (3, 2) float32",
+            "    dense/bias    (2,) float32",
+        ],
+    ),
+    "copies": (
+        lambda _: {"target": {"w": np.ones((4, 2))}, "state": {"step": np.full(4, 7), "param_states": {"w": {}}}},
+        [
+            "  the whole file: legacy GradientDescent, step 7, 4 copies, 1 parameter of 8 numbers",
+            "    w  (4, 2) float64",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("tree", "lines"), SHOWN.values(), ids=SHOWN)
+def test_what_is_shown(tree: Any, lines: list[str], tmp_path: Path) -> None:
+    assert as_text([inspect(written(tree, tmp_path / "checkpoint_1"))]).splitlines()[1:] == lines
+
+
+def test_a_folder_without_a_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "events.log").write_bytes(b"")
+    result = CliRunner().invoke(application, ["checkpoint", "inspect", str(tmp_path)])
+
+    assert result.exit_code == 1
+    assert "has no numbered checkpoint, such as checkpoint_100, in it: give the file itself." in result.output
 
 
 def test_the_command_as_json_with_a_file_that_is_none(tmp_path: Path) -> None:

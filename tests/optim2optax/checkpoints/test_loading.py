@@ -66,6 +66,16 @@ def test_an_optimizer_where_there_is_none(bigger: Path) -> None:
         load_legacy_checkpoint(bigger, {"epoch": 0, "ema": {"w": np.zeros(2)}})
 
 
+def test_a_state_of_no_parameter(tmp_path: Path) -> None:
+    """The noise of `optax.add_noise` has a random key, which no legacy optimizer had."""
+    noisy = fresh(optax.chain(optax.add_noise(0.01, 0.55, 0), optax.adam(0.1)))
+    with pytest.raises(
+        CheckpointError,
+        match="`opt_state/0/rng_key` of the new state is none of a parameter, and nothing tells what it is",
+    ):
+        load_legacy_checkpoint(stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), noisy)
+
+
 def test_an_optimizer_alone(tmp_path: Path) -> None:
     state = load_legacy_checkpoint(stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), fresh())
 

@@ -65,6 +65,25 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
 
 
+def test_a_folder_that_has_appeared_meanwhile(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").write_text("mine")
+    with pytest.raises(CheckpointError, match="new exists: choose another name, or use --force"):
+        orbax.write(tmp_path / "new", {"good": np.ones(3)})
+
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
+
+
+def test_a_step_with_several_items(tmp_path: Path) -> None:
+    for name in ("optimizer", "ema"):
+        (tmp_path / "5" / name).mkdir(parents=True)
+        (tmp_path / "5" / name / "_METADATA").write_text("{}")
+
+    assert checkpoints_at(tmp_path) == [tmp_path / "5" / "ema", tmp_path / "5" / "optimizer"]
+    with pytest.raises(CheckpointError, match=r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\."):
+        newest_at(tmp_path)
+
+
 def test_what_is_in_it(legacy: Path) -> None:
     known = contents(orbax.read(legacy))
 

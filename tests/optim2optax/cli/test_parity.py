@@ -9,9 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+
+from codemods import Source, migrate
+from optim2optax.parity.wheel import WHEEL_VARIABLE
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY as PROGRAM
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -25,32 +31,46 @@ LEGACY = """
     def create_other(params, config):
         return optim.Momentum(config.lr).create(params)
     """
+SCENARIO = """\
+def run(module):
+    optimizer = module.create_optimizer({"w": 0.5})
+    yield optimizer
+    yield module.train_step(optimizer, {"w": 1.0})[0]
+"""
 QUICK = ("--platform", "cpu", "--steps", "20")
 
 
-def run(*words: str, cwd: Path, module: str = "optim2optax") -> subprocess.CompletedProcess[str]:
+def started(*words: str, cwd: Path, module: str = "optim2optax") -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     return subprocess.run(
         [sys.executable, "-m", module, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
 
 
+@pytest.fixture(autouse=True)
+def settings_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command sets for JAX is as it was for the tests that follow."""
+    for name in ("JAX_PLATFORMS", "XLA_FLAGS"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+
+
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(project: Path, run: Run) -> Path:
     """A repository whose last commit is legacy code, and whose working tree is migrated."""
-    (tmp_path / "train.py").write_text(dedent(LEGACY))
+    (project / "train.py").write_text(dedent(LEGACY))
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "old"]):
         identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True)
-    assert run("rewrite", ".", cwd=tmp_path).returncode == 0
-    return tmp_path
+        subprocess.run(["git", *identity, *words], check=True)
+    assert run("rewrite", ".").exit_code == 0
+    return project
 
 
 def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     (tmp_path / "test_of_the_user.py").write_text("def test_of_the_user():\n    raise AssertionError\n")
     reports = [f"--{name}={tmp_path / f'parity.{name}'}" for name in ("json", "junit", "markdown", "html")]
-    done = run("parity", *QUICK, *reports, ".", cwd=tmp_path)
+    done = started("parity", *QUICK, *reports, ".", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 cases: 1 identical, 1 equivalent, 0 different, 0 could not run" in done.stdout
@@ -66,32 +86,35 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     assert not list(tmp_path.glob(".pytest_cache"))
 
 
-def test_packages_are_not_imported(tmp_path: Path) -> None:
-    """What a package imports may need the whole old world; none of it is run."""
-    package = tmp_path / "lab" / "agents"
+def test_packages_are_not_imported(project: Path, run: Run) -> None:
+    """What a package or a `conftest.py` imports may need the whole old world; none of it is run."""
+    package = project / "lab" / "agents"
     package.mkdir(parents=True)
     for folder in (package, package.parent):
-        (folder / "__init__.py").write_text("import what_is_not_installed\n")
-    (package / "train.py").write_text(dedent(LEGACY))
-    for words in (["."], ["lab"], ["lab/agents/train.py"]):
-        done = run("parity", *QUICK, *words, cwd=tmp_path)
-        assert "2 cases: 1 identical, 1 equivalent" in done.stdout, done.stdout + done.stderr
+        for name in ("__init__.py", "conftest.py"):
+            (folder / name).write_text("import what_is_not_installed\n")
+    (package / "train.py").write_text(
+        "from flax import optim\n\n\ndef create(params):\n    return optim.GradientDescent(0.1).create(params)\n"
+    )
+    outputs = [run("parity", *QUICK, path).output for path in ("lab", "lab/agents/train.py")]
+    for output in (*outputs, started("parity", *QUICK, ".", cwd=project).stdout):
+        assert "1 case: 1 identical" in output, output
 
 
-def test_the_code_as_it_is_now_against_what_it_was(repository: Path) -> None:
-    assert run("parity", *QUICK, "--before", "HEAD", ".", cwd=repository).returncode == 0
+def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -> None:
+    assert run("parity", *QUICK, "--before", "HEAD", ".").exit_code == 0
 
     path = repository / "train.py"
     path.write_text(path.read_text().replace("b2=0.99", "b2=0.98"))
-    done = run("parity", *QUICK, "--before", "HEAD", "--jobs", "2", ".", cwd=repository)
+    done = started("parity", *QUICK, "--before", "HEAD", "--jobs", "2", ".", cwd=repository)
     assert done.returncode == 1
     assert "different" in done.stdout
     assert "what departs: moments" in done.stdout
 
     path.write_text(path.read_text().replace("optax.adam(config.lr, b2=0.98)", "make(config)"))
-    done = run("parity", *QUICK, "--before", "HEAD", ".", cwd=repository)
-    assert done.returncode == 2
-    assert "the new tree has no transformation at this place" in done.stdout
+    result = run("parity", *QUICK, "--before", "HEAD", "-k", "Adam", ".")
+    assert result.exit_code == 2
+    assert "the new tree has no transformation at this place" in result.stdout
 
 
 def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
@@ -102,45 +125,114 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
     scenario = (FIXTURES / "train_script" / "scenario.py").read_text()
     (after / "scenario.py").write_text(scenario.replace('"""\n', '"""\n\nmodule = "train.py"\n', 1))
     words = ("--before", str(before), ".", "--", "python", "train.py", "--steps", "4")
-    done = run("parity", *QUICK, "--devices", "2", *words, cwd=after)
+    done = started("parity", *QUICK, "--devices", "2", *words, cwd=after)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "python train.py --steps 4" in done.stdout
     assert "3 cases" in done.stdout
 
-    alone = run("parity", *QUICK, *(word for word in words if word != "."), cwd=after)
-    assert alone.returncode == 0, alone.stdout + alone.stderr
-    assert "1 case:" in alone.stdout
+
+REFUSED = {
+    "a wheel that is not the published one": (["--legacy-wheel", "other", "."], "not the published wheel"),
+    "an interpreter that is none": (["--legacy-python", "other", "."], "other cannot be run"),
+    "an environment where something else is": (["--create-legacy-env", "."], ". is not empty, and no environment"),
+}
 
 
-def test_what_cannot_be_collected_is_told(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(dedent(LEGACY))
-    done = run("parity", *QUICK, "train.py::missing", cwd=tmp_path)
-
-    assert done.returncode == 2
-    assert "train.py::missing" in done.stderr
-
-    (tmp_path / "train.py").unlink()
-    (tmp_path / "scenario.py").write_text("")
-    done = run("parity", *QUICK, ".", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "1 could not run" in done.stdout
-    assert "before.py" in done.stdout
+@pytest.mark.parametrize(("words", "why"), REFUSED.values(), ids=REFUSED)
+def test_another_old_side_that_is_none(
+    words: list[str], why: str, project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "other").write_bytes(b"PK")
+    monkeypatch.setenv(WHEEL_VARIABLE, "")
+    result = run("parity", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert why in result.stderr
 
 
-def test_verify_writes_what_is_proven(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(dedent(LEGACY))
-    (tmp_path / "odd.py").write_text(
+@pytest.mark.parametrize("words", [("parity", "."), ("rewrite", "--verify", ".")])
+def test_without_the_extra(words: tuple[str, ...], project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "train.py").write_text(PROGRAM)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "parity needs jinja2: pip install 'optim2optax[parity]'" in result.stderr
+    assert (project / "train.py").read_text() == PROGRAM
+
+
+@pytest.mark.parametrize("words", [(".",), ("--", "python", "train.py")])
+def test_an_old_tree_that_is_not_there(words: tuple[str, ...], project: Path, run: Run) -> None:
+    (project / "train.py").write_text(PROGRAM)
+    result = run("parity", "--before", "no-such-branch", *words)
+    assert result.exit_code == 2
+    why = "error: collection: no-such-branch is neither a folder nor a revision of "
+    assert any(line.startswith(why) for line in result.stderr.splitlines()), result.stderr
+
+
+def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
+    """Of notebooks, with several new sides, and two that are none."""
+    [result] = migrate([Source("train.py", PROGRAM.encode())])
+    new = result.after.decode()
+    for name in ("notebooks", "variants", "unfinished", "unnamed"):
+        (project / name).mkdir()
+        (project / name / "scenario.py").write_text(SCENARIO)
+    (project / "unfinished" / "scenario.py").write_text(SCENARIO + "(")
+    (project / "unnamed" / "scenario.py").write_text(f'module = "train" + ".py"\n{SCENARIO}')
+    for name, text in {"before": PROGRAM, "after": new, "after_slower": new.replace("0.1", "0.01")}.items():
+        (project / "variants" / f"{name}.py").write_text(text)
+    for name, text in {"before": PROGRAM, "after": new}.items():
+        cell: dict[str, Any] = {
+            "cell_type": "code",
+            "metadata": {},
+            "source": text,
+            "outputs": [],
+            "execution_count": None,
+        }
+        notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        (project / "notebooks" / f"{name}.ipynb").write_text(json.dumps(notebook))
+
+    done = run("parity", "-k", "not Momentum", "--json", "parity.json", ".")
+    assert (done.exit_code, done.stderr) == (2, "")
+    cases = {case["name"]: case for case in json.loads((project / "parity.json").read_text())["cases"]}
+    assert {name: case["verdict"] for name, case in cases.items()} == {
+        "notebooks": "identical",
+        "unfinished": "could_not_run",
+        "unnamed": "could_not_run",
+        "variants": "identical",
+        "variants (slower)": "different",
+    }
+    assert cases["unfinished"]["reason"] == "SyntaxError: '(' was never closed (scenario.py, line 5)"
+    assert "`module = 'train' + '.py'` is not the path of a file" in cases["unnamed"]["reason"]
+
+
+def test_what_cannot_be_collected_is_told(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(dedent(LEGACY))
+    result = run("parity", *QUICK, "train.py::missing")
+
+    assert result.exit_code == 2
+    assert "train.py::missing" in result.stderr
+
+    (project / "train.py").unlink()
+    (project / "scenario.py").write_text("")
+    result = run("parity", *QUICK, ".")
+    assert result.exit_code == 2
+    assert "1 could not run" in result.stdout
+    assert "before.py" in result.stdout
+
+
+def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(dedent(LEGACY))
+    (project / "odd.py").write_text(
         "from flax import optim\n\n\ndef create(params, groups):\n"
         "    return optim.Adam(*[0.1]).create(params), optim.Momentum(f'{0.1}').create(params)\n"
     )
-    done = run("rewrite", "--verify", "--jobs", "1", ".", cwd=tmp_path)
+    result = run("rewrite", "--verify", "--jobs", "1", ".")
 
-    assert done.returncode == 1
-    assert "Proving 3 optimizers" in done.stderr
-    assert "optax.adam(config.lr, b2=0.99)" in (tmp_path / "train.py").read_text()
-    assert "optim.Momentum(f'{0.1}')" in (tmp_path / "odd.py").read_text()
-    assert "FO920" in done.stdout
+    assert result.exit_code == 1
+    assert result.stderr == "Proving 4 optimizers …\n"
+    assert "optax.adam(config.lr, b2=0.99)" in (project / "train.py").read_text()
+    assert "optim.Momentum(f'{0.1}')" in (project / "odd.py").read_text()
+    assert "FO920" in result.stdout
 
 
 WRONG = {
@@ -152,25 +244,26 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_usage(words: list[str], message: str, tmp_path: Path) -> None:
-    done = run("parity", *words, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_wrong_usage(words: list[str], message: str, run: Run) -> None:
+    result = run("parity", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
 
 
-def test_nothing_to_compare(tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text("import jax\n")
-    done = run("parity", *QUICK, ".", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "There is no legacy optimizer" in done.stdout
+def test_nothing_to_compare(project: Path, run: Run) -> None:
+    (project / "model.py").write_text("import jax\n")
+    result = run("parity", "--json", "parity.json", ".")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "There is no legacy optimizer" in result.stdout
+    assert not (project / "parity.json").exists()
 
 
 def test_as_a_part_of_the_users_tests(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
-    done = run("--parity", "--parity-steps=20", "-q", "-k", "Adam or own", ".", cwd=tmp_path, module="pytest")
+    done = started("--parity", "--parity-steps=20", "-q", "-k", "Adam or own", ".", cwd=tmp_path, module="pytest")
 
     assert done.returncode == 0, done.stdout
     assert "2 passed, 1 deselected" in done.stdout
     assert "train.py:5 Adam" in done.stdout
-    assert "passed" in run("-q", ".", cwd=tmp_path, module="pytest").stdout
+    assert "passed" in started("-q", ".", cwd=tmp_path, module="pytest").stdout

@@ -88,6 +88,7 @@ def test_exit_codes(project: Path, run: Run, program: str, written: int, checked
         ("--exclude", "!", "."),
         ("--nonsense", "."),
         ("-", "train.py"),
+        ("--verify", "-"),
     ],
 )
 def test_wrong_usage(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
@@ -272,6 +273,12 @@ def test_help_has_examples(run: Run, command: tuple[str, ...], flag: str) -> Non
     assert result.exit_code == 0
     assert re.search(r"Examples:\n +optim2optax ", result.stdout)
     assert result.stdout.startswith(" ".join(("Usage: optim2optax", *command)))
+
+
+def test_a_command_that_is_none(run: Run) -> None:
+    result = run("rewrit", ".")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "No such command 'rewrit'." in result.stderr
 
 
 def test_version(run: Run) -> None:

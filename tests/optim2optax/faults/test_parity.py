@@ -89,6 +89,15 @@ def test_a_program_that_ends_and_leaves_a_process(tmp_path: Path, end: str) -> N
     assert_they_end(processes(note)[1:])
 
 
+def test_a_program_in_the_group_of_others_does_not_end_them(tmp_path: Path) -> None:
+    """As one is that was started by hand, and not by a runner."""
+    program = WATCH + "import time\ntime.sleep(0.2)\n"
+    shell = '"$0" -c "$1" "" 0; echo $?'
+    words = ["sh", "-c", shell, sys.executable, program]
+    done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_program_whose_runner_ends(tmp_path: Path, number: signal.Signals) -> None:
     """By Ctrl-C, or killed as a worker of `--jobs` may be."""

@@ -35,6 +35,21 @@ def test_closed_streams(project: Path) -> None:
     assert "optax" in (project / "train.py").read_text()
 
 
+def test_a_terminal_shows_how_far_a_long_run_is(project: Path) -> None:
+    for number in range(20):
+        (project / f"train_{number}.py").write_text("" if number else LEGACY)
+    shown, terminal = os.openpty()
+    done = subprocess.run(
+        [*COMMAND, "rewrite", "--jobs", "1", "."], stdout=subprocess.PIPE, stderr=terminal, text=True, check=True
+    )
+    os.close(terminal)
+    with open(shown, "rb", buffering=0) as file:
+        text = file.read(100_000)
+    assert text.startswith(b"\rMigrating  [") or b"Migrating" in text
+    assert b"20/20" in text
+    assert done.stdout == "train_0.py: 5 sites rewritten\n5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_worker_processes_run(project: Path, number: signal.Signals) -> None:
     """Ctrl-C goes to the whole process group of a terminal, SIGTERM to one process: one word, and no process stays."""

@@ -130,15 +130,30 @@ def test_a_worker_process_that_dies(project: Path) -> None:
     assert {(project / name).read_text() for name in names} == {LEGACY}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_end(project: Path, number: signal.Signals) -> None:
-    """While it reads from a pipe that does not end: no traceback."""
+def reading(*command: str) -> subprocess.Popen[str]:
+    """A command that reads from a pipe that does not end yet."""
     running = subprocess.Popen(
-        [*COMMAND[:-1], "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert running.stdin is not None
     running.stdin.write("#" * 1_000_000)  # more than a pipe holds: this returns when the command reads
     running.stdin.flush()
+    return running
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_end(project: Path, number: signal.Signals) -> None:
+    """While it reads: no traceback."""
+    running = reading(*COMMAND[:-1])
     running.send_signal(number)
     stdout, stderr = running.communicate()
     assert (running.returncode, stdout, stderr.strip()) == (130, "", "Interrupted.")
+
+
+def test_in_the_background_of_a_shell(project: Path) -> None:
+    """There, Ctrl-C is for others: the shell has it ignored, and it stays that."""
+    running = reading("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND[:-1])
+    running.send_signal(signal.SIGINT)
+    stdout, stderr = running.communicate()
+    assert (running.returncode, stdout) == (0, "#" * 1_000_000)
+    assert "Nothing to migrate" in stderr

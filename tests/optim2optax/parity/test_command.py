@@ -6,10 +6,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codemods import Options, Source, migrate
-from optim2optax.parity.command import CommandError, compare_command
+from optim2optax.parity.command import CommandError, Update, compare_command, compare_updates
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.trees import TreeError
 
@@ -39,11 +40,14 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_the_same_updates(repository: Path) -> None:
+def test_the_same_updates_and_nothing_is_written_to_the_tree(repository: Path) -> None:
+    edit(repository / "train.py", "def main():\n", "def main():\n    open('trace.txt', 'w').close()\n")
+    before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
     comparison = compare_command(COMMAND, "HEAD", repository)
 
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.steps == 10
+    assert sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
 
 
 def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None:
@@ -64,14 +68,6 @@ def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None
     assert (comparison.first_difference.step, comparison.first_difference.leaf) == (7, "Dense_1/bias")
 
 
-def test_nothing_is_written_to_the_tree(repository: Path) -> None:
-    edit(repository / "train.py", "def main():\n", "def main():\n    open('trace.txt', 'w').close()\n")
-    before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
-    compare_command(COMMAND, "HEAD", repository)
-
-    assert sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
-
-
 def test_a_side_that_fails(repository: Path) -> None:
     edit(repository / "train.py", "def main():\n", "def main():\n    raise SystemExit('no data here')\n")
     with pytest.raises(CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"):
@@ -89,12 +85,21 @@ def test_a_side_that_takes_no_step(repository: Path) -> None:
         compare_command(("python", "train.py", "--steps", "0"), "HEAD", repository)
 
 
+def test_sides_that_step_different_parameters() -> None:
+    kernel, bias = ([Update(0, {leaf: np.zeros(2)}, {leaf: np.ones(2)})] for leaf in ("kernel", "bias"))
+    assert compare_updates(kernel, kernel).verdict is Verdict.IDENTICAL
+    with pytest.raises(CommandError, match="the two sides step different parameters"):
+        compare_updates(kernel, bias)
+
+
 def test_a_revision_that_is_not_there(repository: Path) -> None:
     with pytest.raises(TreeError, match="neither a folder nor a revision"):
         compare_command(COMMAND, "no-such-branch", repository)
 
 
 LOOP = """
+import sys
+
 from flax import optim
 import jax
 import jax.numpy as jnp
@@ -110,12 +115,17 @@ def train(params):
         optimizer = step(optimizer, jax.random.normal(key, (4, 3)))
     return optimizer.target
 
-print(train({"w": jnp.zeros((3, 2))}))
+print(train({"w": jnp.zeros((3, 2000))}))
+sys.exit()
 """
 
 
-@pytest.mark.parametrize(("rate", "equal"), [("0.1", True), ("0.11", False)])
-def test_updates_that_are_applied_by_hand(repository: Path, rate: str, equal: bool) -> None:
+@pytest.mark.parametrize(
+    ("command", "rate", "equal"), [(("python", "-m", "loop"), "0.1", True), (("./loop.py",), "0.11", False)]
+)
+def test_updates_of_many_parameters_that_are_applied_by_hand(
+    repository: Path, command: tuple[str, ...], rate: str, equal: bool
+) -> None:
     [result] = migrate([Source("loop.py", LOOP.encode())], Options(style="functional"))
     assert b"optax.apply_updates(params, updates)" in result.after
     (repository / "loop.py").write_text(LOOP)
@@ -124,7 +134,7 @@ def test_updates_that_are_applied_by_hand(repository: Path, rate: str, equal: bo
     subprocess.run(["git", *identity, "commit", "-q", "-m", "loop"], cwd=repository, check=True)
     (repository / "loop.py").write_text(result.after.decode().replace("0.1)", f"{rate})"))
 
-    comparison = compare_command(("python", "loop.py"), "HEAD", repository)
+    comparison = compare_command(command, "HEAD", repository)
 
     assert comparison.steps == 9
     assert (comparison.verdict is not Verdict.DIFFERENT) is equal

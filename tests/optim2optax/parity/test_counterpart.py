@@ -58,6 +58,11 @@ def test_a_chain_in_place_of_an_alias(result: FileResult) -> None:
     assert "optax.chain(optax.clip(1.0), optax.adam(lr))" in texts
 
 
+def test_injected_hyperparameters_in_place_of_an_alias(result: FileResult) -> None:
+    texts = now(result, **{"optax.adam(lr)": "optax.inject_hyperparams(optax.adam)(learning_rate=lr)"})
+    assert "optax.inject_hyperparams(optax.adam)(learning_rate=lr)" in texts
+
+
 def test_other_code_is_not_taken_for_it(result: FileResult) -> None:
     texts = now(
         result,

@@ -191,11 +191,28 @@ def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
     assert case.reason.startswith("The old LAMB divides by zero on a leaf that never gets a gradient: unused/")
 
 
-def test_what_cannot_be_evaluated_says_so() -> None:
-    case = optimizer_case("case", changed("optim.Adam(0.1)", "optax.no_such_thing(0.1)"), steps=100, seed=0)
+def test_another_optimizer_that_divides_by_zero() -> None:
+    found = changed("optim.Adam(0.1, eps=0.0)", "optax.adam(0.1, eps=0.0)")
+    case = optimizer_case("case", found, steps=5, seed=0)
+
+    assert case.outcome is Outcome.EQUIVALENT
+    assert case.reason.startswith("The old side itself is not finite at ")
+    assert "unused/kernel" in case.reason
+
+
+UNEVALUABLE = {
+    "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
+    "a schedule": ("optax.constant_schedule(0.1)", "`optax.constant_schedule(0.1)` is not a gradient transformation"),
+    "nothing": ("", "the new tree has no transformation at this place"),
+}
+
+
+@pytest.mark.parametrize(("new", "why"), UNEVALUABLE.values(), ids=UNEVALUABLE)
+def test_what_cannot_be_evaluated_says_so(new: str, why: str) -> None:
+    case = optimizer_case("case", changed("optim.Adam(0.1)", new), steps=100, seed=0)
 
     assert case.outcome is Outcome.COULD_NOT_RUN
-    assert "no_such_thing" in case.reason
+    assert why in case.reason
 
 
 CONSTANT = """

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from optim2optax.parity.interpreter import (
+    VERSIONS,
     LegacyEnvironmentError,
     LegacyRunError,
     check_legacy_python,
     create_legacy_environment,
     drive_elsewhere,
+    find_python,
 )
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.scenario import run_scenario
+from tests.optim2optax.conftest import Run
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 CASES = (
@@ -26,10 +29,11 @@ CASES = (
 
 
 @pytest.mark.network
-def test_the_environment_has_what_it_should(legacy_python: Path) -> None:
-    versions = check_legacy_python(legacy_python)
-    assert (versions["flax"], versions["jax"]) == ("0.5.3", "0.4.13")
-    assert create_legacy_environment(legacy_python.parent.parent) == legacy_python
+def test_the_environment_has_what_it_should(legacy_python: Path, run: Run) -> None:
+    result = run("parity", "--create-legacy-env", legacy_python.parent.parent)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert ", flax 0.5.3, jax 0.4.13, " in result.stdout
+    assert result.stdout.endswith(f"\nUse it with --legacy-python {legacy_python}\n")
 
 
 @pytest.mark.network
@@ -41,15 +45,17 @@ def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> N
 
 
 @pytest.mark.network
-def test_a_planted_error_is_found(legacy_python: Path, tmp_path: Path) -> None:
-    case = FIXTURES / "maml"
-    after = tmp_path / "after.py"
-    text = (case / "after.py").read_text()
+@pytest.mark.usefixtures("legacy_wheel")
+def test_a_planted_error_is_found(legacy_python: Path, project: Path, run: Run) -> None:
+    for name in ("scenario.py", "before.py", "after.py"):
+        shutil.copy(FIXTURES / "maml" / name, project)
+    text = (project / "after.py").read_text()
     assert "optax.adam(1e-2)" in text
-    after.write_text(text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)"))
-    comparison = run_scenario(case / "scenario.py", case / "before.py", after, legacy_python=legacy_python)
+    (project / "after.py").write_text(text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)"))
+    result = run("parity", "--legacy-python", legacy_python, "scenario.py")
 
-    assert comparison.verdict is Verdict.DIFFERENT
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert "1 case: 0 identical, 0 equivalent, 1 different, 0 could not run" in result.stdout
 
 
 @pytest.mark.network
@@ -70,6 +76,29 @@ def test_an_interpreter_without_the_old_flax() -> None:
 def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(LegacyEnvironmentError, match="cannot be run"):
         check_legacy_python(tmp_path / "python")
+
+
+@pytest.fixture
+def launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder with programs: launchers of a version manager, which has none of the versions that they name."""
+    for version in VERSIONS:
+        launcher = tmp_path / f"python{version}"
+        launcher.write_text("#!/bin/sh\nexit 127\n")
+        launcher.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3.11"))
+    return tmp_path
+
+
+def test_launchers_without_a_python(launchers: Path) -> None:
+    with pytest.raises(LegacyEnvironmentError, match=r"needs Python 3\.8 to 3\.11, and none was found"):
+        find_python()
+
+
+def test_the_newest_python_that_answers(launchers: Path) -> None:
+    for version in ("3.8", "3.9"):
+        (launchers / f"python{version}").write_text(f"#!/bin/sh\necho {version}\n")
+    assert find_python() == str(launchers / "python3.9")
 
 
 def test_a_folder_that_is_something_else(tmp_path: Path) -> None:

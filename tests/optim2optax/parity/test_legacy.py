@@ -228,6 +228,12 @@ def test_a_loaded_module_is_found_by_no_import(user_file: Path) -> None:
     assert first.__name__ != second.__name__
 
 
+def test_a_file_of_another_kind(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("rate = 0.1\n")
+    with pytest.raises(ImportError, match=r"train\.txt is not a Python file"):
+        load_module(tmp_path / "train.txt", "train", legacy=False)
+
+
 def test_a_new_module_sees_no_old_flax(user_file: Path) -> None:
     with pytest.raises(ImportError):
         load_module(user_file, "train", legacy=False)

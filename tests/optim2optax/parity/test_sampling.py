@@ -14,6 +14,7 @@ STAY = {
         "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'bias' in path), optim.Adam(0.1)))",
         "partition_by_path((lambda path, _: 'bias' in path, optax.adam(0.1)))",
     ),
+    "what is no optimizer": ("optim.DynamicScale(fin_steps=0)", "optax.identity()"),
 }
 REPLACED = {
     "a name": ("optim.Adam(lr)", "optax.adam(lr)", "optim.Adam(_0)", "optax.adam(_0)"),

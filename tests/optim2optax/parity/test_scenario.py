@@ -15,8 +15,11 @@ import pytest
 from flax.core import freeze
 from flax.training.train_state import TrainState
 
+from codemods import Source, migrate
+from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.result import Outcome
 from optim2optax.parity.scenario import parameters, run_both_loops, run_scenario
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -240,8 +243,11 @@ def test_a_library_first_imported_by_the_user_keeps_its_float32(
     library.mkdir()
     (library / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
     monkeypatch.syspath_prepend(library)
-    case = write(tmp_path, before=BEFORE + "\n    import some_library\n")
+    (tmp_path / "beside.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
+    check = "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
+    case = write(tmp_path, before=BEFORE + check)
     run_scenario(case.scenario, case.before, case.after, steps=1)
+    assert "beside" not in sys.modules
     assert sys.modules.pop("some_library").DTYPE is jnp.float32
 
 
@@ -294,9 +300,111 @@ def test_an_error_below_the_gate_of_the_closed_loop_shows_in_open_loop(tmp_path:
     after = AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.999 + 1e-10)")
     assert after != AFTER
     case = write(tmp_path, after=after)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome is Outcome.DIFFERENT
+    assert shown.reason == "This is the open loop: the old side's gradients, replayed."
+    assert run_scenario(case.scenario, case.before, case.after).verdict is Verdict.DIFFERENT
+
+
+STEPS = """
+    def run(module):
+        state = module.create()
+        yield state
+        for _ in range(5):
+            state = module.step(state)
+            yield state
+"""
+OLD = """
+    import jax.numpy as jnp
+    from flax import optim
+
+
+    def create():
+        return optim.Adam(0.1).create({{"w": jnp.arange(3.0)}})
+
+
+    def step(optimizer):
+        done = optimizer.state.step
+        return optimizer.apply_gradient({{"w": optimizer.target["w"] - 2.0}}{override})
+"""
+NEW = """
+    import jax.numpy as jnp
+    import optax
+    from flax.training.train_state import TrainState
+
+
+    class Noted(TrainState):
+        noted: int = 0
+
+
+    class State(Noted):
+        def apply_gradients(self, *, grads):
+            return super().apply_gradients(grads=grads, noted=self.noted + 1)
+
+
+    def create():
+        params = {{"w": jnp.arange(3.0)}}
+        return State.create(apply_fn=None, params=params, tx={tx})
+
+
+    def step(optimizer):
+        done = optimizer.step
+        hyperparams = {hyperparams}
+        if hyperparams:
+            hyperparams = {{**optimizer.opt_state.hyperparams, **hyperparams}}
+            optimizer = optimizer.replace(opt_state=optimizer.opt_state._replace(hyperparams=hyperparams))
+        return optimizer.apply_gradients(grads={{"w": optimizer.params["w"] - 2.0}})
+"""
+INJECTED = "optax.inject_hyperparams(optax.adam)(learning_rate=0.1, b1=0.9)"
+BY_HAND = {
+    "a class of the program's own": ("", "optax.adam(0.1)", "{}", True),
+    "a rate of each step": (
+        ", learning_rate=0.1 / (1 + done)",
+        INJECTED,
+        '{"learning_rate": 0.1 / (1 + done)}',
+        True,
+    ),
+    "a beta1 of each step": (", beta1=0.9 - 0.1 * done", INJECTED, '{"b1": 0.9 - 0.1 * done}', False),
+    "all hyperparameters of each step": (
+        ", hyper_params=optimizer.optimizer_def.hyper_params.replace(beta1=0.9 - 0.1 * done)",
+        INJECTED,
+        '{"b1": 0.9 - 0.1 * done}',
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("override", "tx", "hyperparams", "replayed"), BY_HAND.values(), ids=BY_HAND)
+def test_steps_of_which_the_gradients_and_the_rate_tell_all_are_replayed(
+    override: str, tx: str, hyperparams: str, replayed: bool, tmp_path: Path
+) -> None:
+    case = write(tmp_path, STEPS, OLD.format(override=override), NEW.format(tx=tx, hyperparams=hyperparams))
     closed, opened = run_both_loops(case.scenario, case.before, case.after)
 
-    assert closed.verdict is Verdict.EQUIVALENT
-    assert opened is not None
-    assert opened.verdict is Verdict.DIFFERENT
-    assert run_scenario(case.scenario, case.before, case.after).verdict is Verdict.DIFFERENT
+    assert closed.verdict is not Verdict.DIFFERENT, closed
+    assert (opened is not None) is replayed
+    assert opened is None or opened.verdict is not Verdict.DIFFERENT, opened
+
+
+def test_optimizers_that_cannot_be_told_apart_are_not_replayed(tmp_path: Path) -> None:
+    old = """
+        import jax.numpy as jnp
+        from flax import optim
+
+
+        def create():
+            params = {"w": jnp.arange(3.0)}
+            return [optim.Adam(0.1).create(params), optim.Momentum(0.1).create(params)]
+
+
+        def step(optimizers):
+            return [optimizer.apply_gradient({"w": optimizer.target["w"] - 2.0}) for optimizer in optimizers]
+    """
+    [result] = migrate([Source("before.py", dedent(old).encode())])
+    case = write(tmp_path, STEPS, old, result.after.decode())
+    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+
+    assert closed.verdict is not Verdict.DIFFERENT, closed
+    assert closed.steps == 6
+    assert opened is None

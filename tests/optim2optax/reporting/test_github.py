@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from codemods import FileResult, Site
 from optim2optax.reporting import Report, render
@@ -42,6 +43,11 @@ def test_no_more_than_github_shows_and_the_last_counts_the_others() -> None:
 def test_reasons_come_before_what_follows_from_them() -> None:
     lines = shown([site(code, "unresolved", line) for line, code in enumerate(("FO911", "FO901", "FO906"), 1)])
     assert [line.partition("title=")[2][:5] for line in lines] == ["FO906", "FO911", "FO901"]
+
+
+def test_several_lines_have_no_columns() -> None:
+    [line] = shown([replace(site("FO903", "unresolved", 6, remedy="Name it."), end_line=8)])
+    assert line == "::warning file=a.py,line=6,endLine=8,title=FO903::a message%0Afix: Name it."
 
 
 def test_two_sites_at_one_place_are_one_annotation() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,50 @@ def test_a_whole_report() -> None:
         "2 sites in 1 file: 1 would be rewritten, 0 suppressed, 1 unresolved\n"
         "1 file could not be read, parsed or written: see above\n"
     )
+
+
+def test_a_remark_on_what_was_rewritten() -> None:
+    noted = replace(site("FO204", "rewritten"), note="The rate stays one that each step sets.")
+    assert render(Report([FileResult("a.py", b"old", b"new", (noted,))]), "text", colour=False) == (
+        "a.py:3:5: note The rate stays one that each step sets.\n"
+        "\n"
+        "a.py: 1 site rewritten\n"
+        "1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n"
+    )
+
+
+RENAMED = "def halve(grads):\n    return jax.tree_map(abs, jax.tree_map(lambda grad: grad / 2, grads))\n"
+GONE = "from flax import nn\n"
+HINTS = {
+    "renamed": (
+        RENAMED,
+        [
+            "Beside that, at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
+        ],
+    ),
+    "gone": (
+        GONE,
+        [
+            "Beside that, at least 1 use of what JAX, Flax or NumPy have removed (flax.nn), which has to be written anew.",
+        ],
+    ),
+    "both": (
+        GONE + RENAMED,
+        [
+            "Beside that, at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
+            "And at least 1 use of what they have removed (flax.nn), which has to be written anew.",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("more", "lines"), HINTS.values(), ids=HINTS)
+def test_what_else_is_gone_since(project: Path, run: Run, more: str, lines: list[str]) -> None:
+    (project / "train.py").write_text(LEGACY + more)
+    assert run("rewrite", ".").stdout.splitlines()[1:] == [
+        "5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved",
+        *lines,
+    ]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")])
