@@ -314,14 +314,14 @@ class Origins:
             return False
         if {outer for outer in unit.ancestors(second) if isinstance(outer, LOOPS)} - set(unit.ancestors(first)):
             return False
-        start, end = _place(first), _place(second)
+        start, end = place_of(first), place_of(second)
         stores = (store for store in self.stores(variable) if not isinstance(store, ast.arg))
-        return not any(start <= _taking_effect(unit, store) < end for store in stores)
+        return not any(start <= taking_effect(unit, store) < end for store in stores)
 
     def between(self, unit: Unit, first: ast.AST, second: ast.AST) -> list[ast.AST]:
         """What is written behind one place of a file and ahead of another."""
-        start, end = _place(first), _place(second)
-        return [node for node in unit.nodes if hasattr(node, "lineno") and start < _place(node) < end]
+        start, end = place_of(first), place_of(second)
+        return [node for node in unit.nodes if hasattr(node, "lineno") and start < place_of(node) < end]
 
 
 def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
@@ -362,16 +362,17 @@ def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
 
 
-def _place(node: ast.AST) -> tuple[int, int]:
+def place_of(node: ast.AST) -> tuple[int, int]:
+    """Where a node begins in its file."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-def _taking_effect(unit: Unit, store: ast.AST) -> tuple[int, int]:
+def taking_effect(unit: Unit, store: ast.AST) -> tuple[int, int]:
     """Where a variable is set: an assignment does so at its end."""
     statement = statement_of(unit, store)
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return statement.end_lineno or 0, statement.end_col_offset or 0
-    return _place(store)
+    return place_of(store)
 
 
 def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
@@ -383,12 +384,10 @@ def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
 
 def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
     """The statements among which one stands."""
-    parent = unit.parents[statement]
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(parent, field, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return [statement]
+    blocks: list[list[ast.stmt]] = [
+        getattr(unit.parents[statement], field, []) for field in ("body", "orelse", "finalbody")
+    ]
+    return next(block for block in blocks if statement in block)
 
 
 def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:

@@ -108,6 +108,7 @@ class Clippings(Outcomes[Clipping]):
                 raise Unproven("the state of the optimizer is used")
         values = Values(facts, origins)
         link = common_value([_link(clip, values) for clip in clips])
+        values.refuse_changes(link, constructors, [use.node for use in steps])
         passing = Passing(facts, origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in constructors}
         leftovers = Leftovers(facts, origins, passing.edits, passing.needed, context.schedules.gone(members))

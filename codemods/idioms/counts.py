@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codemods.facts import Facts
 from codemods.flow.objects import Instance
 from codemods.idioms.counters import Counters
-from codemods.origins import Origins, Path
+from codemods.origins import Origins, Path, place_of, taking_effect
 from codemods.uses import Use
 
 
@@ -68,6 +68,9 @@ class Counts:
         if base is None or optimizer is None or not optimizer.attributes or len(classes) != 1:
             return None
         holder, field = Path(optimizer.root, optimizer.attributes[:-1]), optimizer.attributes[-1]
+        parent = base.root.unit.parents[node]
+        if node.attr == field or (isinstance(parent, ast.Call) and parent.func is node):
+            return None
         if base != holder or not self._unchanged(base, node, step.node):
             return None
         return self.counters.ahead(classes.pop(), node.attr, field)
@@ -81,7 +84,8 @@ class Counts:
         for node in self.origins.between(path.root.unit, first, second):
             match node:
                 case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()) if name in path.attributes:
-                    return False
+                    if taking_effect(path.root.unit, node) < place_of(second):
+                        return False
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if in_method and name == path.root.name:
                     return False
         return True

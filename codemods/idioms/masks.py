@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from codemods.edits import Edit, ReplaceStatement
 from codemods.flow.modules import Span, Unit
@@ -13,6 +13,7 @@ from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
+from codemods.idioms.quiet import acts
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, given
 from codemods.origins import block_of, statement_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 CODE = "FO304"
 DECAY = "weight_decay"
+Arguments = Mapping[str, ast.expr]
 DECAYING = ("AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum")
 """The optimizers whose optax form decays weights in a link of its own."""
 
@@ -123,7 +125,7 @@ class Masks:
         first, second = groups if len(groups) == 2 else (None, None)
         if first is None or second is None:
             return None
-        decaying = self._decaying(first, second)
+        decaying = self._decaying(first, second, use.unit)
         if decaying is None:
             return None
         other = second if decaying is first else first
@@ -154,17 +156,17 @@ class Masks:
         if not isinstance(pair, ast.Tuple | ast.List) or len(pair.elts) != 2 or pair is not argument:
             return None
         traversal, definition = (self.origins.expanded(part) for part in pair.elts)
-        kinds = [(traversal, "traversal"), (definition, "definition")]
-        for node, kind in kinds:
-            if not any(thing.node is node and thing.kind == kind for thing in self.facts.things(node)):
-                return None
-        if not (isinstance(traversal, ast.Call) and isinstance(definition, ast.Call)):
+        if not (self._is_made(traversal, "traversal") and self._is_made(definition, "definition")):
             return None
         if len(traversal.args) + len(traversal.keywords) != 1 or definition not in self.context.constructors:
             return None
         return Group(traversal, definition, *pair.elts)
 
-    def _decaying(self, first: Group, second: Group) -> Group | None:
+    def _is_made(self, node: ast.expr, kind: str) -> TypeGuard[ast.Call]:
+        """Whether an expression is the call that makes something."""
+        return isinstance(node, ast.Call) and any(thing.node is node for thing in self.facts.things(node, kind))
+
+    def _decaying(self, first: Group, second: Group, unit: Unit) -> Group | None:
         """The group that decays, of two that are otherwise the same."""
         names = {thing.name for group in (first, second) for thing in self.facts.things(group.definition)}
         if len(names) != 1 or not names <= {*DECAYING}:
@@ -177,12 +179,22 @@ class Masks:
             other.pop(RATE, None)
         decays = [arguments.pop(DECAY, None) for arguments in (one, other)]
         texts = [{name: ast.unparse(value) for name, value in arguments.items()} for arguments in (one, other)]
-        if texts[0] != texts[1]:
+        if texts[0] != texts[1] or not self._have_one_value(first.definition, second.definition, one, other, unit):
             return None
         zero = [decay is None or (isinstance(decay, ast.Constant) and decay.value == 0) for decay in decays]
         if zero == [False, True]:
             return first
         return second if zero == [True, False] else None
+
+    def _have_one_value(self, first: ast.Call, second: ast.Call, one: Arguments, other: Arguments, unit: Unit) -> bool:
+        """Whether arguments of two calls that read alike are the same when the calls are made."""
+        if any(acts(value) for value in one.values()):
+            return False
+        here, there = statement_of(unit, first), statement_of(unit, second)
+        earlier, later = (one, there) if here.lineno <= there.lineno else (other, here)
+        return here is there or all(
+            may_wait(value, unit, later, self.facts, self.origins) for value in earlier.values()
+        )
 
     # What may stand in the way
 

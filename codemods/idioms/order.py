@@ -28,14 +28,13 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
 
 
 def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Origins) -> Edits:
-    """The moves after which a variable of the same file is set ahead of a statement; none if it is so already.
+    """The moves after which a variable that one statement of the file sets is so ahead of another; none if it is already.
 
     Raises:
       Unproven: if that would change what is computed.
     """
     setting = origins.setting(variable)
-    if setting is None:
-        return Edits()
+    assert setting is not None
     unit = variable.unit
     block = block_of(unit, setting)
     around = [statement, *unit.ancestors(statement)]

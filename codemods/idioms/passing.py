@@ -90,6 +90,9 @@ class Passing:
             name = part.variables[-1].name
             giver = self.origins.parameter(part.variables[-1])
             if giver is not None and part.given is None:
+                bindings = self.origins.bindings(giver)
+                if bindings and not any(name in binding.given for binding in bindings):
+                    raise self._out_of_reach(call)
                 who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
                 raise Unproven(f"not all calls of {who} are in view, and give it the same {self.what}")
             self._introduce(name, part, self._function_around(call), self.facts.scope(call).unit)
@@ -99,9 +102,12 @@ class Passing:
         scope = self.facts.scope(call)
         function = scope.function.node
         if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
-            where = scope.unit.place(call.lineno)
-            raise Unproven(f"the {self.what} is not in reach at {where}, where the optimizer is made")
+            raise self._out_of_reach(call)
         return function
+
+    def _out_of_reach(self, call: ast.Call) -> Unproven:
+        where = self.facts.scope(call).unit.place(call.lineno)
+        return Unproven(f"the {self.what} is not in reach at {where}, where the optimizer is made")
 
     def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
         """Whether a variable has its value where a node is evaluated, if only after a statement has moved up."""

@@ -6,6 +6,7 @@ import ast
 
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, Step
+from codemods.idioms.quiet import acts
 from codemods.idioms.standard import standard
 from codemods.idioms.tracing import is_traceable
 from codemods.idioms.values import Value, Values, common_value
@@ -64,19 +65,32 @@ class Rates:
         if isinstance(value, ast.Constant) and type(value.value) in (int, float):
             return Value(value, ())
 
-        def exchange(node: ast.expr) -> ast.expr | None:
-            ahead = self.counts.ahead(node, step)
-            if ahead is None:
-                return None
-            return ast.parse(f"{COUNT} + {ahead}" if ahead else COUNT, mode="eval").body
+        doubts: list[Unproven] = []
 
-        if not self._mentions_count(value, step):
+        def ahead(node: ast.expr) -> int | None:
+            try:
+                return self.counts.ahead(node, step)
+            except Unproven as why:
+                doubts.append(why)
+                return None
+
+        def exchange(node: ast.expr) -> ast.expr | None:
+            more = ahead(node)
+            if more is None:
+                return None
+            return ast.parse(f"{COUNT} + {more}" if more else COUNT, mode="eval").body
+
+        if all(ahead(node) is None for node in ast.walk(value) if isinstance(node, ast.expr)):
+            if doubts:
+                raise doubts[0]
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
+        if acts(value):
+            raise Unproven("what computes it changes something, too")
         if is_outside and not is_traceable(value, self.values.facts, self.origins):
             raise Unproven("it is computed outside of the step, by something that may need a plain number")
-        if self.by_optax and (made := standard(value, lambda node: self.counts.ahead(node, step), self.values.facts)):
+        if self.by_optax and (made := standard(value, ahead, self.values.facts)):
             return self.values.of(made, longest=LONGEST)
         found = self.values.of(value, exchange)
         match found.expression:
@@ -84,6 +98,3 @@ class Rates:
                 return Value(function, found.parts)
         count = ast.arguments([], [ast.arg(COUNT)], None, [], [], None, [])
         return Value(ast.Lambda(count, found.expression), found.parts)
-
-    def _mentions_count(self, value: ast.expr, step: Step) -> bool:
-        return any(self.counts.ahead(node, step) is not None for node in ast.walk(value) if isinstance(node, ast.expr))

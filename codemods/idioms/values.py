@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from codemods.facts import Facts
+from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.quiet import is_quiet
-from codemods.origins import Binding, FunctionNode, Origins, Variable
+from codemods.origins import LOOPS, Binding, FunctionNode, Origins, Variable, place_of
 
 NESTED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
 LONGEST = 60
@@ -95,6 +96,41 @@ class Values:
         """
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 
+    def refuse_changes(self, value: Value, made: Collection[ast.AST], steps: Collection[ast.AST]) -> None:
+        """See to it that a value is still the same at each step if it is computed where the optimizer is made.
+
+        Raises:
+          Unproven: if something within an object of which it is made is set in the meantime.
+        """
+        for node in ast.walk(value.expression):
+            match _root(node):
+                case ast.Name(id=number) if number.isdecimal():
+                    for variable in value.parts[int(number)].variables:
+                        self._refuse_changes_of(variable, _tail(node), made, steps)
+
+    def _refuse_changes_of(
+        self, variable: Variable, tail: str, made: Collection[ast.AST], steps: Collection[ast.AST]
+    ) -> None:
+        for node in variable.unit.nodes:
+            if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
+                continue
+            root = _root(node)
+            if root is None or self.origins.variable(root) != variable or tail != _tail(node):
+                continue
+            if not self._is_before(variable.unit, node, made, steps):
+                raise Unproven(f"`{ast.unparse(node)}` is set at {variable.unit.place(node.lineno)}")
+
+    @staticmethod
+    def _is_before(unit: Unit, node: ast.AST, made: Collection[ast.AST], steps: Collection[ast.AST]) -> bool:
+        """Whether something is done before an optimizer is made, and not while it takes steps."""
+        around = list(unit.ancestors(node))
+        loops = {outer for outer in around if isinstance(outer, LOOPS)}
+        functions = [outer for outer in around if isinstance(outer, FunctionNode)]
+        inside = {*ast.walk(functions[0] if functions else unit.tree)}
+        if makers := [call for call in made if call in inside]:
+            return all(place_of(node) < place_of(call) and loops <= {*unit.ancestors(call)} for call in makers)
+        return not loops and len(functions) < 2 and inside.isdisjoint(steps)
+
     def _of(self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST) -> Value:
         variables: list[Variable] = []
 
@@ -164,6 +200,20 @@ class Values:
 
 def _nothing(node: ast.expr) -> None:
     del node
+
+
+def _root(node: ast.AST) -> ast.Name | None:
+    """The name from which a path of attributes and elements starts; None if this is no such path."""
+    inner = node
+    while isinstance(inner, ast.Attribute | ast.Subscript):
+        inner = inner.value
+    return inner if inner is not node and isinstance(inner, ast.Name) else None
+
+
+def _tail(node: ast.AST) -> str:
+    """The path behind that name."""
+    root = _root(node)
+    return ast.unparse(node).removeprefix("" if root is None else root.id)
 
 
 class _Fill(ast.NodeTransformer):

@@ -87,6 +87,14 @@ LEFT = {
     ),
     "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),
     "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
+    "a limit that the loop changes": (
+        BY_VALUE.replace("limit", "config.limit") + "config.limit = 0.9 * config.limit\n",
+        "`config.limit` is set at train.py:13",
+    ),
+    "a function of two arguments": (
+        "grads = jax.tree_util.tree_map(lambda g, limit=limit: jnp.clip(g, -limit, limit), grads)\n",
+        "",
+    ),
     "no clipping at all": ("grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n", ""),
 }
 
@@ -100,6 +108,22 @@ def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
     notes = {site.note for site in result.sites} - {""}
     said = f"The gradients are clipped before this step, and not by a link of the chain: {why}."
     assert notes == ({said} if why else set())
+
+
+HELPERS = {
+    "any options": ("def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])", "grads, limit=1.0"),
+    "arguments that are unpacked": ("def clipped(tree, limit):\n    return clip_grads(tree, limit)", "*[grads, 1.0]"),
+    "a lambda": ("clipped = lambda tree, limit: clip_grads(tree, limit)", "grads, 1.0"),
+}
+
+
+@pytest.mark.parametrize(("helper", "arguments"), HELPERS.values(), ids=HELPERS)
+def test_functions_that_clip_and_stay(helper: str, arguments: str) -> None:
+    start = f"from jax.experimental.optimizers import clip_grads\n\n{helper}\n"
+    result = migrated(start + dedent(program(f"grads = clipped({arguments})")))
+
+    assert f"grads = clipped({arguments})\n" in result
+    assert "tx=optax.adam(0.1)" in result
 
 
 def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
@@ -279,6 +303,49 @@ def test_the_schedule_and_the_limit_go_to_the_constructor_together() -> None:
     assert "step = jax.jit(train_step)" in result
     assert "functools" not in result
     assert migrated(result) == result
+
+
+def test_a_schedule_that_moves_ahead_of_an_optimizer_that_clips() -> None:
+    result = migrated(
+        """
+        import jax
+        import optax
+        from flax import optim
+        from jax.experimental.optimizers import clip_grads
+
+        def train(params, batches, base):
+            optimizer = optim.Adam(0.1).create(params)
+            schedule = optax.linear_schedule(base, 0.0, 1000)
+            for batch in batches:
+                grads = jax.grad(loss_fn)(optimizer.target, batch)
+                grads = clip_grads(grads, 1.0)
+                optimizer = optimizer.apply_gradient(grads, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """
+    )
+
+    assert result.endswith(
+        """
+def train(params, batches, base):
+    schedule = optax.linear_schedule(base, 0.0, 1000)
+    optimizer = train_state.TrainState.create(
+        apply_fn=None,
+        params=params,
+        tx=optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule)),
+    )
+    for batch in batches:
+        grads = jax.grad(loss_fn)(optimizer.params, batch)
+        optimizer = optimizer.apply_gradients(grads=grads)
+    return optimizer
+"""
+    )
+
+
+def test_moments_that_are_read_are_no_reason_to_clip_elsewhere() -> None:
+    result = result_of(program(BY_VALUE).replace("return optimizer", "return optimizer, optimizer.state.param_states"))
+
+    assert not result.changed
+    assert "FO906" in {site.code for site in result.sites}
 
 
 def test_on_demand_clipping_stays() -> None:

@@ -66,6 +66,23 @@ SILENT = {
         optimizer = optimizer.apply_gradient(grads)
         return optimizer, all_finite(grads)
     """,
+    "a mean of two optimizers, leaf by leaf": """
+    def train(optimizer, batch, weight=0.5):
+        grads = jax.grad(loss_fn)(optimizer.target, batch)
+        print(all_finite(grads))
+        stepped = optimizer.apply_gradient(grads)
+        return jax.tree_util.tree_map(lambda new, old: mean(weight, new, old), stepped, optimizer)
+    """,
+    "a guard by a function that calls itself": """
+    def depth(tree):
+        return 1 + max(depth(part) for part in tree.values()) if isinstance(tree, dict) else 0
+
+    def train(optimizer, batch):
+        grads = jax.grad(loss_fn)(optimizer.target, batch)
+        if depth(grads) > 2:
+            optimizer = optimizer.apply_gradient(grads)
+        return optimizer
+    """,
     "a step that waits for something else": """
     def train(optimizer, batch, warm=True):
         grads = jax.grad(loss_fn)(optimizer.target, batch)

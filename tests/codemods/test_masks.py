@@ -122,6 +122,124 @@ def test_definitions_that_are_used_elsewhere_stay() -> None:
     assert notes == {"Its groups differ in weight decay alone, and stay groups: `no_decay` is used elsewhere, too."}
 
 
+PARTS = """
+    from flax import optim
+
+    def create(params, config, lr):
+        {lines}
+        return optim.MultiOptimizer({groups}).create(params)
+    """
+KERNEL_PART, OTHER_PART = f"optim.ModelParamTraversal({KERNELS})", f"optim.ModelParamTraversal({OTHERS})"
+
+
+def parts(lines: str, groups: str) -> str:
+    """A program that makes parts of a MultiOptimizer before, line by line."""
+    return PARTS.replace("{lines}", lines.replace("\n", "\n        ")).replace("{groups}", groups)
+
+
+CHANGED_BETWEEN = {
+    "a variable": (
+        "decays = optim.Adam(lr, weight_decay=0.01)\nlr = lr / 10\nplain = optim.Adam(lr)",
+        f"({KERNEL_PART}, decays), ({OTHER_PART}, plain)",
+    ),
+    "a variable, the other way round": (
+        "plain = optim.Adam(lr)\nlr = lr / 10\ndecays = optim.Adam(lr, weight_decay=0.01)",
+        f"({KERNEL_PART}, decays), ({OTHER_PART}, plain)",
+    ),
+    "a field": (
+        f"kernels = {KERNEL_PART}\ndecays = optim.Adam(config.lr, weight_decay=0.01)\nconfig.lr = 0.5",
+        f"(kernels, decays), ({OTHER_PART}, optim.Adam(config.lr))",
+    ),
+    "an element that both take out": (
+        "",
+        f"({KERNEL_PART}, optim.Adam(config.pop(), weight_decay=0.01)), ({OTHER_PART}, optim.Adam(config.pop()))",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "groups"), CHANGED_BETWEEN.values(), ids=CHANGED_BETWEEN)
+def test_arguments_that_read_alike_and_are_not_the_same(lines: str, groups: str) -> None:
+    result = result_of(parts(lines, groups))
+
+    assert b"partition_by_path(" in result.after
+    assert {site.note for site in result.sites} == {""}
+
+
+DECAY_LATER = "decay = config.decay\ndecays = optim.Adam(0.1, weight_decay=decay)\ndecay = decay / 2\nprint(decay)"
+
+
+def test_a_predicate_without_a_name_does_not_move() -> None:
+    result = result_of(parts(DECAY_LATER, f"({KERNEL_PART}, decays), ({OTHER_PART}, optim.Adam(0.1))"))
+
+    assert b"partition_by_path(" in result.after
+    [note] = {site.note for site in result.sites} - {""}
+    assert note == (
+        "Its groups differ in weight decay alone, and stay groups: its traversal has no name, and its optimizer has one."
+    )
+
+
+def test_a_predicate_moves_to_an_optimizer_that_cannot() -> None:
+    result = migrated(
+        parts(f"{DECAY_LATER}\nkernels = {KERNEL_PART}", f"(kernels, decays), ({OTHER_PART}, optim.Adam(0.1))")
+    )
+
+    assert result.endswith(
+        """
+def create(params, config, lr):
+    decay = config.decay
+    kernels = lambda path, _: 'kernel' in path
+    decays = optax.adamw(0.1, weight_decay=decay, mask=mask_by_path(kernels))
+    decay = decay / 2
+    print(decay)
+    return train_state.TrainState.create(apply_fn=None, params=params, tx=decays)
+"""
+    )
+
+
+def test_a_part_that_is_alone_in_its_block_stays() -> None:
+    result = migrated(
+        parts(
+            f"with config:\n    others = {OTHER_PART}",
+            f"({KERNEL_PART}, optim.Adam(0.1, weight_decay=0.01)), (others, optim.Adam(0.1))",
+        )
+    )
+
+    assert "    with config:\n        others = lambda path, _: 'kernel' not in path\n" in result
+    assert "mask=mask_by_path(" in result
+
+
+def test_a_lambda_with_a_name_stays() -> None:
+    result = migrated(
+        parts(
+            f"is_kernel = {KERNELS}\nis_other = {OTHERS}",
+            "(optim.ModelParamTraversal(is_kernel), optim.Adam(0.1, weight_decay=0.01)), "
+            "(optim.ModelParamTraversal(is_other), optim.Adam(0.1))",
+        )
+    )
+
+    assert f"    is_kernel = {KERNELS}\n    is_other = {OTHERS}\n" in result
+    assert "mask=mask_by_path(is_kernel)" in result
+
+
+def test_rates_that_every_step_overrides_are_no_difference() -> None:
+    result = migrated(
+        """
+        from flax import optim
+
+        def train(params, grads, schedule):
+            optimizer = optim.MultiOptimizer(
+                (optim.ModelParamTraversal(lambda path, _: "kernel" in path), optim.Adam(0.1, weight_decay=0.01)),
+                (optim.ModelParamTraversal(lambda path, _: "kernel" not in path), optim.Adam(0.2)),
+            ).create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state[0].step))
+            return optimizer
+        """
+    )
+
+    assert 'tx=optax.adamw(schedule, weight_decay=0.01, mask=mask_by_path(lambda path, _: "kernel" in path)),' in result
+
+
 OPPOSITE = [
     (KERNELS, OTHERS),
     (OTHERS, KERNELS),
@@ -197,6 +315,45 @@ def create(params, config):
     return train_state.TrainState.create(apply_fn=None, params=params, tx=optimizer_def)
 """
     )
+
+
+def test_a_file_in_which_the_name_of_the_mask_is_taken_has_the_general_forms() -> None:
+    result = result_of(
+        """
+        from flax import optim
+        from jax.experimental.optimizers import clip_grads
+
+        def mask_by_path(params):
+            return {path: value for path, value in params.items() if value is not None}
+
+        def create(params):
+            return optim.MultiOptimizer(
+                (optim.ModelParamTraversal(lambda path, _: "kernel" in path), optim.Adam(0.1, weight_decay=0.01)),
+                (optim.ModelParamTraversal(lambda path, _: "kernel" not in path), optim.Adam(0.1)),
+            ).create(params)
+
+        def train(params, others, grads, schedule):
+            optimizer = create(params)
+            other = optim.Adam(0.1).create(others)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad)
+                grad = clip_grads(grad, 1.0)
+                other = other.apply_gradient(grad, learning_rate=schedule(other.state.step))
+            return optimizer, other
+        """
+    )
+
+    assert {site.status for site in result.sites} == {"rewritten"}
+    [note] = {site.note for site in result.sites} - {""}
+    why = "the file could not be rewritten in this form"
+    assert note == (
+        f"The learning rate is set before this step, and is no schedule: {why}. "
+        f"The gradients are clipped before this step, and not by a link of the chain: {why}."
+    )
+    after = result.after.decode()
+    assert '(lambda path, _: "kernel" in path, optax.adamw(0.1, weight_decay=0.01)),' in after
+    assert "grad = clip_grads(grad, 1.0)\n" in after
+    assert "other.opt_state, learning_rate=schedule(other.step)" in after
 
 
 def test_on_demand_the_groups_stay() -> None:

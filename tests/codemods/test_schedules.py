@@ -331,6 +331,566 @@ KEPT = {
         """,
         "the optimizer is not made by a plain constructor",
     ),
+    "its name is taken where the optimizer is made": (
+        """
+        from flax import optim
+
+        def create(params, config):
+            schedule = config.name
+            print(schedule)
+            return optim.Momentum(config.beta).create(params)
+
+        def train(params, grads, config):
+            optimizer = create(params, config)
+            schedule = config.schedule
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "the name `schedule` is taken where the optimizer is made",
+    ),
+    "what makes the optimizer is decorated": (
+        """
+        import jax
+        from flax import optim
+
+        @jax.jit
+        def create(params):
+            return optim.Momentum(0.1).create(params)
+
+        def train(params, grads, config):
+            schedule = config.schedule
+            optimizer = create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`create`, which makes the optimizer, takes any arguments or is decorated",
+    ),
+    "set behind the class that makes the optimizer": (
+        """
+        from flax import optim
+        import optax
+
+        class Trainer:
+            def train(self, params, grads):
+                optimizer = optim.Momentum(0.1).create(params)
+                for grad in grads:
+                    optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+                return optimizer
+
+        schedule = optax.linear_schedule(0.1, 0.0, 1000)
+        """,
+        "the schedule is not in reach at train.py:6, where the optimizer is made",
+    ),
+    "the default of a parameter": (
+        """
+        from flax import optim
+
+        def schedule(step, base=0.1):
+            return base / (step + 1)
+
+        def train_step(optimizer, grad, rate_fn=schedule):
+            return optimizer.apply_gradient(grad, learning_rate=rate_fn(optimizer.state.step))
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:10, where the optimizer is made",
+    ),
+    "a field that the class sets": (
+        """
+        from flax import optim
+
+        class State:
+            def __init__(self, step, optimizer):
+                self.step = step
+                self.optimizer = optimizer
+
+        def train(params, grads, schedule):
+            state = State(0, optim.Momentum(0.1).create(params))
+            for grad in grads:
+                state.optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+                state.step += 1
+            return state
+        """,
+        "`step` of `State` does not always count the steps of its optimizer (train.py:5)",
+    ),
+    "fields that are unpacked": (
+        """
+        import dataclasses
+        import typing
+        import flax
+        import jax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            return state.replace(step=state.step + 1, optimizer=optimizer)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(*[0, optim.Adam(1e-3).create(params), extra])
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:18)",
+    ),
+    "a field that is doubled": (
+        """
+        import dataclasses
+        import typing
+        import flax
+        import jax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            return state.replace(step=state.step * 2, optimizer=optimizer)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:15)",
+    ),
+    "a field that starts again beside the step": (
+        """
+        import dataclasses
+        import typing
+        import flax
+        import jax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            return state.replace(step=next_step(state.step), optimizer=optimizer)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:15)",
+    ),
+    "an object is changed between the step and the count": (
+        """
+        import dataclasses
+        import typing
+        import flax
+        import jax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            state = state.replace(model_state=None)
+            return state.replace(step=state.step + 1, optimizer=optimizer)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:16)",
+    ),
+    "what computes it takes an element out": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule, scales):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=scales.pop() * schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "what computes it changes something, too",
+    ),
+    "what computes it goes on in an iterator": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule, scales):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = schedule(optimizer.state.step) * next(scales)
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """,
+        "what computes it changes something, too",
+    ),
+    "a function of another module that may need a plain number": (
+        """
+        import jax
+        import jax.numpy as jnp
+        import optax
+        from flax import optim
+        import math
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = 0.1 * math.tanh(optimizer.state.step)
+                optimizer = train_step(optimizer, grad, lr)
+            return optimizer
+        """,
+        "it is computed outside of the step, by something that may need a plain number",
+    ),
+    "a function of a configuration that may": (
+        """
+        import jax
+        import jax.numpy as jnp
+        import optax
+        from flax import optim
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = config.schedule(optimizer.state.step)
+                optimizer = train_step(optimizer, grad, lr)
+            return optimizer
+        """,
+        "it is computed outside of the step, by something that may need a plain number",
+    ),
+    "a rate that no caller gives": (
+        """
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train_step(optimizer, grad, lr=0.1):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "a step of what a call makes of the optimizer": (
+        """
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train_step(optimizer, grad, lr=0.1):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, schedule):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer.replace(target=params), grad, schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "the schedule is made of what is unpacked behind the optimizer": (
+        """
+        from flax import optim
+
+        def make(base, end):
+            return lambda step: base / (step + 1) + end
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            base, end = config.rates
+            schedule = make(base, end)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`schedule` depends on what is computed after the optimizer was made",
+    ),
+    "the schedule is made of what is scaled behind the optimizer": (
+        """
+        from flax import optim
+
+        def make(base):
+            return lambda step: base / (step + 1)
+
+        def train(params, grads, base):
+            optimizer = optim.Momentum(0.1).create(params)
+            base *= 0.5
+            schedule = make(base)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "`schedule` depends on what is computed after the optimizer was made",
+    ),
+    "the counter of another object": (
+        """
+        import typing
+        import flax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class State:
+            step: int
+            optimizer: typing.Any
+
+        def train_step(state, teacher, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(teacher.step))
+            return state.replace(step=state.step + 1, optimizer=optimizer)
+
+        def train(params, grads, schedule):
+            state = State(step=0, optimizer=optim.Adam(1e-3).create(params))
+            teacher = State(step=0, optimizer=optim.Adam(1e-3).create(params))
+            for grad in grads:
+                state = train_step(state, teacher, grad, schedule)
+            return state
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "restored between reading the count and the step": (
+        """
+        from flax import optim
+        from flax.training import checkpoints
+
+        schedule = lambda step: 0.1 / (step + 1)
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Momentum(0.1).create(params)
+
+            def resume(self, grad, directory):
+                lr = schedule(self.optimizer.state.step)
+                self.optimizer = checkpoints.restore_checkpoint(directory, self.optimizer)
+                self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=lr)
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "a method between reading the count and the step": (
+        """
+        from flax import optim
+
+        schedule = lambda step: 0.1 / (step + 1)
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Momentum(0.1).create(params)
+
+            def warm(self, grad):
+                self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=0.1)
+
+            def step(self, grad):
+                step = self.optimizer.state.step
+                self.warm(grad)
+                self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=schedule(step))
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "the schedule of an object that makes the optimizer": (
+        """
+        from flax import optim
+
+        class Trainer:
+            def __init__(self, params, schedule):
+                self.optimizer = optim.Momentum(0.1).create(params)
+                self.schedule = schedule
+
+            def step(self, grad):
+                self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=self.schedule(self.optimizer.state.step))
+
+        def train(params, grads, schedule):
+            trainer = Trainer(params, schedule)
+            for grad in grads:
+                trainer.step(grad)
+        """,
+        "the schedule is not in reach at train.py:5, where the optimizer is made",
+    ),
+    "a long expression": (
+        """
+        from flax import optim
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = config.base_learning_rate * config.warmup_scale / (1.0 + optimizer.state.step / config.decay_steps)
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """,
+        "it is computed by a long expression within the step",
+    ),
+    "a dict within the expression": (
+        """
+        from flax import optim
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = config.schedules[{True: 'fast'}[config.fast]](optimizer.state.step)
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """,
+        "it is computed by a long expression within the step",
+    ),
+    "a builtin that is handed on": (
+        """
+        from flax import optim
+
+        def train_step(optimizer, grad, combine):
+            return optimizer.apply_gradient(grad, learning_rate=combine(0.1, 1e-3 * optimizer.state.step))
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, min)
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:7, where the optimizer is made",
+    ),
+    "a function that hands it on to itself": (
+        """
+        from flax import optim
+
+        def train(optimizer, grads, schedule):
+            if not grads:
+                return optimizer
+            optimizer = optimizer.apply_gradient(grads[0], learning_rate=schedule(optimizer.state.step))
+            return train(optimizer, grads[1:], schedule)
+
+        def start(params):
+            return optim.Momentum(0.1).create(params)
+        """,
+        "the schedule is not in reach at train.py:10, where the optimizer is made",
+    ),
+    "a decorator with the schedule": (
+        """
+        from flax import optim
+
+        def scheduled(schedule):
+            def step(optimizer, grad):
+                return optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return step
+
+        @scheduled
+        def train_step(step):
+            return 0.1 / (step + 1)
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:13, where the optimizer is made",
+    ),
+    "a count that a function within has from around it": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                step = optimizer.state.step
+                def update(grad):
+                    return optimizer.apply_gradient(grad, learning_rate=schedule(step))
+                optimizer = update(grad)
+            return optimizer
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "the function that makes the optimizer is evaluated for its shapes": (
+        """
+        import jax
+        from flax import optim
+
+        def create(lr=0.1):
+            return optim.Momentum(lr).create({"w": 1.0})
+
+        def train(grads, schedule):
+            print(jax.eval_shape(fun=create, lr=0.1))
+            optimizer = create()
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        "not every call of `create` is in view",
+    ),
+    "what it is made of changes between steps": (
+        """
+        from flax import optim
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = config.lr * 0.9 ** optimizer.state.step
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+                if plateau(grad):
+                    config.lr = config.lr * 0.5
+            return optimizer
+        """,
+        "`config.lr` is set at train.py:9",
+    ),
+    "an element of what it is made of changes between steps": (
+        """
+        from flax import optim
+
+        def train(params, grads, rates):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = rates["base"] * rates["decay"] ** optimizer.state.step
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+                rates["base"] = 0.5 * rates["base"]
+            return optimizer
+        """,
+        "`rates['base']` is set at train.py:8",
+    ),
+    "the step changes what it is made of": (
+        """
+        from flax import optim
+
+        def train_step(optimizer, grad, config):
+            lr = config.base * 0.9 ** optimizer.state.step
+            config.base = 0.99 * config.base
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, config)
+            return optimizer
+        """,
+        "`config.base` is set at train.py:5",
+    ),
 }
 
 
@@ -709,6 +1269,640 @@ BECOME = {
             return optimizer
         """,
     ),
+    "in place of a default": (
+        """
+        from flax import optim
+
+        def create(params, lr=0.1):
+            return optim.Momentum(lr).create(params)
+
+        def train(params, grads, schedule, resume):
+            if resume:
+                optimizer = create(params)
+            else:
+                optimizer = create(params, 0.2)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def create(params, lr=0.1):
+            return train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(lr, momentum=0.9)
+            )
+
+        def train(params, grads, schedule, resume):
+            if resume:
+                optimizer = create(params, lr=schedule)
+            else:
+                optimizer = create(params, schedule)
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "in place of an argument of `partial`": (
+        """
+        import functools
+        from flax import optim
+
+        def create(params, lr):
+            return optim.Momentum(lr).create(params)
+
+        def train(params, grads, schedule, resume):
+            make = functools.partial(create, lr=0.1)
+            optimizer = make(params)
+            if resume:
+                optimizer = make(resume)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        """
+        import functools
+        import optax
+        from flax.training import train_state
+
+        def create(params, lr):
+            return train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(lr, momentum=0.9)
+            )
+
+        def train(params, grads, schedule, resume):
+            make = functools.partial(create, lr=schedule)
+            optimizer = make(params)
+            if resume:
+                optimizer = make(resume)
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "given to the constructor already": (
+        """
+        from flax import optim
+
+        def create(params, rate):
+            return optim.Momentum(rate).create(params)
+
+        def train(params, grads, schedule):
+            optimizer = create(params, schedule)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def create(params, rate):
+            return train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(rate, momentum=0.9)
+            )
+
+        def train(params, grads, schedule):
+            optimizer = create(params, schedule)
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "made ahead of the class that makes the optimizer": (
+        """
+        from flax import optim
+        import optax
+
+        schedule = optax.linear_schedule(0.1, 0.0, 1000)
+
+        class Trainer:
+            def train(self, params, grads):
+                optimizer = optim.Momentum(0.1).create(params)
+                for grad in grads:
+                    optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+                return optimizer
+        """,
+        """
+        from flax.training import train_state
+        import optax
+
+        schedule = optax.linear_schedule(0.1, 0.0, 1000)
+
+        class Trainer:
+            def train(self, params, grads):
+                optimizer = train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9)
+                )
+                for grad in grads:
+                    optimizer = optimizer.apply_gradients(grads=grad)
+                return optimizer
+        """,
+    ),
+    "the optimizer of an object": (
+        """
+        from flax import optim
+
+        schedule = lambda step: 0.1 / (step + 1)
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = optim.Momentum(0.1).create(params)
+
+            def step(self, grad):
+                lr = schedule(self.optimizer.state.step)
+                self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=lr)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        schedule = lambda step: 0.1 / (step + 1)
+
+        class Trainer:
+            def __init__(self, params):
+                self.optimizer = train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9)
+                )
+
+            def step(self, grad):
+                self.optimizer = self.optimizer.apply_gradients(grads=grad)
+        """,
+    ),
+    "a count in one line with another statement": (
+        """
+        from flax import optim
+
+        def train(params, grads, schedule):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                step = optimizer.state.step; lr = schedule(step)
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads, schedule):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9)
+            )
+            for grad in grads:
+                step = optimizer.step; lr = schedule(step)
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "a parameter that a decorator counts": (
+        """
+        import functools, jax
+        from flax import optim
+
+        @functools.partial(jax.jit, static_argnums=(2,))
+        def train_step(optimizer, grad, learning_rate_fn):
+            lr = learning_rate_fn(optimizer.state.step)
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, learning_rate_fn):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, learning_rate_fn)
+            return optimizer
+        """,
+        """
+        import functools, jax
+        import optax
+        from flax.training import train_state
+
+        @functools.partial(jax.jit, static_argnums=(2,))
+        def train_step(optimizer, grad, learning_rate_fn):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, learning_rate_fn):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(learning_rate_fn, momentum=0.9)
+            )
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, learning_rate_fn)
+            return optimizer
+        """,
+    ),
+    "a parameter of a function that may be another": (
+        """
+        from flax import optim
+
+        def train_step(optimizer, grad, learning_rate_fn):
+            lr = learning_rate_fn(optimizer.state.step)
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def quiet_step(optimizer, grad, learning_rate_fn):
+            return optimizer
+
+        def train(params, grads, learning_rate_fn, frozen):
+            optimizer = optim.Momentum(0.1).create(params)
+            step = quiet_step if frozen else train_step
+            for grad in grads:
+                optimizer = step(optimizer, grad, learning_rate_fn)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad, learning_rate_fn):
+            return optimizer.apply_gradients(grads=grad)
+
+        def quiet_step(optimizer, grad, learning_rate_fn):
+            return optimizer
+
+        def train(params, grads, learning_rate_fn, frozen):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(learning_rate_fn, momentum=0.9)
+            )
+            step = quiet_step if frozen else train_step
+            for grad in grads:
+                optimizer = step(optimizer, grad, learning_rate_fn)
+            return optimizer
+        """,
+    ),
+    "a parameter with a default that no call gives": (
+        """
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train_step(optimizer, grad, dtype=jnp.float32):
+            lr = jnp.asarray(0.1 * 0.9 ** optimizer.state.step, dtype=dtype)
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+        """
+        import jax.numpy as jnp
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(
+                    optax.exponential_decay(0.1, transition_steps=1, decay_rate=0.9),
+                    momentum=0.9,
+                ),
+            )
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "a counter that `dataclasses.replace` moves on": (
+        """
+        import dataclasses
+        import typing
+        import flax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            return dataclasses.replace(state, step=state.step + 1, optimizer=optimizer)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        """
+        import dataclasses
+        import typing
+        import flax
+        from flax.training import train_state
+        import optax
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad):
+            optimizer = state.optimizer.apply_gradients(grads=grad)
+            return dataclasses.replace(state, step=state.step + 1, optimizer=optimizer)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(
+                step=0,
+                optimizer=train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(schedule)),
+                model_state=extra,
+            )
+            for grad in grads:
+                state = train_step(state, grad)
+            return state
+        """,
+    ),
+    "an object of which something else is exchanged behind the step": (
+        """
+        import typing
+        import flax
+        from flax import optim
+
+        @flax.struct.dataclass
+        class TrainState:
+            step: int
+            optimizer: typing.Any
+            model_state: typing.Any
+
+        def train_step(state, grad, schedule):
+            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
+            state = state.replace(step=state.step + 1, optimizer=optimizer)
+            return state.replace(model_state=None)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
+            for grad in grads:
+                state = train_step(state, grad, schedule)
+            return state
+        """,
+        """
+        import typing
+        from flax.training import train_state
+        import optax
+
+        class TrainState(train_state.TrainState):
+            model_state: typing.Any
+
+        def train_step(state, grad):
+            state = state.apply_gradients(grads=grad)
+            return state.replace(model_state=None)
+
+        def train(params, grads, schedule, extra):
+            state = TrainState.create(apply_fn=None, params=params, tx=optax.adam(schedule), model_state=extra)
+            for grad in grads:
+                state = train_step(state, grad)
+            return state
+        """,
+    ),
+    "computed outside with arrays": (
+        """
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = 0.1 * jnp.tanh(optimizer.state.step / 100)
+                optimizer = train_step(optimizer, grad, lr)
+            return optimizer
+        """,
+        """
+        import jax.numpy as jnp
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, config):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(lambda step: 0.1 * jnp.tanh(step / 100), momentum=0.9),
+            )
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "computed outside by a function, twice": (
+        """
+        import jax.numpy as jnp
+        from flax import optim
+
+        def warm(step):
+            return jnp.tanh(step / 100)
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = warm(optimizer.state.step) * warm(optimizer.state.step + 1)
+                optimizer = train_step(optimizer, grad, lr)
+            return optimizer
+        """,
+        """
+        import jax.numpy as jnp
+        import optax
+        from flax.training import train_state
+
+        def warm(step):
+            return jnp.tanh(step / 100)
+
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, config):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(lambda step: warm(step) * warm(step + 1), momentum=0.9),
+            )
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "computed outside by a schedule of optax": (
+        """
+        import optax
+        from flax import optim
+
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            schedule = optax.linear_schedule(0.1, 0.0, 1000)
+            for grad in grads:
+                lr = schedule(optimizer.state.step)
+                optimizer = train_step(optimizer, grad, lr)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(params, grads, config):
+            schedule = optax.linear_schedule(0.1, 0.0, 1000)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9)
+            )
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+    ),
+    "of more terms than are tried": (
+        """
+        from flax import optim
+
+        def train(params, grads, a, b, c, d, e, f, g):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                lr = (a + b * c - d / e) * (f + g) ** optimizer.state.step
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads, a, b, c, d, e, f, g):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(lambda step: (a + b * c - d / e) * (f + g) ** step, momentum=0.9),
+            )
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "the same at each step": (
+        """
+        from flax import optim
+
+        def train(params, grads, config):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=config.lr + 0 * optimizer.state.step)
+            return optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, grads, config):
+            optimizer = train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(lambda step: config.lr + 0 * step, momentum=0.9),
+            )
+            for grad in grads:
+                optimizer = optimizer.apply_gradients(grads=grad)
+            return optimizer
+        """,
+    ),
+    "several optimizers in turn": (
+        """
+        from flax import optim
+
+        def train(params, others, grad, schedule):
+            optimizers = [optim.Momentum(0.1).create(each) for each in (params, others)]
+            for optimizer in optimizers:
+                optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+                yield optimizer
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train(params, others, grad, schedule):
+            optimizers = [train_state.TrainState.create(
+                apply_fn=None, params=each, tx=optax.sgd(schedule, momentum=0.9)
+            ) for each in (params, others)]
+            for optimizer in optimizers:
+                optimizer = optimizer.apply_gradients(grads=grad)
+                yield optimizer
+        """,
+    ),
+    "a global optimizer": (
+        """
+        from flax import optim
+
+        params = {"w": 1.0}
+        optimizer = optim.Momentum(0.1).create(params)
+        schedule = lambda step: 0.1 / (step + 1)
+
+        def train_step(grad):
+            global optimizer
+            optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        params = {"w": 1.0}
+        schedule = lambda step: 0.1 / (step + 1)
+        optimizer = train_state.TrainState.create(
+            apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9)
+        )
+
+        def train_step(grad):
+            global optimizer
+            optimizer = optimizer.apply_gradients(grads=grad)
+        """,
+    ),
+    "set once for each optimizer": (
+        """
+        from flax import optim
+
+        def train_step(optimizer, grad, config):
+            return optimizer.apply_gradient(grad, learning_rate=config.lr * 0.9 ** optimizer.state.step)
+
+        def search(params, grads, config, rates):
+            for rate in rates:
+                config.lr = rate
+                optimizer = optim.Momentum(0.1).create(params)
+                for grad in grads:
+                    optimizer = train_step(optimizer, grad, config)
+                print(optimizer)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, grad):
+            return optimizer.apply_gradients(grads=grad)
+
+        def search(params, grads, config, rates):
+            for rate in rates:
+                config.lr = rate
+                optimizer = train_state.TrainState.create(
+                    apply_fn=None,
+                    params=params,
+                    tx=optax.sgd(
+                        optax.exponential_decay(config.lr, transition_steps=1, decay_rate=0.9),
+                        momentum=0.9,
+                    ),
+                )
+                for grad in grads:
+                    optimizer = train_step(optimizer, grad)
+                print(optimizer)
+        """,
+    ),
 }
 
 
@@ -805,6 +1999,38 @@ def train(grads, config):
     assert f"def create{new}:\n" in after
     assert f"        optimizer = {new_call}\n" in after
     assert "optimizer.apply_gradients(grads=grad)\n" in after
+
+
+def test_a_function_that_the_factory_and_the_step_import() -> None:
+    results = project(
+        {
+            "rates": """
+            def schedule(step):
+                return 0.1 / (step + 1)
+            """,
+            "steps": """
+            from rates import schedule
+
+            def train_step(optimizer, grad):
+                return optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            """,
+            "train": """
+            from flax import optim
+            from rates import schedule
+            from steps import train_step
+
+            def train(params, grads):
+                optimizer = optim.Momentum(schedule(0)).create(params)
+                for grad in grads:
+                    optimizer = train_step(optimizer, grad)
+                return optimizer
+            """,
+        }
+    )
+
+    assert {site.status for result in results.values() for site in result.sites} == {"rewritten"}
+    assert b"return optimizer.apply_gradients(grads=grad)\n" in results["steps"].after
+    assert b"tx=optax.sgd(schedule, momentum=0.9)" in results["train"].after
 
 
 def test_the_factory_in_another_file_gets_a_parameter() -> None:

@@ -138,3 +138,39 @@ def test_what_the_tool_takes_for_a_schedule_is_what_optax_computes(family: Famil
             )
             computed = [float(schedule(step)) for step in STEPS]
         np.testing.assert_allclose(computed, expected, rtol=1e-9, atol=1e-12)
+
+
+LASTING = """
+    from flax import optim
+
+    def train(params, grads, config, base, options):
+        {before}
+        optimizer = optim.Adam(0.1).create(params)
+        for grad in grads:
+            optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
+            {after}
+        return optimizer
+    """
+BY_FIELD = "schedule = lambda step: config.lr * 0.9 ** step"
+BY_ELEMENT = 'schedule = lambda step: options["lr"] * 0.9 ** step'
+BY_NAME = "schedule = lambda step: base * 0.9 ** step"
+MADE_OF = {
+    "a field that changes": (BY_FIELD, "config.lr *= 0.5", False),
+    "a field that another may be": (BY_FIELD, "config.base *= 0.5", True),
+    "a field that is set before": ("config.lr = base / 256; " + BY_FIELD, "print(grad)", True),
+    "an element that changes": (BY_ELEMENT, 'options["lr"] *= 0.5', False),
+    "an element that goes": (BY_ELEMENT, 'del options["lr"]', False),
+    "another element": (BY_ELEMENT, 'options["step"] += 1', True),
+    "a name that changes": (BY_NAME, "base *= 0.5", False),
+    "a name that is set later": (BY_NAME.replace("base", "rate") + "; rate = config.lr", "print(grad)", False),
+    "a name that is set before": ("rate = config.lr; " + BY_NAME.replace("base", "rate"), "print(grad)", True),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "lasts"), MADE_OF.values(), ids=MADE_OF)
+def test_a_schedule_of_optax_is_made_only_of_what_stays_as_it_is(before: str, after: str, lasts: bool) -> None:
+    result = migrated(LASTING.replace("{before}", before).replace("{after}", after))
+
+    assert "tx=optax.adam(schedule)" in result
+    assert ("schedule = optax.exponential_decay(" in result) == lasts
+    assert ("schedule = lambda step: " in result) != lasts
