@@ -395,6 +395,15 @@ LAYOUTS = {
         ),
         """,
     ),
+    "several in a line of their own": (
+        "optim.Momentum(\n                0.1, beta=0.9\n            )",
+        """
+        tx=optax.chain(
+            optax.clip(1.0),
+            optax.sgd(0.1, momentum=0.9)
+        ),
+        """,
+    ),
     "a chain already": (
         "optim.Momentum(\n                0.1,\n                weight_decay=1e-4)",
         """

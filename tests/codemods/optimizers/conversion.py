@@ -17,9 +17,9 @@ def converted(source: str, form: Form = "alias", inject: bool = False) -> str:
     return _convert(source, form, inject)[0]
 
 
-def supports(source: str) -> list[Support]:
+def supports(source: str, form: Form = "alias") -> list[Support]:
     """The helpers that a conversion needs."""
-    return list(_convert(source, "alias", False)[1].values())
+    return list(_convert(source, form, False)[1].values())
 
 
 def transformation(source: str, form: Form = "alias", inject: bool = False, **names: Any) -> Any:

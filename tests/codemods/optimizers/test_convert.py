@@ -19,7 +19,7 @@ import pytest
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import learning_rate
-from tests.codemods.optimizers.conversion import converted, transformation
+from tests.codemods.optimizers.conversion import converted, supports, transformation
 
 FORMS: tuple[Form, ...] = ("alias", "chain")
 SIMPLE = [name for name in optimizers() if name not in ("MultiOptimizer", "WeightNorm")]
@@ -402,6 +402,21 @@ def test_keeps_the_text(before: str, after: str) -> None:
             "optax.chain(optax.add_decayed_weights(1e-4), optax.inject_hyperparams(optax.sgd, "
             "static_args=('momentum', 'nesterov'))(learning_rate=0.1, nesterov=FLAGS.nesterov, momentum=0.9))",
             id="Momentum, with a decay outside",
+        ),
+        pytest.param(
+            "optim.GradientDescent(np.float32(lr))",
+            "optax.inject_hyperparams(optax.sgd)(learning_rate=float(np.float32(lr)))",
+            id="a scalar of NumPy",
+        ),
+        pytest.param(
+            "optim.GradientDescent(np.exp(lr))",
+            "optax.inject_hyperparams(optax.sgd)(learning_rate=np.exp(lr))",
+            id="another function of NumPy",
+        ),
+        pytest.param(
+            "optim.GradientDescent(config.float32(lr))",
+            "optax.inject_hyperparams(optax.sgd)(learning_rate=config.float32(lr))",
+            id="something else called so",
         ),
         pytest.param(
             "optim.Adam(lr, 0.8)",
@@ -822,6 +837,13 @@ def test_keeps_a_comment_where_there_are_no_arguments() -> None:
     learning_rate=0.0
 )"""
     assert converted(before, inject=True) == after
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:
+    for source in (f"optim.{name}(0.1)", f"optim.{name}({', '.join(keywords(name))})"):
+        assert all(support.name in converted(source, form) for support in supports(source, form))
 
 
 @pytest.mark.parametrize("form", FORMS)
