@@ -56,6 +56,7 @@ def standard(use: Use, context: Context) -> Edit:
     is said by that: linear, exponential, in stairs or not, polynomial, cosine, two or three constants in turn, and a linear
     warm-up with a cosine, an exponential or a linear decay behind it. Both are computed with several draws of numbers for
     whatever is not known, for the first steps, around each number that the schedule may turn at, and for late steps, and have to
-    agree in all: a cosine that goes on beyond its end is none of optax's.
+    agree in all: a cosine that goes on beyond its end is none of optax's. A schedule of optax is made once, so what it is made
+    of must not change while steps are taken.
     """
     return context.schedules.edit(use)
