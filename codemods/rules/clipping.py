@@ -38,8 +38,8 @@ def clipping(use: Use, context: Context) -> Edit:
     `optax.clip_by_global_norm(limit) if condition else optax.identity()`.
 
     This holds where all steps of the optimizer clip alike, where the limit is known, or can be made known, at the place that
-    makes the optimizer and does not change behind that, and where the elements come out the same for norms of all kinds, zero, infinite and not a number among
-    them: an epsilon in the divisor is another function. What logs the norm stays. In every other case the code stays as it is,
-    and a note says why if it looked like clipping.
+    makes the optimizer and does not change behind that, and where the elements come out the same for norms of all kinds, zero,
+    infinite and not a number among them: an epsilon in the divisor is another function. What logs the norm stays. In every
+    other case the code stays as it is, and a note says why if it looked like clipping.
     """
     return context.clippings.edit(use)

@@ -240,6 +240,32 @@ def test_rates_that_every_step_overrides_are_no_difference() -> None:
     assert 'tx=optax.adamw(schedule, weight_decay=0.01, mask=mask_by_path(lambda path, _: "kernel" in path)),' in result
 
 
+def test_a_comment_behind_the_decay_stays_there() -> None:
+    result = migrated(
+        """
+        from flax import optim
+
+        def create(params):
+            kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+            decaying = optim.Adam(
+                0.1,
+                weight_decay=0.01,  # tuned
+                eps=1e-6,
+            )
+            plain = optim.Adam(0.1, eps=1e-6)
+            return optim.MultiOptimizer((kernels, decaying), (others, plain)).create(params)
+        """
+    )
+
+    [*_, decay, mask, epsilon, _, _] = result.splitlines()
+    assert [line.strip() for line in (decay, mask, epsilon)] == [
+        "weight_decay=0.01,  # tuned",
+        "mask=mask_by_path(kernels),",
+        "eps=1e-6,",
+    ]
+
+
 OPPOSITE = [
     (KERNELS, OTHERS),
     (OTHERS, KERNELS),

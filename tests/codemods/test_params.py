@@ -95,3 +95,20 @@ def test_unknown_parameters_are_like_those_beside_them() -> None:
         """)
     assert after.count("self.temperature = AnyParamsTrainState.create(") == 2
     assert after.count("self.network = train_state.TrainState.create(") == 2
+
+
+def test_a_dict_is_told_from_an_array_beside_it() -> None:
+    after = migrated("""
+        import jax.numpy as jnp
+        from flax import optim
+
+        def create(z, deep):
+            if deep:
+                return optim.Adam(1e-3).create({"w": z})
+            return optim.Adam(1e-3).create(jnp.zeros(3))
+
+        def train(z, deep, grads):
+            return create(z, deep).apply_gradient(grads)
+        """)
+    assert after.count("return train_state.TrainState.create(") == 1
+    assert after.count("return AnyParamsTrainState.create(") == 1

@@ -398,6 +398,12 @@ def test_keeps_the_text(before: str, after: str) -> None:
             id="GradientDescent",
         ),
         pytest.param(
+            "optim.Momentum(0.1, nesterov=FLAGS.nesterov)",
+            "optax.inject_hyperparams(optax.sgd, "
+            "static_args=('momentum', 'nesterov'))(learning_rate=0.1, nesterov=FLAGS.nesterov, momentum=0.9)",
+            id="Momentum",
+        ),
+        pytest.param(
             "optim.Momentum(0.1, weight_decay=1e-4, nesterov=FLAGS.nesterov)",
             "optax.chain(optax.add_decayed_weights(1e-4), optax.inject_hyperparams(optax.sgd, "
             "static_args=('momentum', 'nesterov'))(learning_rate=0.1, nesterov=FLAGS.nesterov, momentum=0.9))",
