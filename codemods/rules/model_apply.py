@@ -22,7 +22,7 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     Linen module under a name bound once, or a short call that makes one; else `None`.
     """
     scope = facts.scope(call)
-    initialised = origin(params, scope.node, facts)
+    initialised = origin(params, scope.node)
     for node in _evaluated(initialised, scope, facts) if initialised is not None else ():
         if (
             isinstance(node, ast.Attribute)
@@ -80,13 +80,13 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
             pending.extend(ast.iter_child_nodes(node))
 
 
-def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> ast.Call | None:
+def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
     """The expression that made some parameters, through names that are assigned once, subscripts and `pop`."""
     match params:
         case ast.Subscript(value=value):
-            return origin(value, scope, facts, depth)
+            return origin(value, scope, depth)
         case ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze")):
-            return origin(value, scope, facts, depth)
+            return origin(value, scope, depth)
         case ast.Call() as call:
             return call
         case ast.Name(id=name) if depth:
@@ -97,8 +97,6 @@ def origin(params: ast.expr, scope: ast.AST, facts: Facts, depth: int = 4) -> as
                 for target in node.targets
                 if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(target))
             ]
-            return (
-                origin(values[0], scope, facts, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
-            )
+            return origin(values[0], scope, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
         case _:
             return None

@@ -25,7 +25,7 @@ def needs_any_params(facts: Facts, optimizer: Thing) -> bool | None:
     if not isinstance(call, ast.Call) or not (call.args or call.keywords):
         return None
     params = call.args[0] if call.args else call.keywords[0].value
-    made = origin(params, facts.scope(call).node, facts) or params
+    made = origin(params, facts.scope(call).node) or params
     return _computes_array(made, facts) or _annotated_array(params, facts) or None
 
 

@@ -79,6 +79,35 @@ KNOWN = {
         """,
         "net.apply",
     ),
+    "variables from which they are popped": (
+        """
+        def create(key, x):
+            net = Net()
+            variables = net.init(key, x)
+            state, params = variables.pop("params")
+            return optim.Adam(0.1).create(params)
+        """,
+        "net.apply",
+    ),
+    "variables that are unfrozen": (
+        """
+        def create(key, x):
+            net = Net()
+            variables = net.init(key, x)
+            params = variables.unfreeze()["params"]
+            return optim.Adam(0.1).create(params)
+        """,
+        "net.apply",
+    ),
+    "a model that gave an output beside": (
+        """
+        def create(key, x):
+            net = Net()
+            output, variables = net.init_with_output(key, x)
+            return optim.Adam(0.1).create(variables["params"])
+        """,
+        "net.apply",
+    ),
     "a function that makes one": (
         """
         def create(key, x):
