@@ -24,6 +24,7 @@ def legacy_import(use: Use, context: Context) -> Keep | Refusal:
     code needs are added in the file's own style. An import that a module exports, through `__all__`, in an `__init__.py` or
     with `# noqa`, is left, with a reason.
     """
+    assert isinstance(use.node, ast.stmt)
     if shares_its_line(use.unit, use.node):
         return reasons.statement_form(
             "This import stands behind the colon of another statement.", "Put it on a line of its own."
@@ -31,7 +32,7 @@ def legacy_import(use: Use, context: Context) -> Keep | Refusal:
     return Keep()
 
 
-def shares_its_line(unit: Unit, statement: ast.AST) -> bool:
+def shares_its_line(unit: Unit, statement: ast.stmt) -> bool:
     """Whether a statement is the one-line body of another, as in `if new: import this`."""
     parent = unit.parents.get(statement)
-    return getattr(parent, "lineno", 0) == getattr(statement, "lineno", -1)
+    return getattr(parent, "lineno", 0) == statement.lineno

@@ -126,6 +126,11 @@ def test_functions_that_clip_and_stay(helper: str, arguments: str) -> None:
     assert "tx=optax.adam(0.1)" in result
 
 
+def test_gradients_that_are_given_by_name_are_clipped_as_well() -> None:
+    text = program(NORM + FACTOR + SCALED).replace("apply_gradient(grads)", "apply_gradient(grads=grads)")
+    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in migrated(text)
+
+
 def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
     text = program(NORM + FACTOR + SCALED).replace(
         "        for batch in batches:\n", "        for batch in batches:\n            print(grads)\n"

@@ -45,3 +45,17 @@ def test_both_ways_are_offered(line: str) -> None:
     assert (site.line, site.note.partition(",")[0]) == (6, "It is restored at train.py:10")
     assert "`optim2optax checkpoint convert`" in site.note
     assert "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)`" in site.note
+
+
+def test_only_the_optimizer_that_is_restored_is_concerned() -> None:
+    result = result_of("""
+        from flax import optim
+        from flax.training import checkpoints
+
+        def train(params, directory, grads):
+            first = optim.Adam(0.1).create(params)
+            second = optim.Adam(0.1).create(params)
+            second = checkpoints.restore_checkpoint(directory, second)
+            return first.apply_gradient(grads), second.apply_gradient(grads)
+        """)
+    assert {site.line for site in result.sites if site.note} == {6}
