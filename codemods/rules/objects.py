@@ -267,7 +267,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     override = context.override(use)
     if override is not None:
         return _set_rate(use, context, call, override, (argument,), tuple(holes))
-    refusal = _refuse_missing_rate(use, context) if context.given_override(use) is None else None
+    refusal = _refuse_missing_rate(use, context)
     return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
 
 

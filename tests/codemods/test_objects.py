@@ -275,19 +275,50 @@ def test_a_rate_is_set_ahead_of_a_step_that_is_all_its_statement_does(step: str,
     assert squeezed(expected) in squeezed(migrated(text))
 
 
-@pytest.mark.parametrize("focus", ["kernels", "focus=kernels"])
-def test_a_focus_is_a_partition(focus: str) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "params, kernels",
+        "params, focus=kernels",
+        "target=params, focus=kernels",
+        "focus=kernels, target=params",
+    ],
+)
+def test_a_focus_is_a_partition(arguments: str) -> None:
     after = migrated(
         f"""
         from flax import optim
 
         def train(params, grads):
             kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
-            optimizer = optim.Adam(0.1).create(params, {focus})
+            optimizer = optim.Adam(0.1).create({arguments})
             return optimizer.apply_gradient(grads)
         """
     )
-    assert "tx=partition_by_path((kernels, optax.adam(0.1)))" in after
+    assert "params=params, tx=partition_by_path((kernels, optax.adam(0.1)))" in after
+
+
+def test_an_attribute_of_the_step_is_asked_of_an_array() -> None:
+    """Before the first step, that of a train state is a plain number."""
+    after = migrated(
+        """
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(target=params)
+            print(optimizer.state.step.astype(jnp.float32), optimizer.state.step + 1)
+            return optimizer.apply_gradient(grads)
+        """
+    )
+    assert "print(jax.numpy.asarray(optimizer.step).astype(jnp.float32), optimizer.step + 1)" in after
+    assert "params=params, tx=optax.adam(0.1)" in after
+
+
+def test_the_rate_alone_may_change_something_as_it_is_computed() -> None:
+    after = migrated(TAKEN.format("pass").replace("grads, learning_rate=rate", "grads=grads, learning_rate=next(rate)"))
+    assert "learning_rate=next(rate)" in after
+    assert ".apply_gradients(grads=grads)" in after
 
 
 def test_a_step_by_hand_may_update_its_hyperparameters() -> None:

@@ -800,6 +800,17 @@ REFUSED = {
             return optimizer.apply_gradient(grads)
         """,
     ),
+    "one step for optimizers that were replicated over different axes": (
+        "FO913",
+        """
+        from flax import optim
+
+        def train(params, grads, deep):
+            first = optim.Adam(0.1).create(params).replicate(axis_name="first")
+            second = optim.Momentum(0.1).create(params).replicate(axis_name="second")
+            return (first if deep else second).apply_gradient(grads)
+        """,
+    ),
     "a checkpoint of a replicated optimizer, which was one of a single copy": (
         "FO913",
         """
