@@ -18,6 +18,7 @@ ANY = {
     "a number": "optim.Adam(1e-3).create(0.1)",
     "arithmetic on an array": "optim.Adam(1e-3).create(-jnp.ones(3) / 2)",
     "arithmetic on something unknown": "optim.Adam(1e-3).create(2.0 * key)",
+    "arithmetic of something unknown": "optim.Adam(1e-3).create(key / 2.0)",
     "a parameter annotated as an array": "optim.Adam(1e-3).create(z)",
     "a dataclass": "optim.Adam(1e-3).create(Decorated(z))",
     "a dataclass by a decorator with options": "optim.Adam(1e-3).create(Frozen(z))",

@@ -732,6 +732,19 @@ REFUSED = {
             return optimizer.apply_gradient(next(numbers), learning_rate=next(numbers))
         """,
     ),
+    "a rate for an optimizer that a call gives": (
+        "FO910",
+        """
+        from flax import optim
+
+        def pick(optimizers, index):
+            return optimizers[index]
+
+        def train(params, grads, rate):
+            optimizers = [optim.Adam(0.1).create(params)]
+            return pick(optimizers, 0).apply_gradient(grads, learning_rate=rate)
+        """,
+    ),
     "a parameter called learning_rate beside a rate set at a step": (
         "FO910",
         """

@@ -141,3 +141,24 @@ def test_what_is_rewritten(step: str, lines: list[str]) -> None:
     after = migrated(PROGRAM.format(step))
     assert "    state = definition.init(params)\n" in after
     assert after.endswith("".join(f"    {line}\n" for line in lines))
+
+
+def test_a_definition_that_a_call_gives_takes_a_rate() -> None:
+    after = migrated("""
+        from flax import optim
+
+        def make():
+            return optim.Adam(0.1)
+
+        def train(params, grads, rate):
+            state = make().init_state(params)
+            params, state = make().apply_gradient(make().hyper_params.replace(learning_rate=rate), params, state, grads)
+            return params
+        """)
+    assert (
+        """
+    opt_state = optax.tree_utils.tree_set(state, learning_rate=rate)
+    updates, state = make().update(grads, opt_state, params)
+"""
+        in after
+    )
