@@ -78,7 +78,7 @@ def _signature(optimizer: LegacyOptimizer, inject: bool) -> str:
         if parameter.name == RATE:
             words.append(f"{RATE}={UNSET_RATE}" if inject else RATE)
         else:
-            words.append(parameter.name if parameter.default is None else f"{parameter.name}={parameter.default}")
+            words.append(f"{parameter.name}={parameter.default}")
     line = ", ".join(words)
     if len(f"def {function_name(optimizer.name)}({line}):") <= WIDTH:
         return line

@@ -174,5 +174,5 @@ def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newlin
 def _deeper(newline: Newline) -> Newline:
     """One level more, where the first is as wide as the file's; four more where arguments are aligned."""
     width = len(newline.last_line.value)
-    step = width if width in (2, 4) else 4
+    step = 2 if width == 2 else 4
     return newline.with_changes(last_line=cst.SimpleWhitespace(" " * (width + step)))

@@ -282,3 +282,26 @@ def test_one_class_that_cannot_go_keeps_those_that_meet_it() -> None:
     """
     [result] = migrate([Source("train.py", dedent(program).encode())])
     assert not result.changed
+
+
+@pytest.mark.parametrize(
+    ("form", "adam", "momentum"),
+    [
+        ("alias", "optax.adamw(learning_rate,b1=beta1,", "optax.sgd(learning_rate,momentum=beta,"),
+        ("chain", "optax.scale_by_adam(b1=beta1,", "optax.trace(decay=beta,"),
+    ],
+)
+def test_functions_have_the_form_that_is_asked_for(form: Form, adam: str, momentum: str) -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def create(params, name, arguments):
+            if name:
+                return getattr(optim, name)(**arguments).create(params)
+            return optim.Adam(**arguments).create(params)
+        """,
+        Options(form=form),
+    )
+    for made in (adam, momentum):
+        assert made in "".join(after.split())

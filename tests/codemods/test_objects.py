@@ -427,3 +427,25 @@ def test_calls_that_legacy_optimizers_would_not_take_are_left(line: str, code: s
     assert (site.code, site.status) == (code, "unresolved")
     assert message in site.message
     assert site.remedy
+
+
+@pytest.mark.parametrize(("optimizer", "fields"), [("Momentum", '"trace",'), ("Adam", '"mu", "nu"')])
+def test_a_function_of_the_state_gets_it_as_it_was(optimizer: str, fields: str) -> None:
+    after = migrated(
+        f"""
+        import jax
+        from flax import optim
+
+        def halve(state):
+            return state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))
+
+        def train(params, grads):
+            optimizer = optim.{optimizer}(0.1).create(params)
+            optimizer = optimizer.replace(state=halve(optimizer.state))
+            return optimizer.apply_gradient(grads)
+        """
+    )
+    assert f"for name in ({fields})]" in after
+    assert ("set_count" in after) == (optimizer == "Adam")
+    assert "state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))" in after
+    assert "with_optimizer_state(optimizer, state=halve(optimizer_state(optimizer)))" in after
