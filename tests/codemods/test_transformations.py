@@ -27,6 +27,7 @@ LEFT = {
         "params, state = definition.apply_gradient(definition.hyper_params, *rest)",
         "FO917",
     ),
+    "a step with one argument too many": (STEP.replace("grads", "grads, rest"), "FO917"),
     "a step with all gradients unpacked": (STEP.replace("grads", "*rest"), "FO917"),
     "a step without hyperparameters": ("params, state = definition.apply_gradient(params, state, grads)", "FO917"),
     "parameters that are computed": (STEP.replace("params, state, g", "dict(params), state, g"), "FO917"),
