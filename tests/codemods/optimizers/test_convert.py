@@ -865,6 +865,7 @@ def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:
 def test_what_changes_nothing_goes_unless_it_has_a_comment(name: str, argument: str, form: Form) -> None:
     assert converted(f"optim.{name}(0.1, {argument})", form) == converted(f"optim.{name}(0.1)", form)
     assert "# none yet" in converted(f"optim.{name}(\n    0.1,\n    {argument},  # none yet\n)", form)
+    assert "# none yet" in converted(f"optim.{name}(\n    0.1,\n    # none yet\n    {argument},\n)", form)
 
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
