@@ -267,8 +267,16 @@ def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(line: str, st
             ).apply_gradients(grads=grads).replace(params=params)
             """,
         ),
+        (
+            "rate = rate / 2; optimizer = optimizer.apply_gradient(grads, learning_rate=rate)",
+            """
+            rate = rate / 2; optimizer = optimizer.replace(
+                opt_state=optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
+            ).apply_gradients(grads=grads)
+            """,
+        ),
     ],
-    ids=["an attribute of the new one", "a method of the new one"],
+    ids=["an attribute of the new one", "a method of the new one", "behind another statement"],
 )
 def test_a_rate_is_set_ahead_of_a_step_that_is_all_its_statement_does(step: str, expected: str) -> None:
     text = TAKEN.format("pass").replace("optimizer = optimizer.apply_gradient(grads, learning_rate=rate)", step)
