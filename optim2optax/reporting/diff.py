@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from codemods.model import FileResult
 
@@ -22,12 +23,36 @@ def _lines(result: FileResult) -> Iterator[bytes]:
     lines = difflib.diff_bytes(
         difflib.unified_diff, _kept_ends(before), _kept_ends(after), b"a/" + path, b"b/" + path, lineterm=b"\n"
     )
-    for line in lines:
+    for line in _matched(list(lines)):
         if line.endswith(b"\n"):
             yield line
         else:
             yield line + b"\n"
             yield b"\\ No newline at end of file\n"
+
+
+def _matched(lines: list[bytes]) -> Iterator[bytes]:
+    """The lines of a diff, with what is removed and added again as it was left in place.
+
+    In long files `difflib` passes over lines that occur often, such as blank ones.
+    """
+    yield from lines[:2]
+    for changed, group in groupby(lines[2:], lambda line: line[:1] in (b"-", b"+")):
+        if not changed:
+            yield from group
+            continue
+        found = list(group)
+        removed, added = ([line[1:] for line in found if line[:1] == sign] for sign in (b"-", b"+"))
+        for what, i, j, k, m in difflib.SequenceMatcher(None, removed, added, autojunk=False).get_opcodes():
+            if what == "equal":
+                yield from _signed(b" ", removed[i:j])
+            else:
+                yield from _signed(b"-", removed[i:j])
+                yield from _signed(b"+", added[k:m])
+
+
+def _signed(sign: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+    return (sign + line for line in lines)
 
 
 def _kept_ends(parts: list[bytes]) -> list[bytes]:
