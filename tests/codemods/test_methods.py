@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import migrated, program
+from tests.codemods.programs import migrated, program, result_of
 
 BEFORE = """import jax
 import jax.numpy as jnp
@@ -339,3 +339,34 @@ REWRITTEN = {
 @pytest.mark.parametrize(("before", "after", "helpers"), REWRITTEN.values(), ids=REWRITTEN)
 def test_copies_and_state_dicts(before: str, after: str, helpers: tuple[str, ...]) -> None:
     assert migrated(legacy(before)) == modern(after, *helpers)
+
+
+STORED = """
+    {}
+    from flax import optim
+    from flax.training import checkpoints
+
+    def keep(state):
+        return state
+
+    def train(params, directory, step):
+        optimizer = optim.Adam(0.1).create(params)
+        optimizer = optimizer.replicate()
+        checkpoints.save_checkpoint(directory, {}, step)
+    """
+
+
+def test_what_another_function_gives_may_still_have_its_copies() -> None:
+    result = result_of(STORED.format("import os", "keep(optimizer)"))
+    assert (11, "FO913", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+
+
+@pytest.mark.parametrize(
+    ("imported", "call"),
+    [
+        ("from flax import jax_utils", "jax_utils.unreplicate(optimizer)"),
+        ("from flax.jax_utils import unreplicate", "unreplicate(optimizer)"),
+    ],
+)
+def test_what_is_stored_unreplicated_has_none(imported: str, call: str) -> None:
+    assert f"checkpoints.save_checkpoint(directory, {call}, step)\n" in migrated(STORED.format(imported, call))
