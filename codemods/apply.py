@@ -182,7 +182,7 @@ class Applier(cst.CSTTransformer):
                 template = "({name} in {table})" if is_check else "{table}[{name}]"
                 return expression(template, table=table, name=node.args[1].value)
             case ConvertCustom() if isinstance(node, cst.Call):
-                return custom_transformation(node, edit.rate)
+                return custom_transformation(node, edit.inject, edit.rate)
             case ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
             case ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
@@ -213,7 +213,7 @@ class Applier(cst.CSTTransformer):
         filled = {name: self.done[span] for name, span in holes}
         return expression(self._say(template, supports), **filled, **more)
 
-    def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.Call:
+    def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.BaseExpression:
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
         for number, argument in enumerate(call.args):
             holes[f"argument_{number}"] = argument.with_changes(
@@ -227,7 +227,8 @@ class Applier(cst.CSTTransformer):
         for number, argument in enumerate(call.args):
             if number not in kept:
                 self.stray.extend(comments_of(argument))
-        return enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
+        new = enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
+        return expression(self._say("{it}" + edit.then), it=new) if edit.then else new
 
     def _change_arguments(self, edit: ChangeArguments, call: cst.Call) -> cst.BaseExpression:
         spread = dict(edit.spread)
@@ -350,7 +351,7 @@ class Applier(cst.CSTTransformer):
     ) -> cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
         holes = {name: self.done[span] for name, span in edit.holes}
         holes |= {name: self.raw[span] for name, span in edit.raw}
-        lines = [statement(self._say(template), **holes) for template in edit.templates]
+        lines = [statement(self._say(template, edit.supports), **holes) for template in edit.templates]
         if not lines:
             self.applied.after[edit.span] = ""
             if edit.heir is None:

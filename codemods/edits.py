@@ -42,7 +42,7 @@ class RewriteCall:
     """Rewrite the call at `span`: a new callee from a template, and arguments of which the kept ones keep their layout.
 
     In templates, `{argument:N}` stands for the original argument N. `prelude` is a template of a statement that goes before
-    the one that holds the call.
+    the one that holds the call. `then` is a template of what is done with the result, such as `.replace(step=0)`.
     """
 
     span: Span
@@ -51,6 +51,7 @@ class RewriteCall:
     holes: Holes = ()
     supports: tuple[Support, ...] = ()
     prelude: str = ""
+    then: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,12 @@ class ConvertLookup:
 class ConvertCustom:
     """Take the transformation of the optimizer made by the call at `span`.
 
-    `rate` is the position of the parameter `learning_rate` of its class, if the rate is to be an injected hyperparameter.
+    If the learning rate is to be an injected hyperparameter, `rate` is its index among the arguments, or None if it is not given.
     """
 
     span: Span
-    rate: int | None
+    inject: bool = False
+    rate: int | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class ReplaceStatement:
     holes: Holes = field(default=())
     raw: Holes = field(default=())
     heir: Span | None = None
+    supports: tuple[Support, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -26,19 +26,21 @@ from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
+from codemods.legacy_shapes import shapes_in, too_many
 from codemods.model import FileResult, Form, Options, Site, Source
 from codemods.names import bound_anywhere
-from codemods.notebook import SUFFIX, Notebook, read_notebook
+from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
-from codemods.prefilter import mentions_legacy, uses_jax
+from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
-from codemods.relevance import import_graph, relevant
+from codemods.relevance import relevant
 from codemods.removed import uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.suppression import MARKER
 from codemods.text import Text, UndecodableError, decode
+from codemods.unread import with_sites
 
 TRAIN_STATE = "{TrainState}"
 TOO_DEEP = "nested too deeply"
@@ -82,18 +84,19 @@ def migrate(
             places = text.places if isinstance(text, Notebook) else ()
             units[path] = Unit(path, text.code, parse(text.code), places)
         except SyntaxError as error:
-            errors[path] = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
+            problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
+            errors[path] = with_sites(problem, text.code)
         except (RecursionError, MemoryError):
-            errors[path] = TOO_DEEP
+            errors[path] = with_sites(TOO_DEEP, text.code)
     try:
         facts = Facts(units.values(), {name for code in codes.values() for name in named_classes(code)})
     except EntangledError:
         errors |= dict.fromkeys(units, ENTANGLED)
         facts = Facts(())
-    errors |= dict.fromkeys((unit.path for unit in facts.flow.unread), TOO_DEEP)
+    errors |= {unit.path: with_sites(TOO_DEEP, unit.code) for unit in facts.flow.unread}
     for path in codes.keys() - units.keys() | errors.keys():
         tell(path)
-    plan, edited = _edit_all(facts, options, jobs, tell, _beside_unread(codes, errors))
+    plan, edited = _edit_all(facts, options, jobs, tell)
     emitter = Emitter(facts, plan.decisions, Texts({unit: applied.after for unit, (_, _, applied) in edited.items()}))
     results = []
     for source in sources:
@@ -126,21 +129,14 @@ def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dic
         try:
             if not source.path.endswith(SUFFIX):
                 texts[source.path] = decode(source.content)
-            elif uses_jax(source.content):
+            elif may_carry(source.content):
                 texts[source.path] = read_notebook(source.content)
         except UndecodableError as error:
             if mentions_legacy(source.content):
-                errors[source.path] = str(error)
+                is_notebook = source.path.endswith(SUFFIX)
+                text = only_code(source.content) if is_notebook else source.content.decode("latin-1")
+                errors[source.path] = with_sites(str(error), text)
     return texts, errors
-
-
-def _beside_unread(codes: Mapping[str, str], errors: Collection[str]) -> dict[str, str]:
-    """The files that import one that speaks of optimizers and cannot be read, or are imported by it, each with that one."""
-    unread = [path for path in errors if path not in codes or mentions_legacy(codes[path].encode())]
-    if not unread:
-        return {}
-    imports, importers = import_graph({**dict.fromkeys(unread, ""), **codes})
-    return {beside: path for path in unread for beside in imports[path] | importers[path]}
 
 
 def _say_nothing(path: str) -> None:
@@ -165,19 +161,24 @@ class Work:
     form: Form
     drop: tuple[ImportedName, ...]
     add: tuple[Addition, ...]
+    origins: tuple[tuple[int, int], ...]
+    cell: str
     markers: dict[int, list[str]]
+    stays: Counter[str]
+    """How often what looks like a legacy use may stand in the result: what is not rewritten is known to be something else, or
+    left with its whole group."""
 
 
 def _edit_all(
-    facts: Facts, options: Options, jobs: int, tell: Callable[[str], None], unread: Mapping[str, str]
+    facts: Facts, options: Options, jobs: int, tell: Callable[[str], None]
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
     """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
-    failed: dict[Unit, str] = {}
+    failed = dict.fromkeys(facts.flow.unread, TOO_DEEP)
     plain: set[Unit] = set()
     told: set[Unit] = set()
     while True:
-        plan = make_plan(facts, options, failed, plain, unread)
-        imports = {unit: plan_imports(unit, plan) if plan.of(unit) else ImportPlan() for unit in facts.project.units}
+        plan = make_plan(facts, options, failed, plain)
+        imports = plan_imports(plan)
         to_edit = (unit for unit in imports if unit not in failed)
         work = {unit: found for unit in to_edit if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
@@ -227,7 +228,28 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     if not (edits or imports.drop or markers):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
-    return Work(unit.path, unit.code, edits, names, plan.options.form, tuple(imports.drop), tuple(imports.add), markers)
+    first = min((edit.span[0] for edit in edits), default=1)
+    rewritten = {_use_of(decision) for decision in decisions if decision.applies}
+    return Work(
+        unit.path,
+        unit.code,
+        edits,
+        names,
+        plan.options.form,
+        tuple(imports.drop),
+        tuple(imports.add),
+        tuple(imports.origins),
+        opening(unit.places[first - 1][0]) if unit.places else "",
+        markers,
+        shapes_in(node for node in unit.nodes if node not in rewritten),
+    )
+
+
+def _use_of(decision: Decision) -> ast.AST:
+    """What a decision is about: of `replace`, the call."""
+    use = decision.use
+    parent = use.unit.parents.get(use.node)
+    return parent if use.kind == "optimizer.replace" and isinstance(parent, ast.Call) else use.node
 
 
 def edit_file(work: Work) -> Outcome:
@@ -247,7 +269,7 @@ def _edit_file(work: Work) -> Outcome:
     if module.code != work.code:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
     positions = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-    editor = ImportEditor(positions, work.drop, work.add)
+    editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
     applier = Applier(module, work.code, positions, work.edits, work.names, work.form, editor, work.markers)
     updated = module.visit(applier)
     supports = applier.applied.supports
@@ -258,9 +280,13 @@ def _edit_file(work: Work) -> Outcome:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
     for support in supports.values():
         editor.require(support.imports)
-    after = insert_support(editor.finish(updated), list(sources.values())).code
+    supported = insert_support(editor.finish(updated), list(sources.values()))
+    if supported is None:
+        return work.code, applier.applied, "a helper would have to stand ahead of the imports that it needs"
+    after = supported.code
     missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
-    problem = f"not found: {missed[0]}" if missed else _problem(work, after)
+    helpers = [node for source in sources.values() for node in ast.walk(parse(source))]
+    problem = f"not found: {missed[0]}" if missed else _problem(work, after, shapes_in(helpers))
     return after if problem else realigned(work.code, after), applier.applied, problem
 
 
@@ -351,8 +377,12 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
     return Counter(token.string for token in tokens if token.type == tokenize.COMMENT and token.start[0] not in skipped)
 
 
-def _problem(work: Work, after: str) -> str:
-    """Promises 3 and 5: the result parses, no name is undefined that was not before, no comment is lost. Empty if that holds."""
+def _problem(work: Work, after: str, helped: Counter[str]) -> str:
+    """What breaks a promise of the result: empty if it holds all.
+
+    It parses, no name is undefined that was not before, no comment is lost, and nothing is used as only a legacy object can be
+    but what was left for a reason, and what helpers do, as `helped` counts it.
+    """
     try:
         tree = parse(after)
     except SyntaxError as error:
@@ -360,6 +390,8 @@ def _problem(work: Work, after: str) -> str:
     new = undefined_names(Unit(work.path, after, tree)) - undefined_names(Unit(work.path, work.code, parse(work.code)))
     if new:
         return f"undefined: {', '.join(sorted(new))}"
+    if shape := too_many(work.stays + helped, shapes_in(ast.walk(tree))):
+        return f"something is still used as a legacy object is: `{shape}`"
     lost = _comments(work.code, {name.line for name in work.drop}) - _comments(after, set())
     return f"the comment `{min(lost)}` would be lost" if lost else ""
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from codemods.closed_world import ClosedWorld, creates, replaces_target
 from codemods.flow.annotations import TypeWithin, direct_types, types_within
 from codemods.flow.constraints import Annotation
+from codemods.flow.derived import Escape
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
     Container,
@@ -23,8 +26,9 @@ from codemods.flow.objects import (
     Result,
     Thing,
 )
-from codemods.legacy import FOREIGN, PACKAGE, RUN_TIME, legacy_name
-from codemods.relevance import Graph, import_graph, reachable
+from codemods.legacy import PACKAGE, RUN_TIME, legacy_name
+from codemods.members import Members, foreign
+from codemods.uses import ATTRIBUTES
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -32,8 +36,10 @@ if TYPE_CHECKING:
 IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
 OPTIMIZER_LIKE = re.compile(r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE)
 CONFIG_LIKE = re.compile(r"(^|_)(config|cfg|conf|args|flags|hparams|options|settings)(_|$)", re.IGNORECASE)
+CERTAIN = ("compute_gradient", "optimizer_def")
+"""Attributes that nothing but a legacy optimizer has."""
+
 DECLARED = {"Optimizer": "optimizer", "OptimizerDef": "definition"}
-FOREIGN_OPTIMIZERS = (*FOREIGN, "jax.example_libraries.", "jax.experimental.")
 
 
 class Evidence:
@@ -41,6 +47,9 @@ class Evidence:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.world = ClosedWorld(facts)
+        self.members = Members(facts)
+        self.suspected: dict[Thing, Escape | None] = {}
 
     def seed(self) -> None:
         """Run to the fixed point."""
@@ -86,19 +95,10 @@ class Evidence:
             if not self.facts.legacy.definitions(thing):
                 candidates = unstepped if thing in stepped else made
                 own = [candidate for candidate in candidates if candidate.unit is thing.unit]
-                program = set() if own else self._program(thing.unit)
+                program = set() if own else self.world.program(thing.unit)
                 near = own or [candidate for candidate in candidates if candidate.unit.path in program]
                 for candidate in near or (candidates if thing in stepped else ()):
                     self.facts.legacy.links[thing, candidate] = None
-
-    def _program(self, unit: Unit) -> set[str]:
-        """The paths of the files that a file imports, those that import it, and what these import."""
-        imports, importers = self._import_graph
-        return reachable(reachable([unit.path], importers), imports)
-
-    @cached_property
-    def _import_graph(self) -> tuple[Graph, Graph]:
-        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
@@ -115,7 +115,7 @@ class Evidence:
         for unit, call in self.facts.flow.reading.calls:
             if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
                 kind = self._declared_kind(call.args[1])
-                if kind is not None and not self._known(call.args[0]):
+                if kind is not None and not self._known(call.args[0], ""):
                     self._seed_expression(call.args[0], Thing(kind, unit, call, "", "declared"))
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
@@ -152,10 +152,14 @@ class Evidence:
         """Seed receivers of `.apply_gradient(…)`, then unknown `.create(…)` whose result gets there. Whether any was new."""
         seeded = False
         for unit, node in list(self.facts.flow.reading.attributes):
-            if node.attr == "param_states" and not self._known(node.value) and self._is_of_an_optimizer(unit, node):
+            if (
+                node.attr == "param_states"
+                and not self._known(node.value, node.attr)
+                and self._is_of_an_optimizer(unit, node)
+            ):
                 self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
                 seeded = True
-            if node.attr != "apply_gradient" or self._known(node.value) or self._defines_apply_gradient:
+            if node.attr != "apply_gradient" or self._known(node.value, node.attr) or self._defines_apply_gradient:
                 continue
             if (evidence := _steps_by_hand(unit, node)) is not None and self._is_of_jax(unit):
                 self._seed_expression(node.value, Thing("definition", unit, node, "", evidence))
@@ -169,7 +173,11 @@ class Evidence:
             self.facts.flow.solve()
         for unit, call in list(self.facts.flow.reading.calls):
             function = call.func
-            if not isinstance(function, ast.Attribute) or function.attr != "create" or self._known(function.value):
+            if (
+                not isinstance(function, ast.Attribute)
+                or function.attr != "create"
+                or self._known(function.value, "create")
+            ):
                 continue
             of_optimizer = (
                 isinstance(function.value, ast.Attribute)
@@ -177,9 +185,17 @@ class Evidence:
                 and self.facts.things(function.value.value, "optimizer")
             )
             if of_optimizer or self.facts.flow.solver.reaches(call, self._holds_deduced):
-                self._seed_expression(function.value, Thing("definition", unit, function, "", "deduced"))
+                thing = Thing("definition", unit, function, "", "deduced")
+                self._seed_expression(function.value, thing)
+                self._link_unknown(thing, unit, function.value)
                 seeded = True
         return seeded
+
+    def _link_unknown(self, thing: Thing, unit: Unit, node: ast.expr) -> None:
+        """Let a thing of unknown origin migrate together with those of its kind that it may be."""
+        for source in self.world.sources(unit, node):
+            if source.kind == thing.kind:
+                self.facts.legacy.links[thing, source] = None
 
     def _holds_deduced(self, place: Place) -> bool:
         """Whether an optimizer is at a place, and not just beside something else in a container."""
@@ -188,9 +204,18 @@ class Evidence:
             isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place)
         )
 
-    def _known(self, node: ast.expr) -> bool:
-        """Whether it is told what is there, other than a function, which has none of the attributes that are asked for."""
-        return any(_tells(item) and not isinstance(item, Function | Method) for item in self.facts.objects(node))
+    def _known(self, node: ast.expr, attribute: str) -> bool:
+        """Whether it is told what is there, other than what has no such attribute."""
+        items = self.facts.objects(node)
+        holds = any(isinstance(item, Derived) for item in items)  # what a package made may be what it was given
+        return any(self._tells_of(item, attribute) for item in items if not (holds and isinstance(item, Result)))
+
+    def _tells_of(self, item: Object, attribute: str) -> bool:
+        if isinstance(item, Function | Method) or not _tells(item):
+            return False
+        if isinstance(item, Thing):
+            return not attribute or attribute in ATTRIBUTES[item.kind]
+        return self.members.may_offer(item, attribute)
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""
@@ -236,34 +261,76 @@ class Evidence:
         return last_word(declared) in DECLARED and not any(map(_tells, self.facts.objects(declared)))
 
     def _seed_likely(self) -> None:
+        """Seed what is read or replaced as the parts of an optimizer are, on objects of which nothing else tells."""
         for unit, node in list(self.facts.flow.reading.attributes):
-            replaces = _replaces_target(unit, node)
-            if not (node.attr in ("target", "state") or replaces) or not isinstance(node.ctx, ast.Load):
-                continue
-            if self._known(node.value):
-                continue
-            if "jax" not in unit.code or self._annotated(node.value):
-                continue
-            parent = unit.parents.get(node)
-            named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
-            derived = any(isinstance(item, Derived) for item in self.facts.objects(node.value))
-            if replaces:
-                fits = named_so
-            elif node.attr == "target":
-                fits = named_so or derived or self._passed_as_params(unit, node)
-            else:
-                fits = isinstance(parent, ast.Attribute) and (
-                    parent.attr == "param_states" or (parent.attr == "step" and (named_so or derived))
-                )
-            if fits:
-                word = last_word(node.value)
-                sure = self._field_of_one_class(node.value) or (
-                    named_so and (word in self._names_of_optimizers or (unit, word) in self._names_with_targets)
-                )
-                thing = Thing("optimizer", unit, node, "", "deduced" if sure else "likely")
-                if named_so:
-                    self._link_sources(thing, node.value)
-                self._seed_expression(node.value, thing)
+            known = self._known(node.value, "target" if replaces_target(unit, node) else node.attr)
+            if self._is_shaped_so(unit, node) and not known and not self._annotated(node.value):
+                self._seed_reader(unit, node)
+
+    def _is_shaped_so(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether this may be `x.target`, `x.replace(target=…)`, or the `x.state` of `x.state.step` and the like."""
+        if not isinstance(node.ctx, ast.Load):
+            return False
+        if node.attr in CERTAIN:
+            return True
+        return node.attr == "target" or replaces_target(unit, node) or self._is_state(unit, node) or creates(unit, node)
+
+    @staticmethod
+    def _is_state(unit: Unit, node: ast.Attribute) -> bool:
+        parent = unit.parents.get(node)
+        if isinstance(parent, ast.Subscript) and parent.value is node:
+            parent = unit.parents.get(parent)
+        return node.attr == "state" and isinstance(parent, ast.Attribute) and parent.attr in ("step", "param_states")
+
+    def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
+        """Seed an optimizer if a use, its name, or what has gone out of view in the same program suggests one."""
+        found = self.world.sources(unit, node.value)
+        if node.attr == "create":
+            self._seed_suspected("definition", unit, node, found)
+            return
+        sources = {thing: escape for thing, escape in found.items() if thing.kind == "optimizer"}
+        named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
+        if not sources and ("jax" not in unit.code or not (named_so or self._is_plain_use(unit, node))):
+            return
+        if named_so and not sources and self.world.is_something_else(node.value):
+            return
+        if not self._is_sure(unit, node, named_so):
+            self._seed_suspected("optimizer", unit, node, sources, always=True)
+            return
+        thing = Thing("optimizer", unit, node, "", "deduced")
+        self._link_sources(thing, node.value)
+        for source in sources:
+            self.facts.legacy.links[thing, source] = None
+        self._seed_expression(node.value, thing)
+
+    def _seed_suspected(
+        self, kind: str, unit: Unit, node: ast.Attribute, sources: Mapping[Thing, Escape | None], always: bool = False
+    ) -> None:
+        """Seed what may be one of some things that have gone out of view, or something else."""
+        own = {thing: escape for thing, escape in sources.items() if thing.kind == kind}
+        if not own and not always:
+            return
+        thing = Thing(kind, unit, node, "", "likely")
+        for source, escape in own.items():
+            self.facts.legacy.links[thing, source] = None
+            if self.suspected.get(thing) is None:
+                self.suspected[thing] = escape
+        self._seed_expression(node.value, thing)
+
+    def _is_plain_use(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether an object is used as nothing but an optimizer is, whatever it is called."""
+        parent = unit.parents.get(node)
+        if node.attr == "target":
+            return self._passed_as_params(unit, node)
+        return isinstance(parent, ast.Attribute) and parent.attr == "param_states"
+
+    def _is_sure(self, unit: Unit, node: ast.Attribute, named_so: bool) -> bool:
+        word = last_word(node.value)
+        return (
+            (node.attr in CERTAIN and "jax" in unit.code)
+            or bool(self._field_of_one_class(node.value))
+            or (named_so and (word in self._names_of_optimizers or (unit, word) in self._names_with_targets))
+        )
 
     @cached_property
     def _names_of_optimizers(self) -> frozenset[str]:
@@ -283,7 +350,7 @@ class Evidence:
         return frozenset(
             (unit, last_word(node.value))
             for unit, node in self.facts.flow.reading.attributes
-            if _replaces_target(unit, node)
+            if replaces_target(unit, node)
         )
 
     def _link_sources(self, thing: Thing, node: ast.expr) -> None:
@@ -308,6 +375,8 @@ class Evidence:
     def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
         """The optimizers in the field that an attribute of something unknown names, if just one class has such a field."""
         if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(last_word(node.value)):
+            return []
+        if any(isinstance(item, Instance) for item in self.facts.objects(node.value)):
             return []
         found = [
             held
@@ -358,17 +427,6 @@ def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likel
     return "likely" if named and len(call.args) + len(call.keywords) == 4 else None
 
 
-def _replaces_target(unit: Unit, node: ast.Attribute) -> bool:
-    """Whether this is the method in `x.replace(target=…)`."""
-    call = unit.parents.get(node)
-    return (
-        node.attr == "replace"
-        and isinstance(call, ast.Call)
-        and call.func is node
-        and any(word.arg == "target" for word in call.keywords)
-    )
-
-
 def _tells(item: Object) -> bool:
     """Whether something that reaches a place tells what is there."""
     match item:
@@ -387,7 +445,3 @@ def last_word(node: ast.expr) -> str:
             return name
         case _:
             return ""
-
-
-def foreign(item: Object) -> bool:
-    return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from codemods.dataflow.moments import Dataflow
 from codemods.evidence import Evidence
-from codemods.flow.constraints import Constraints, Import
+from codemods.flow.constraints import Annotation, Constraints, Import, PassedOn
+from codemods.flow.exports import exported
 from codemods.flow.modules import Project, Unit
-from codemods.flow.objects import Class, Container, External, Function, Object, Partial, Place, Thing
+from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Partial, Place, Thing
 from codemods.flow.scopes import Scope
-from codemods.legacy import FlaxOptim
+from codemods.legacy import FlaxOptim, legacy_name
 from codemods.reflection import reflections
+from codemods.relevance import Graph, import_graph, reachable
 from codemods.removed import removed_uses
 from codemods.uses import Use, Uses
 
@@ -28,7 +31,23 @@ class Facts:
         self.project = Project(units)
         self.flow.read(self.project)
         self.flow.solve()
-        Evidence(self).seed()
+        evidence = Evidence(self)
+        evidence.seed()
+        self.suspected = evidence.suspected
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """When things happen, and what changes them."""
+        return Dataflow(self.flow)
+
+    def together(self, unit: Unit) -> set[str]:
+        """The paths of the files that may run in one program with a file."""
+        imports, importers = self._graphs
+        return reachable(reachable({unit.path}, importers), imports)
+
+    @cached_property
+    def _graphs(self) -> tuple[Graph, Graph]:
+        return import_graph({unit.path: unit.code for unit in self.project.units})
 
     # What is where
 
@@ -57,7 +76,23 @@ class Facts:
     def scope(self, node: ast.expr) -> Scope:
         return self.flow.reading.scopes[node]
 
+    def module(self, unit: Unit) -> Scope:
+        return self.flow.modules[unit]
+
+    def with_quoted(self, annotation: Annotation) -> Iterator[Annotation]:
+        """An annotation, and those in quotes within it, at any depth."""
+        yield annotation
+        for node in ast.walk(annotation.expression):
+            inner = self._annotations.get(node)
+            if inner is not None and inner is not annotation:
+                yield from self.with_quoted(inner)
+
+    @cached_property
+    def _annotations(self) -> dict[ast.AST, Annotation]:
+        return {annotation.node: annotation for annotation in self.flow.reading.annotations}
+
     def imported(self, unit: Unit) -> list[Import]:
+        """The imports of a file from outside of the project, and those of legacy names that another of its files passes on."""
         return self._imports[unit]
 
     @cached_property
@@ -65,11 +100,57 @@ class Facts:
         found: dict[Unit, list[Import]] = {unit: [] for unit in self.project.units}
         for item in self.flow.reading.imports:
             found[item.unit].append(item)
+        for passed in self.flow.reading.passed_on:
+            target = self._legacy_names.get((passed.scope, passed.name))
+            if target is not None and passed.name != "*":
+                item = Import(passed.unit, passed.statement, passed.alias, passed.scope, passed.name, target)
+                found[passed.unit].append(item)
         return found
 
     def is_imported(self, scope: Scope | None, name: str) -> bool:
         """Whether a name that is bound in a scope comes there from an import, perhaps one of a star."""
-        return not self._imported_names[scope].isdisjoint((name, "*"))
+        return (scope, name) in self._legacy_names or not self._imported_names[scope].isdisjoint((name, "*"))
+
+    def names_legacy(self, node: ast.expr) -> bool:
+        """Whether an expression names a legacy class or module by imports alone, rather than a variable that holds it."""
+        if not isinstance(node, ast.Attribute) or self._is_by_import(node):
+            return self._is_by_import(node)
+        owners = self.externals(node.value)
+        known = any(name in ("flax", "flax.traverse_util") or legacy_name(name) is not None for name in owners)
+        return known and (self._is_by_import(node.value) or self.names_legacy(node.value))
+
+    def _is_by_import(self, node: ast.expr) -> bool:
+        """Whether an expression is a name that an import binds, in a module or a class."""
+        if isinstance(node, ast.Name):
+            scope = self.flow.reading.scopes.get(node)
+            binding = None if scope is None else scope.binding(node.id)
+            return scope is not None and (binding is None or self.is_imported(binding, node.id))
+        if not isinstance(node, ast.Attribute):
+            return False
+        scopes = (self._namespace(item) for item in self.objects(node.value))
+        return any(scope is not None and self.is_imported(scope, node.attr) for scope in scopes)
+
+    def _namespace(self, item: Object) -> Scope | None:
+        """The scope whose names are attributes of something."""
+        match item:
+            case Module(unit=Unit() as unit):
+                return self.flow.modules[unit]
+            case Class(scope=scope) | Instance(cls=Class(scope=scope)):
+                return scope
+            case _:
+                return None
+
+    @cached_property
+    def made_by_modules(self) -> tuple[Thing, ...]:
+        """The definitions that were made by the module `flax.optim` out of a variable, such as a parameter."""
+        made = (
+            thing
+            for _, call in self.flow.reading.calls
+            for thing in self.things(call, "definition")
+            if thing.node is call and isinstance(call.func, ast.Attribute) and not self.names_legacy(call.func)
+            if any(legacy_name(name) == "" for name in self.externals(call.func.value))
+        )
+        return tuple(dict.fromkeys(made))
 
     @cached_property
     def _imported_names(self) -> dict[Scope | None, set[str]]:
@@ -78,23 +159,57 @@ class Facts:
             found[item.scope].add(item.name)
         return found
 
+    @cached_property
+    def _legacy_names(self) -> dict[tuple[Scope | None, str], str]:
+        """What the names that modules have from legacy imports stand for, other modules of the project in between or not."""
+        found: dict[tuple[Scope | None, str], str] = {}
+        for item in self.flow.reading.imports:
+            if legacy_name(item.target) is not None and item.name != "*":
+                found[item.scope, item.name] = item.target
+            elif item.name == "*":
+                names = self.legacy.members(item.target) if legacy_name(item.target) is not None else ()
+                found |= {(item.scope, name): f"{item.target}.{name}" for name in names}
+        takers: dict[Scope, list[PassedOn]] = defaultdict(list)
+        for passed in self.flow.reading.passed_on:
+            for source in passed.sources:
+                takers[source].append(passed)
+        pending = list(found)
+        while pending:
+            scope, name = pending.pop()
+            for passed in takers[scope] if scope is not None else ():
+                brought = passed.name if passed.alias.name == name else name
+                fits = passed.alias.name == name or (passed.name == "*" and scope and name in exported(scope))
+                if fits and (passed.scope, brought) not in found:
+                    found[passed.scope, brought] = found[scope, name]
+                    pending.append((passed.scope, brought))
+        return found
+
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
         return any(isinstance(item, External) and item.name in names for item in self.flow.ancestry(cls))
 
-    def within(self, place: Place, depth: int = 4) -> list[Thing]:
-        """The things at a place and in the containers there."""
+    def within(self, place: Place) -> list[Thing]:
+        """The things at a place, in the containers there, and among what functions there take and give."""
         found: dict[Thing, None] = {}
-        for item in map(_unwrapped, self.flow.solver.at(place)):
-            if isinstance(item, Thing):
-                found[item] = None
-            elif isinstance(item, Container) and depth:
-                found.update(dict.fromkeys(self.within(("elements", item), depth - 1)))
-            elif isinstance(item, Function) and depth:
-                for argument in item.node.args.args:
-                    found.update(dict.fromkeys(self.within(("variable", item.scope, argument.arg), 0)))
-                found.update(dict.fromkeys(self.within(("return", item.node), depth - 1)))
+        seen: dict[Place, None] = {place: None}
+        pending = [place]
+        while pending:
+            for item in map(_unwrapped, self.flow.solver.at(pending.pop())):
+                if isinstance(item, Thing):
+                    found[item] = None
+                for inner in self._parts(item):
+                    if inner not in seen:
+                        seen[inner] = None
+                        pending.append(inner)
         return list(found)
+
+    def _parts(self, item: Object) -> Iterable[Place]:
+        match item:
+            case Container():
+                return (("elements", item),)
+            case Function(node=node, scope=scope):
+                return (*(("variable", scope, one.arg) for one in node.args.args), ("return", node))
+        return ()
 
     @cached_property
     def uses(self) -> list[Use]:

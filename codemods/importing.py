@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from codemods.dataflow.binding import values_of
 from codemods.edits import (
     ChangeArguments,
     ChangeParameters,
@@ -24,16 +25,16 @@ from codemods.edits import (
     Spread,
     TakePart,
 )
+from codemods.exporting import Exports, loads
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
 from codemods.flow.modules import Span, Unit
-from codemods.flow.objects import Module
+from codemods.flow.scopes import ScopeNode
 from codemods.imports import Addition, ImportedName
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
 from codemods.names import CHOICES
 from codemods.plan import Decision, Plan
-from codemods.rules import reasons
 from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
 
@@ -43,36 +44,43 @@ PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
 
 @dataclass
 class ImportPlan:
-    """Names to drop from import statements, statements to add, and the legacy imports that stay, with the reason."""
+    """Names to drop from import statements, statements to add, and the legacy imports that stay, with the reason.
+
+    `origins` are where the statements start that bind what is replaced.
+    """
 
     drop: list[ImportedName] = field(default_factory=list)
     add: list[Addition] = field(default_factory=list)
     kept: dict[ast.AST, tuple[Status, Refusal]] = field(default_factory=dict)
+    origins: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def statements(self) -> list[str]:
         return [addition.statement for addition in self.add]
 
 
-def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
-    """Decide on the imports of a file, once all else is decided."""
+def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
+    """Decide on the imports of all files, once all else is decided."""
+    exports = Exports(plan, lambda unit: _gone(plan.of(unit), unit))
+    units = plan.facts.project.units
+    return {unit: _of_file(unit, plan, exports) if plan.of(unit) else ImportPlan() for unit in units}
+
+
+def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     result = ImportPlan()
     decisions = plan.of(unit)
-    gone = _gone(decisions, unit)
-    applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
+    gone = exports.gone(unit)
+    applied = list(_in_what_stays(decisions, unit))
     imports = plan.facts.imported(unit)
     said = {plan.names[unit][key].expression.partition(".")[0] for decision in applied for key in _keys(decision)}
     said |= {word for decision in applied for word in _words(decision)}
     unused: list[Import] = []
     for item in imports:
         legacy = legacy_name(item.target) is not None
-        used = _loads(unit, item, plan.facts)
-        # Of a quoted annotation only the names from flax go.
-        kept_words = item.target.partition(".")[0] != "flax"
-        remaining = [node for node in used if node not in gone or (kept_words and isinstance(node, ast.Constant))]
-        if not legacy and (item.name in said or not used or remaining or not any(node in gone for node in used)):
+        used = loads(unit, item, plan.facts)
+        if not legacy and (item.name in said or not any(node in gone for node in used) or exports.remaining(item)):
             continue
-        keep = _keep(item, remaining, used, decisions, plan)
+        keep = exports.kept(item)
         if keep is None and not used:
             unused.append(item)
         elif keep is None:
@@ -87,13 +95,24 @@ def plan_imports(unit: Unit, plan: Plan) -> ImportPlan:
             start = _start(unit, decision.use.node)
             result.drop.append(ImportedName(*start, decision.edit.bound))
             result.add.append(Addition(decision.edit.statement, start))
-    _add(unit, plan, applied, imports, result)
+    _add(unit, plan, applied, imports, exports, result)
     return result
 
 
 def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
     line, column, _, _ = unit.span(statement)
     return line, column
+
+
+def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
+    """The decisions that change the file, but for steps that are read in statements that go; all else may have been moved."""
+    applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
+    edits = (decision.edit for decision in applied)
+    removed = [edit.span for edit in edits if isinstance(edit, ReplaceStatement) and not edit.templates]
+    for decision in applied:
+        is_step = decision.use.kind == "state.step"
+        if not (is_step and any(_is_in(decision.use.node, span, unit) for span in removed)):
+            yield decision
 
 
 def _bound(item: Import) -> str:
@@ -146,7 +165,7 @@ def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) ->
     call = node if isinstance(node, ast.Call) and unit.span(node) == edit.span else unit.parents.get(node)
     if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
         return
-    values = [*call.args, *(word.value for word in call.keywords)]
+    values = values_of(call)
     if isinstance(edit, ChangeArguments):
         for index in edit.dropped:
             yield from ast.walk(values[index])
@@ -162,63 +181,10 @@ def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) ->
             yield from ast.walk(value)
 
 
-def _is_in(node: ast.expr, span: Span, unit: Unit) -> bool:
-    """Whether an expression stands within a span."""
+def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
+    """Whether something stands within a span."""
     own = unit.span(node)
     return span[:2] <= own[:2] and own[2:] <= span[2:]
-
-
-def _loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
-    """Every place in the file that reads an imported name, quoted annotations included."""
-    found: list[ast.AST] = []
-    for node in unit.nodes:
-        if (
-            isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Load | ast.Del)
-            and node in facts.flow.reading.scopes
-        ):
-            named = node.id == item.name or (item.name == "*" and legacy_name(f"{item.target}.{node.id}"))
-            if named and facts.scope(node).binding(node.id) is item.scope:
-                found.append(node)
-    for annotation in facts.flow.reading.annotations:
-        quoted = annotation.unit is unit and annotation.node is not annotation.expression
-        if quoted and any(
-            isinstance(word, ast.Name) and word.id == item.name for word in ast.walk(annotation.expression)
-        ):
-            found.append(annotation.node)
-    return found
-
-
-def _keep(
-    item: Import, remaining: list[ast.AST], used: list[ast.AST], decisions: Iterable[Decision], plan: Plan
-) -> tuple[Status, Refusal] | None:
-    """Why an import stays; None if it can go."""
-    unit = item.unit
-    own = next((decision for decision in decisions if decision.use.node is item.statement), None)
-    if own is not None and own.refusal is not None:
-        return own.status, own.refusal
-    if item.target == "flax.optim" and item.alias.name == "flax.optim" and not item.alias.asname:
-        remaining = [node for node in remaining if _is_legacy_chain(node, unit, plan.facts)]
-    if remaining:
-        return _needed(remaining, decisions, unit)
-    if not _exported(item, bool(used), plan):
-        return None
-    return "unresolved", reasons.name_kept(
-        f"`{item.name}` may be imported from this module by others.", "Export what replaces it, or remove the import."
-    )
-
-
-def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
-    parent = unit.parents.get(node)
-    return isinstance(parent, ast.Attribute) and any(legacy_name(name) is not None for name in facts.externals(parent))
-
-
-def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> tuple[Status, Refusal]:
-    lines = sorted({getattr(node, "lineno", 0) for node in remaining})
-    where = ", ".join(unit.place(line) for line in lines[:3])
-    inside = [decision for decision in decisions if any(node in set(ast.walk(decision.use.node)) for node in remaining)]
-    status: Status = "suppressed" if inside and all(found.status == "suppressed" for found in inside) else "unresolved"
-    return status, reasons.name_kept(f"{where} still needs this import.", "Migrate what needs it first.")
 
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
@@ -232,60 +198,16 @@ def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
     )
 
 
-def _exported(item: Import, used: bool, plan: Plan) -> bool:
-    unit = item.unit
-    if item.scope.parent is not None:
-        return False
-    listed = any(
-        isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
-        and any(isinstance(name, ast.Name) and name.id == "__all__" for name in ast.walk(node))
-        and any(isinstance(word, ast.Constant) and word.value == item.name for word in ast.walk(node))
-        for node in unit.tree.body
-    )
-    line = unit.code.split("\n")[item.statement.lineno - 1]
-    silent = not used and (unit.is_package or "noqa" in line)
-    exported = item.alias.asname == item.alias.name
-    return listed or silent or exported or _imported_elsewhere(item, plan) or _read_elsewhere(item, plan)
-
-
-def _imported_elsewhere(item: Import, plan: Plan) -> bool:
-    place = ("variable", item.scope, item.name)
-    return any(
-        binding[1].unit is not item.unit and not _idle_star(binding[1].unit, binding[2], plan)
-        for binding in plan.facts.flow.solver.targets(place)
-        if isinstance(binding, tuple) and binding[0] == "variable"
-    )
-
-
-def _idle_star(unit: Unit, name: str, plan: Plan) -> bool:
-    """Whether a module has a name from a star import alone and does not use it."""
-    named = any(
-        (alias.asname or alias.name) == name
-        for node in unit.nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    )
-    gone = _gone(plan.of(unit), unit)
-    used = any(isinstance(node, ast.Name) and node.id == name and node not in gone for node in unit.nodes)
-    return not (named or used or unit.is_package)
-
-
-def _read_elsewhere(item: Import, plan: Plan) -> bool:
-    """Whether another file reads the name as an attribute of this module, and goes on doing so."""
-    return any(
-        node.attr == item.name
-        and unit is not item.unit
-        and any(isinstance(found, Module) and found.unit is item.unit for found in plan.facts.objects(node.value))
-        and node not in _gone(plan.of(unit), unit)
-        for unit, node in plan.facts.flow.reading.attributes
-    )
-
-
-def _add(unit: Unit, plan: Plan, applied: list[Decision], imports: list[Import], result: ImportPlan) -> None:
+def _add(
+    unit: Unit, plan: Plan, applied: list[Decision], imports: list[Import], exports: Exports, result: ImportPlan
+) -> None:
     """The imports that the new code needs, each where the legacy name that it replaces was bound."""
     wanted: dict[str, list[tuple[int, int] | None]] = {}
     for decision in applied:
-        near = _near(decision.use, imports, unit, plan.facts)
+        binding = list(_binding(decision.use, imports, plan.facts))
+        legacy = (item for item in binding if item.target == "flax" or legacy_name(item.target) is not None)
+        result.origins += [_start(unit, item.statement) for item in legacy]
+        near = _near(decision.use, binding, unit, plan.facts)
         for key in _keys(decision):
             wanted.setdefault(key, []).append(near)
     for key in sorted(wanted):
@@ -307,7 +229,7 @@ def _add(unit: Unit, plan: Plan, applied: list[Decision], imports: list[Import],
             dotted
             and dropped
             and not others
-            and any(node not in _gone(applied, unit) for node in _loads(unit, item, plan.facts))
+            and any(node not in exports.gone(unit) for node in loads(unit, item, plan.facts))
         ):
             top = unit.parents.get(item.statement) is unit.tree
             result.add.append(Addition("import flax", None if top else _start(unit, item.statement)))
@@ -323,9 +245,9 @@ def _keys(decision: Decision) -> set[str]:
         case Replace(template=template):
             texts = [template]
         case RewriteCall(function=function, arguments=arguments):
-            texts = [function, edit.prelude, *(argument.template for argument in arguments)]
-        case ConvertCustom(rate=rate):
-            return set() if rate is None else {"optax"}
+            texts = [function, edit.prelude, edit.then, *(argument.template for argument in arguments)]
+        case ConvertCustom(inject=inject):
+            return {"optax"} if inject else set()
         case ReplaceQuoted(words=words):
             texts = [template for _, template in words]
         case MakeStatic():
@@ -364,21 +286,45 @@ def _has_an_else(item: Import, unit: Unit) -> bool:
     )
 
 
-def _near(use: Use, imports: list[Import], unit: Unit, facts: Facts) -> tuple[int, int] | None:
-    """The nested import statement that bound the legacy name at a use; None when the module's top level did."""
+def _is_nested(item: Import, unit: Unit) -> bool:
+    """Whether an import stands within another statement, and binds its name where it stands."""
+    around = next(node for node in unit.ancestors(item.statement) if isinstance(node, ScopeNode))
+    return unit.parents[item.statement] is not unit.tree and around is item.scope.node
+
+
+def _binding(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
+    """The imports that bind the name at a use."""
     root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
     if isinstance(root, ast.Constant):
         quoted = (found.expression for found in facts.flow.reading.annotations if found.node is root)
         root = next(quoted, root)
     for node in ast.walk(root):
         if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
-            binding = facts.scope(node).binding(node.id)
-            found = [item for item in imports if item.scope is binding and item.name in (node.id, "*")]
-            nested = [
-                item
-                for item in found
-                if unit.parents.get(item.statement) is not unit.tree and not shares_its_line(unit, item.statement)
-            ]
-            if nested and len(nested) == len(found) and legacy_name(nested[0].target) is not None:
-                return None if _has_an_else(nested[0], unit) else _start(unit, nested[0].statement)
-    return None
+            scope = facts.scope(node).binding(node.id)
+            yield from (item for item in imports if item.scope is scope and item.name in (node.id, "*"))
+
+
+def _near(use: Use, binding: list[Import], unit: Unit, facts: Facts) -> tuple[int, int] | None:
+    """The nested import statement that bound the name at a use; None when the new one belongs to the module's top level."""
+    nested = [item for item in binding if _is_nested(item, unit) and not shares_its_line(unit, item.statement)]
+    if not nested or len(nested) < len(binding) or any(legacy_name(item.target) is None for item in nested):
+        return None
+    item = nested[0]
+    return (
+        None if _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts) else _start(unit, item.statement)
+    )
+
+
+def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
+    """Whether an import may not be reached where a name is used, as a condition on the old package holds no more."""
+    branches = [node for node in unit.ancestors(item.statement) if isinstance(node, ast.If | ast.ExceptHandler)]
+    asked = [node for node in branches if isinstance(node, ast.ExceptHandler) or not _asks_of_others(node.test, facts)]
+    inside = set(unit.ancestors(use.node))
+    return any(node not in inside for node in asked)
+
+
+def _asks_of_others(test: ast.expr, facts: Facts) -> bool:
+    """Whether a condition is one on what is outside of the project, and not on Flax, such as the version of Python."""
+    names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
+    found = [facts.externals(node) for node in names]
+    return all(found) and not any(name.partition(".")[0] == "flax" for items in found for name in items)

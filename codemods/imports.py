@@ -12,6 +12,8 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 from libcst.metadata import CodeRange
 
+from codemods.notebook import MARKER as CELL
+
 NEIGHBOURS = ("jax", "flax", "optax", "numpy", "chex", "haiku", "tensorflow", "torch", "absl", "ml_collections")
 RELATED = ("flax", "jax")
 ImportLine = cst.Import | cst.ImportFrom
@@ -41,9 +43,17 @@ class ImportEditor:
     """Edits imports while a transformer passes over a tree: `statement` and `block` on leaving these, `finish` at the end."""
 
     def __init__(
-        self, positions: Mapping[cst.CSTNode, CodeRange], drop: Collection[ImportedName], add: Sequence[Addition]
+        self,
+        positions: Mapping[cst.CSTNode, CodeRange],
+        drop: Collection[ImportedName],
+        add: Sequence[Addition],
+        origins: Collection[tuple[int, int]] = (),
+        cell: str = "",
     ) -> None:
+        """`origins` are where the imports start that bind what is replaced; `cell` opens the first cell that changes."""
         self._positions = positions
+        self._origins = origins
+        self._cell = cell
         self._drop: dict[tuple[int, int], set[str]] = {}
         for name in drop:
             self._drop.setdefault((name.line, name.column), set()).add(name.name)
@@ -82,7 +92,7 @@ class ImportEditor:
                 emptied = small
             else:
                 kept.append(rest)
-            if rest is not small:
+            if rest is not small or (start.line, start.column) in self._origins:
                 self._changed.append(rest or small)
         if kept and kept != list(updated.body):
             if isinstance(kept[-1].semicolon, cst.Semicolon):
@@ -109,7 +119,8 @@ class ImportEditor:
     def finish(self, module: cst.Module) -> cst.Module:
         """The module with its new top-level imports, and without emptied statements."""
         for statement in dict.fromkeys(self._top):
-            module = self._add(module, statement)
+            for cell in self._cells(module) or [""]:
+                module = self._add(module, statement, cell)
         body = self._tidy(module.body)
         return module if len(body) == len(module.body) else module.with_changes(body=body)
 
@@ -139,19 +150,34 @@ class ImportEditor:
 
     # Adding
 
-    def _add(self, module: cst.Module, text: str) -> cst.Module:
+    def _cells(self, module: cst.Module) -> list[str]:
+        """The cells of a notebook that import what is replaced, by what opens them: each may be run without the others."""
+        found: dict[str, None] = {}
+        cell = ""
+        for statement in module.body if self._cell else ():
+            small = _only_import(statement)
+            if small is None and _is_opening(module, statement):
+                cell = module.code_for_node(statement).strip()
+            elif any(small is changed for changed in self._changed):
+                found[cell] = None
+        return list(found)
+
+    def _add(self, module: cst.Module, text: str, cell: str = "") -> cst.Module:
+        """The module with an import that it lacks; of a notebook, within one cell, if that is told."""
         new = _only_import(cst.parse_statement(text))
         assert new is not None
-        lines = [(index, found) for index, statement in enumerate(module.body) if (found := _only_import(statement))]
+        lines = [(index, found) for index in _within(module, cell) if (found := _only_import(module.body[index]))]
         if any(_binds_same(new, found) for index, found in lines if not self._is_emptied(module.body[index])):
             return module
         merged = self._merged(module, lines, new)
         if merged is not None:
             return merged
         changed = (index for index, found in lines if any(found is old for old in self._changed))
-        related = (index for index, found in lines if _root(found) in RELATED)
-        anchor = next(chain(changed, related), 0)
-        run = _run(module, [index for index, _ in lines], anchor)
+        related = (index for root in RELATED for index, found in lines if _root(found) == root)
+        anchor = next(chain(changed, related), None)
+        if anchor is None and self._cell:
+            return self._into_cell(module, cst.SimpleStatementLine([new]))
+        run = _run(module, [index for index, _ in lines], anchor or 0)
         sections = _sections(module, run)
         statement = cst.SimpleStatementLine([new])
         roots = dict(lines)
@@ -173,6 +199,12 @@ class ImportEditor:
         head = index == section[0]
         return _insert(module, index, statement, head=head, whole=head and self._is_emptied(module.body[index]))
 
+    def _into_cell(self, module: cst.Module, statement: cst.SimpleStatementLine) -> cst.Module:
+        """The module with a statement at the head of the cell, behind those that are there already."""
+        start, *others = _within(module, self._cell)
+        index = next((index for index in others if not _only_import(module.body[index])), start + 1)
+        return _insert(module, index, statement, head=False)
+
     def _merged(self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine) -> cst.Module | None:
         """`from m import a` joined to an existing `from m import b, c`, where the file writes imports so."""
         combined = any(isinstance(found, cst.ImportFrom) and _count(found) > 1 for _, found in lines)
@@ -189,6 +221,22 @@ class ImportEditor:
                 body=[*module.body[:index], line.with_changes(body=[joined]), *module.body[index + 1 :]]
             )
         return None
+
+
+def _is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and CELL.match(module.code_for_node(statement).lstrip()) is not None
+    )
+
+
+def _within(module: cst.Module, cell: str) -> Sequence[int]:
+    """The indices of the statements of a cell, from the one that opens it; without a cell, of all."""
+    if not cell:
+        return range(len(module.body))
+    opened = [index for index, statement in enumerate(module.body) if _is_opening(module, statement)]
+    start = next(index for index in opened if module.code_for_node(module.body[index]).strip() == cell)
+    return range(start, next((index for index in opened if index > start), len(module.body)))
 
 
 def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:

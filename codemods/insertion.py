@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain, islice
 
 import libcst as cst
+
+from codemods.notebook import MARKER as CELL
 
 INDENT = " " * 4
 """The indentation in which helpers are written."""
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
-    """Put helper definitions after the imports at the module's top, once, in the file's indentation."""
+
+def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | None:
+    """Put helper definitions after the imports that they need and ahead of their first use, once, in the file's indentation.
+
+    In a file, that is behind all imports at its top; in a notebook, behind those that they need, as cells are run one by one.
+    None if there is no such place.
+    """
     new = [
         _spaced(item, 2)
         for source in sources
@@ -21,7 +31,9 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module:
     ]
     if not new:
         return module
-    index = _after_imports(module)
+    index = _place(module, new)
+    if index is None:
+        return None
     following = module.body[index:]
     spaced = [_spaced(statement, 2) for statement in following[:1]]
     return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
@@ -51,25 +63,89 @@ def _indented(source: str, module: cst.Module) -> cst.Module:
 @cache
 def _parsed(source: str, indent: str, newline: str) -> cst.Module:
     config = cst.PartialParserConfig(default_indent=INDENT, default_newline=newline)
-    parsed = cst.parse_module(source, config).visit(_Docstrings(indent))
+    parsed = cst.parse_module(source, config).visit(_Docstrings(indent, newline))
     return parsed.with_changes(default_indent=indent)
 
 
 class _Docstrings(cst.CSTTransformer):
-    """Indents the lines of docstrings, which are no code."""
+    """Indents and ends the lines of docstrings, which are no code."""
 
-    def __init__(self, indent: str) -> None:
+    def __init__(self, indent: str, newline: str) -> None:
         super().__init__()
         self.indent = indent
+        self.newline = newline
 
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         first, *rest = updated_node.value.split("\n")
         deeper = [self.indent * _depth(line) + line.lstrip(" ") for line in rest]
-        return updated_node.with_changes(value="\n".join([first, *deeper]))
+        return updated_node.with_changes(value=self.newline.join([first, *deeper]))
 
 
 def _depth(line: str) -> int:
     return (len(line) - len(line.lstrip(" "))) // len(INDENT)
+
+
+def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
+    code = module.code
+    statements = list(_in_ast(module, code))
+    needed = _names(ast.parse(module.with_changes(body=new).code), whole=True)
+    bound: dict[str, int] = {}
+    for index, nodes in enumerate(statements):
+        for name in _imported(nodes):
+            bound.setdefault(name, index + 1)
+    first = max((index for name, index in bound.items() if name in needed), default=0)
+    last = _first_use(statements, {_name(statement) for statement in new} - {""})
+    behind = next((index for index in range(first, len(statements)) if not _imports_all(statements[index])), first)
+    usual = behind if first and CELL.match(code) else _after_imports(module)
+    return None if first > last else min(max(first, usual), last)
+
+
+def _imports_all(nodes: Sequence[ast.stmt]) -> bool:
+    return all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes)
+
+
+def _in_ast(module: cst.Module, code: str) -> Iterator[Sequence[ast.stmt]]:
+    """The statements of each line of a module as `ast` has them."""
+    nodes = iter(ast.parse(code).body)
+    for line in module.body:
+        yield list(islice(nodes, len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1))
+
+
+def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int:
+    """The first statement that, when the module is run, may evaluate one of some names, by functions ahead of it or not."""
+    size = -1
+    while size < len(names):
+        size = len(names)
+        for node in chain.from_iterable(statements):
+            if isinstance(node, DEFINITIONS) and not names.isdisjoint(_names(node, whole=True)):
+                names.add(node.name)
+    found = (any(not names.isdisjoint(_names(node, whole=False)) for node in nodes) for nodes in statements)
+    return next((index for index, used in enumerate(found) if used), len(statements))
+
+
+def _names(root: ast.AST, whole: bool) -> set[str]:
+    """The names in some code; unless `whole`, not those in the bodies of functions."""
+    found: set[str] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        skipped: Sequence[ast.stmt] = getattr(node, "body", ()) if is_function and not whole else ()
+        pending += [child for child in ast.iter_child_nodes(node) if child not in skipped]
+    return found
+
+
+def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that imports bind in statements of a module, or in the branches of these."""
+    pending: list[ast.AST] = list(nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif not isinstance(node, (*DEFINITIONS, ast.expr)):
+            pending += ast.iter_child_nodes(node)
 
 
 def _after_imports(module: cst.Module) -> int:

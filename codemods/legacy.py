@@ -6,9 +6,12 @@ import ast
 import re
 from collections import defaultdict
 
-from codemods.flow.calls import Behaviour, Calls, CallSite, Library
+from codemods.dataflow.binding import values_of
+from codemods.flow.calls import Behaviour, Calls, CallSite, Effect, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
 from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
+from codemods.flow.out_of_view import effect_of
+from codemods.vocabulary import READ_PLAIN, RESTORE
 
 PACKAGE = "flax.optim"
 DEFINITIONS = (
@@ -26,18 +29,15 @@ DEFINITIONS = (
     "WeightNorm",
 )
 OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
-MODULES = ("core", "jax_utils", "linen", "optim", "serialization", "struct", "training", "traverse_util")
-RESTORING = ("flax.training.checkpoints.restore_checkpoint", "flax.serialization.msgpack_restore")
-STORING = frozenset(
-    ("flax.serialization.to_bytes", "flax.serialization.to_state_dict", "flax.training.checkpoints.save_checkpoint")
-)
-READING = frozenset(
+SUBPACKAGE = frozenset(
     (
-        "flax.serialization.from_bytes",
-        "flax.serialization.from_state_dict",
-        "flax.training.checkpoints.restore_checkpoint",
+        *("adabelief", "adadelta", "adafactor", "adagrad", "adam", "base", "dynamic_scale"),
+        *("lamb", "lars", "momentum", "rmsprop", "sgd", "weight_norm"),
     )
 )
+"""The modules of `flax.optim`."""
+
+MODULES = ("core", "jax_utils", "linen", "optim", "serialization", "struct", "training", "traverse_util")
 BARE = "bare"
 """The name of a state that a definition made without an optimizer."""
 
@@ -63,6 +63,9 @@ OUTSIDE = frozenset(
         "itertools",
         "random",
         "importlib",
+        "imp",
+        "runpy",
+        "sys",
         "operator",
         "argparse",
         "ml_collections",
@@ -86,11 +89,19 @@ FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
 
 
 def legacy_name(name: str) -> str | None:
-    """The plain name of a legacy class (`Adam` for `flax.optim.adam.Adam`), `""` for a legacy module, None for all else."""
+    """The name within `flax.optim` (`Adam` for `flax.optim.adam.Adam`), whether there is such or not; None for all else.
+
+    It is `""` for the package and its modules.
+    """
     if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
         return None
-    last = name.rpartition(".")[2]
-    return last if last in DEFINITIONS or last in OTHER_NAMES or last == RUN_TIME else ""
+    steps = name.split(".")[2:]
+    return ".".join(steps[1:] if steps and steps[0] in SUBPACKAGE else steps)
+
+
+def is_unknown_class(name: str) -> bool:
+    """Whether a name within `flax.optim` is called like a class, and is none of those that are known."""
+    return name[:1].isupper() and name.isidentifier() and name not in (*DEFINITIONS, *OTHER_NAMES)
 
 
 def named_classes(code: str) -> set[str]:
@@ -137,13 +148,17 @@ class FlaxOptim(Library):
             return self._make("traversal", legacy or "ModelParamTraversal")
         if legacy == "DynamicScale":
             return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.DynamicScale"))
-        if legacy and (legacy in DEFINITIONS or legacy == RUN_TIME or name.endswith("OptimizerDef()")):
+        made = legacy and (legacy in (*DEFINITIONS, RUN_TIME) or is_unknown_class(legacy))
+        if legacy and (made or name.endswith("OptimizerDef()")):
             return self._make("definition", "custom" if name.endswith("()") else legacy)
         if name == "builtins.getattr":
             return _run_time_class
-        if name in RESTORING:
+        if name in READ_PLAIN:
             return _restore
         return BEHAVIOURS.get(name)
+
+    def effect(self, name: str) -> Effect:
+        return effect_of(name)
 
     def method(self, owner: Object, name: str) -> Behaviour | None:
         if isinstance(owner, Result):
@@ -155,7 +170,7 @@ class FlaxOptim(Library):
         if owner.kind == "definition" and name == "init_state":
             return lambda flow, site: self._init_state(flow, owner, site)
         if owner.kind == "definition" and name == "apply_gradient":
-            return _step_without_optimizer
+            return lambda flow, site: self._step_without_optimizer(flow, owner, site)
         if owner.kind == "optimizer":
             if name in ("apply_gradient", "restore_state", "state_dict", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
@@ -170,6 +185,8 @@ class FlaxOptim(Library):
             flow.solver.connect(("target", thing), result)
         elif thing.kind == "optimizer" and name == "state":
             flow.solver.add(result, self._part(thing, "state"))
+        elif thing.kind == "state" and name == "step":
+            flow.solver.add(result, self._part(thing, "step"))
         elif thing.kind == "optimizer" and name == "optimizer_def":
             for definition in self.definitions(thing):
                 flow.solver.add(result, definition)
@@ -206,7 +223,7 @@ class FlaxOptim(Library):
         for cls in flow.ancestry(item) if isinstance(item, Class) else ():
             for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
-                    for argument in (*call.args, *(word.value for word in call.keywords)):
+                    for argument in values_of(call):
                         value = argument.value if isinstance(argument, ast.Starred) else argument
                         self._contain(flow, outer, flow.places[value], 3)
 
@@ -234,6 +251,14 @@ class FlaxOptim(Library):
         if focus is not None:
             flow.solver.watch(focus, lambda item: self._belongs(optimizer, item))
         flow.solver.add(site.result, optimizer)
+
+    def _step_without_optimizer(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        outcome = Container(site.node, "step")
+        flow.solver.add(site.result, outcome)
+        for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
+            if place is not None:
+                flow.store_element(outcome, index, place)
+                flow.solver.watch(place, lambda item: self._belongs(definition, item))
 
     def _replace(self, flow: Calls, optimizer: Thing, site: CallSite) -> None:
         target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
@@ -271,15 +296,7 @@ def _restore(flow: Calls, site: CallSite) -> None:
     target = site.argument(1, "target")
     if target is not None:
         flow.solver.connect(target, site.result)
-    flow.solver.add(site.result, Result(RESTORING[0]))
-
-
-def _step_without_optimizer(flow: Calls, site: CallSite) -> None:
-    outcome = Container(site.node, "step")
-    flow.solver.add(site.result, outcome)
-    for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
-        if place is not None:
-            flow.store_element(outcome, index, place)
+    flow.solver.add(site.result, Result(next(iter(RESTORE))))
 
 
 def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:

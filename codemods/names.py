@@ -11,80 +11,32 @@ from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import ScopeNode, bound_names
 
-Choice = tuple[str, str, str, str]
-"""Full name of what is imported, name that this binds, expression for the wanted thing, import statement."""
+Choice = tuple[str, str, str]
+"""Full name of what is imported, name that this binds, attribute of it that is the wanted thing (empty if it is that itself)."""
 
 MOVED = ("DynamicScale", "ModelParamTraversal")
 """Classes of `flax.optim` that live on elsewhere, so that their names become free."""
 
 CHOICES: dict[str, tuple[Choice, ...]] = {
-    "optax": (("optax", "optax", "optax", "import optax"),),
-    "jax": (("jax", "jax", "jax", "import jax"),),
-    "flax": (("flax", "flax", "flax", "import flax"),),
-    "partial": (
-        ("functools", "functools", "functools.partial", "import functools"),
-        ("functools.partial", "partial", "partial", "from functools import partial"),
-    ),
-    "jax_utils": (
-        ("flax.jax_utils", "jax_utils", "jax_utils", "from flax import jax_utils"),
-        ("flax.jax_utils", "flax_jax_utils", "flax_jax_utils", "from flax import jax_utils as flax_jax_utils"),
-    ),
-    "serialization": (
-        ("flax.serialization", "serialization", "serialization", "from flax import serialization"),
-        (
-            "flax.serialization",
-            "flax_serialization",
-            "flax_serialization",
-            "from flax import serialization as flax_serialization",
-        ),
-    ),
+    "optax": (("optax", "optax", ""),),
+    "jax": (("jax", "jax", ""),),
+    "jnp": (("jax.numpy", "jnp", ""), ("jax", "jax", "numpy")),
+    "flax": (("flax", "flax", ""),),
+    "partial": (("functools", "functools", "partial"), ("functools.partial", "partial", "")),
+    "jax_utils": (("flax.jax_utils", "jax_utils", ""), ("flax.jax_utils", "flax_jax_utils", "")),
+    "serialization": (("flax.serialization", "serialization", ""), ("flax.serialization", "flax_serialization", "")),
     "TrainState": (
-        (
-            "flax.training.train_state",
-            "train_state",
-            "train_state.TrainState",
-            "from flax.training import train_state",
-        ),
-        (
-            "flax.training.train_state.TrainState",
-            "TrainState",
-            "TrainState",
-            "from flax.training.train_state import TrainState",
-        ),
-        (
-            "flax.training.train_state",
-            "flax_train_state",
-            "flax_train_state.TrainState",
-            "from flax.training import train_state as flax_train_state",
-        ),
+        ("flax.training.train_state", "train_state", "TrainState"),
+        ("flax.training.train_state.TrainState", "TrainState", ""),
+        ("flax.training.train_state", "flax_train_state", "TrainState"),
     ),
     "ModelParamTraversal": (
-        (
-            "flax.traverse_util.ModelParamTraversal",
-            "ModelParamTraversal",
-            "ModelParamTraversal",
-            "from flax.traverse_util import ModelParamTraversal",
-        ),
-        (
-            "flax.traverse_util",
-            "traverse_util",
-            "traverse_util.ModelParamTraversal",
-            "from flax import traverse_util",
-        ),
+        ("flax.traverse_util.ModelParamTraversal", "ModelParamTraversal", ""),
+        ("flax.traverse_util", "traverse_util", "ModelParamTraversal"),
     ),
     "DynamicScale": (
-        (
-            "flax.training.dynamic_scale.DynamicScale",
-            "DynamicScale",
-            "DynamicScale",
-            "from flax.training.dynamic_scale import DynamicScale",
-        ),
-        (
-            "flax.training.dynamic_scale",
-            "dynamic_scale_lib",
-            "dynamic_scale_lib.DynamicScale",
-            "from flax.training import dynamic_scale as dynamic_scale_lib",
-        ),
+        ("flax.training.dynamic_scale.DynamicScale", "DynamicScale", ""),
+        ("flax.training.dynamic_scale", "dynamic_scale_lib", "DynamicScale"),
     ),
 }
 
@@ -120,18 +72,30 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
 def _choose(
     choices: Iterable[Choice], at_top: set[tuple[str, str]], imported: list[tuple[str, str]], bound: Counter[str]
 ) -> Name | None:
-    for target, name, expression, _ in choices:
+    for target, name, attribute in choices:
         for found, known_as in at_top:
             # Emitted transformations say optax by its own name.
             if found == target and (target != "optax" or known_as == name):
-                rest = expression.partition(".")[2]
-                return Name(f"{known_as}.{rest}" if rest else known_as, "")
-    for target, name, expression, statement in choices:
+                return Name(_joined(known_as, attribute), "")
+    for target, name, attribute in choices:
         submodules = f"{target}."
         same = sum(found == name and f"{full}.".startswith(submodules) for full, found in imported)
         if bound[name] <= same:
-            return Name(expression, statement)
+            return Name(_joined(name, attribute), _statement(target, name))
     return None
+
+
+def _joined(name: str, attribute: str) -> str:
+    return f"{name}.{attribute}" if attribute else name
+
+
+def _statement(target: str, name: str) -> str:
+    """The statement that imports something under a name."""
+    if target == "jax.numpy":
+        return f"import {target} as {name}"  # as everybody writes it
+    package, _, last = target.rpartition(".")
+    renamed = "" if last == name else f" as {name}"
+    return f"from {package} import {last}{renamed}" if package else f"import {target}{renamed}"
 
 
 def bound_anywhere(unit: Unit) -> set[str]:

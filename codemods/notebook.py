@@ -21,9 +21,9 @@ RUNS_PYTHON = ("time", "timeit", "prun", "capture")
 """Cell magics below which there is code like in any cell."""
 
 MARKER = re.compile(r"^__cell__ = (\d+)\n", re.MULTILINE)
-PLACEHOLDER = re.compile(r"__magic_(\d+)__")
+PLACEHOLDER = re.compile(r"__magic_(\d+)__(?:; |  # %run .*)?")
 MAGIC = re.compile(r"(?P<indent>\s*)(?P<assigned>[\w., \[\]'\"]+=\s*)?(?P<magic>[%!].*|\?.*|[\w.*]+\?{1,2}\s*)$")
-TIMED = re.compile(r"%(?:time|timeit|prun|memit|mprun|lprun)\b(?P<code>.*)")
+TIMED = re.compile(r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +)(?P<code>\S.*)")
 SPACE = re.compile(r"[ \t\r\n]*")
 ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -122,7 +122,7 @@ def read_notebook(content: bytes) -> Notebook:
     code: list[str] = []
     places: list[tuple[int, int]] = []
     for cell in cells:
-        code.append(f"__cell__ = {cell.number}\n{cell.body}\n")
+        code.append(f"{opening(cell.number)}\n{cell.body}\n")
         starts = [start for start, _ in _elements(text, cell.extent[0])] if text[cell.extent[0]] == "[" else []
         numbers = [bisect_right(newlines, start) + 1 for start in starts or [cell.extent[0]]]
         lines = _lines_of(cell)
@@ -134,6 +134,30 @@ def read_notebook(content: bytes) -> Notebook:
 def python_of(content: bytes) -> str:
     """The code of a notebook's cells, to be run: shell lines and magics do nothing. Raises UndecodableError."""
     return PLACEHOLDER.sub("None", read_notebook(content).code)
+
+
+def opening(cell: int) -> str:
+    """The line of code that opens a cell."""
+    return f"__cell__ = {cell}"
+
+
+def only_code(content: bytes) -> str:
+    """The text of a notebook file with nothing but the sources of its code cells, in their lines; whole if it is no such file."""
+    text = content.decode("utf-8", "replace")
+    try:
+        cells = [extent for _, _, extent in _code_cells(text)]
+    except (ValueError, IndexError, TypeError, RecursionError):
+        return text
+    kept, end = [], 0
+    for first, last in cells:
+        kept += ["\n" * text.count("\n", end, first), text[first:last]]
+        end = last
+    return "".join(kept) or text
+
+
+def is_behind_magic(line: str) -> bool:
+    """Whether a line of code is the argument of a magic, which ends with the line."""
+    return re.match(r"\s*__magic_\d+__; ", line) is not None
 
 
 def _lines_of(cell: Cell) -> Iterator[int]:
@@ -265,7 +289,13 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
         magic = found["magic"]
         while magic.endswith("\\") and lines:
             magic += "\n" + lines.pop(0)
-        done.append(f"{found['indent']}{found['assigned'] or ''}__magic_{len(magics)}__")
+        timed = TIMED.fullmatch(magic)
+        if timed is not None and not found["assigned"] and _parses(timed["code"]):
+            done.append(f"{found['indent']}__magic_{len(magics)}__; {timed['code']}")
+            magics.append(timed["magic"])
+            continue
+        remark = f"  # {magic}" if magic.startswith("%run ") and "\n" not in magic else ""
+        done.append(f"{found['indent']}{found['assigned'] or ''}__magic_{len(magics)}__{remark}")
         magics.append(magic)
     return "\n".join(done), tuple(magics)
 

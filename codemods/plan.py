@@ -14,6 +14,7 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.model import Options, Refusal, Status
 from codemods.names import Name, names_for
+from codemods.notebook import is_behind_magic
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.suppression import Suppression, left, suppressions
@@ -25,9 +26,6 @@ MAKING_STATES = ("FO213", "FO703")
 
 MODERNIZED = ("removed", "removed_import")
 """The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
-
-WHOLE = frozenset(("definition", "optimizer", "state"))
-"""The kinds of things of which all uses have to be in view."""
 
 BY_HAND = "Change it by hand, then delete the comment above."
 """What to do with what partial work has left."""
@@ -81,12 +79,10 @@ def make_plan(
     options: Options,
     failed: Mapping[Unit, str] = MappingProxyType({}),
     plain: Collection[Unit] = (),
-    unread: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """Decide on every use.
 
-    The groups that reach a file in `failed` are refused, and those of optimizers that reach a file in `unread`, which has
-    the paths of files beside one that cannot be read, with that one. Those in `plain` take their general forms.
+    The groups that reach a file in `failed` are refused; those in `plain` take their general forms.
     """
     plan = Plan(facts, options)
     context = Context(facts, options, plain)
@@ -108,7 +104,7 @@ def make_plan(
             decision.status = "hint"
             plan.hints.append(decision)
         elif not (isinstance(outcome, Keep) and use.kind != "import"):
-            _judge(decision, plan, failed, unread)
+            _judge(decision, plan, failed)
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed), None))
     plan.decisions += list(_still_left(plan))
@@ -139,7 +135,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
 
 
-def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: Mapping[str, str]) -> None:
+def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
     """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
@@ -163,6 +159,10 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: M
                 "Run `optim2optax parity` on this file to see why; please report it.",
             )
         )
+    elif use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
+        decision.refuse(
+            reasons.statement_form("This is the argument of a magic.", "Put it on a line of its own, below `%%time`.")
+        )
     elif use.unit in failed:
         decision.refuse(
             reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
@@ -172,19 +172,17 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: M
             decision.refuse(reasons.name_taken("The name `jax` or `flax` means something else here.", "Rename it."))
     elif "optax" not in plan.names[use.unit] or "TrainState" not in plan.names[use.unit]:
         decision.refuse(reasons.name_taken("The name `optax` means something else in this file.", "Rename it."))
-    elif use.unit.path in unread and not plan.options.partial and {thing.kind for thing in use.things} & WHOLE:
-        beside = unread[use.unit.path]
-        decision.refuse(
-            reasons.unread(
-                f"{beside}, which has to do with this file, cannot be read: the same optimizer may be used there.",
-                f"Mend {beside} first, leave it out with `--exclude`, or use `--partial`.",
-            )
-        )
     elif use.others:
         decision.refuse(
             reasons.conflict(
                 f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
                 "Use different names for the two, or migrate this place by hand.",
+            )
+        )
+    elif not plan.options.unsafe and _is_suspected(use, plan.facts):
+        decision.refuse(
+            reasons.suspected(
+                _doubt(use, plan.facts), "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
             )
         )
     elif use.evidence == "likely" and not plan.options.unsafe:
@@ -193,6 +191,20 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str], unread: M
                 "Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one."
             )
         )
+
+
+def _is_suspected(use: Use, facts: Facts) -> bool:
+    """Whether a use may be one of an optimizer of the program that got out of view, and nothing else tells."""
+    return use.evidence == "likely" and any(thing in facts.suspected for thing in use.things)
+
+
+def _doubt(use: Use, facts: Facts) -> str:
+    escapes = (facts.suspected.get(thing) for thing in use.things)
+    escape = next((found for found in escapes if found is not None), None)
+    if escape is None:
+        return "Nothing in view shows what this object is; it may be an optimizer of this program."
+    where = escape.unit.place(escape.node.lineno)
+    return f"Nothing in view shows what this object is; it may be the optimizer that goes out of view at {where}."
 
 
 def _begins(node: ast.AST, unit: Unit) -> int:

@@ -40,6 +40,11 @@ def may_read(content: bytes) -> bool:
     return uses_jax(content) and MAYBE.search(content) is not None
 
 
+def may_carry(content: bytes) -> bool:
+    """Whether a notebook, in any project, could get hold of an optimizer."""
+    return uses_jax(content) or any(word in content for word in (b".target", b".state", b"apply_gradient", b"%run"))
+
+
 def uses_jax(content: bytes) -> bool:
     """Whether a file says `jax` or `flax` at all."""
     return b"jax" in content or b"flax" in content

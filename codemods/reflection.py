@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codemods.flow.objects import Result, Thing
-from codemods.legacy import READING, RESTORING, STORING, legacy_name
+from codemods.dataflow.binding import values_of
+from codemods.flow.objects import Class, Result, Thing
+from codemods.legacy import legacy_name
 from codemods.uses import ATTRIBUTES, Use
+from codemods.vocabulary import FILL, READ_PLAIN, STORE
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
     from codemods.flow.modules import Unit
 
 BY_NAME = ("builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr")
+EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
+PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
 WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.asdict", "dataclasses.astuple", "dataclasses.fields")
 IMPORTING = ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
 TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
@@ -30,15 +36,14 @@ def reflections(facts: Facts, unit: Unit, node: ast.AST) -> list[Use]:
 def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
     """The optimizers that a call stores; the call itself, if it restores one."""
     called = set(facts.externals(call.func))
-    if not called & (STORING | READING):
+    if not called & (STORE | FILL):
         return []
-    arguments = (*call.args, *(word.value for word in call.keywords))
-    held = [(argument, things) for argument in arguments for things in _met(facts, argument)]
-    if held and called & READING:
+    held = [(argument, things) for argument in values_of(call) for things in _met(facts, argument)]
+    if held and called & FILL:
         target = held[0][0]  # behind it may be a state dict, whose parts are those of the optimizer
         held = [(argument, things) for argument, things in held if argument is target]
     uses = [Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in held]
-    if not held or not called & READING:
+    if not held or not called & FILL:
         return uses
     return [*uses, Use("restored", ast.unparse(call.func), unit, call, held[0][1])]
 
@@ -59,11 +64,24 @@ def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
             if _is_restored(facts, value) and (key == "target" or _names_a_part(unit.parents.get(node))):
                 return Use("checkpoint", key, unit, node, ())
             return Use("state_dict", key, unit, node, things) if things else None
+        case ast.Subscript(value=value, slice=ast.Constant(value=str())) if facts.externals(value):
+            if any(legacy_name(name) is not None for name in facts.externals(node)):
+                return Use("module", "", unit, node, _asked_for(facts, unit))
+        case ast.MatchClass(cls=cls, kwd_attrs=names):
+            return _pattern(facts, unit, node, cls, names)
         case ast.Compare(left=ast.Constant(value="target"), ops=[ast.In() | ast.NotIn()], comparators=[value]):
             chooses = isinstance(unit.parents.get(node), ast.IfExp)
             if _is_restored(facts, value) and not chooses:
                 return Use("checkpoint", "target", unit, node, ())
     return None
+
+
+def _pattern(facts: Facts, unit: Unit, node: ast.AST, cls: ast.expr, names: list[str]) -> Use | None:
+    """A pattern that asks the subject for attributes by their names."""
+    subject = next(outer.subject for outer in unit.ancestors(node) if isinstance(outer, ast.Match))
+    things = tuple(thing for thing in facts.things(subject) if not ATTRIBUTES[thing.kind].isdisjoint(names))
+    is_legacy = any(legacy_name(name) is not None for name in facts.externals(cls))
+    return Use("reflection", ", ".join(names), unit, cls, things) if things and not is_legacy else None
 
 
 def _names_a_part(node: ast.AST | None) -> bool:
@@ -77,24 +95,62 @@ def _names_a_part(node: ast.AST | None) -> bool:
 
 def _is_restored(facts: Facts, node: ast.expr) -> bool:
     """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
-    return any(isinstance(item, Result) and item.name in RESTORING for item in facts.objects(node))
+    return any(isinstance(item, Result) and item.name in READ_PLAIN for item in facts.objects(node))
 
 
 def _call(facts: Facts, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:
     called = set(facts.externals(node.func))
-    things: list[Thing] = []
+    things: list[Thing] = [thing for thing, name in facts.flow.got.get(node, ()) if name in ATTRIBUTES[thing.kind]]
     name = _literal(node.args[1]) if len(node.args) > 1 else None
     if called & set(BY_NAME) and len(node.args) > 1:
         if name == "optim" and "flax" in facts.externals(first):
-            return Use("module", "", unit, node, ())
+            return Use("module", "", unit, node, _asked_for(facts, unit))
         things = [thing for thing in facts.things(first) if name is None or name in ATTRIBUTES[thing.kind]]
     elif called & set(WHOLE):
         things = facts.things(first, "optimizer", "state")
-    elif called & set(IMPORTING) and legacy_name(_literal(first) or "") is not None:
-        return Use("module", "", unit, node, ())
+    elif called & set(IMPORTING) and any(
+        legacy_name(name) is not None for name in (_literal(first) or "", *facts.externals(node))
+    ):
+        return Use("module", "", unit, node, _asked_for(facts, unit))
+    elif "builtins.isinstance" in called and len(node.args) == 2:
+        name = next(_asked_by_protocol(facts, node.args[1]), None)
+        things = facts.things(first, "optimizer") if name is not None else []
     elif "operator.attrgetter" in called and set(TELLING) & set((_literal(first) or "").split(".")):
-        return Use("reflection", str(_literal(first)), unit, node, ())
+        return Use("reflection", str(_literal(first)), unit, node, tuple(things))
+    things += _in_text(facts, unit, node)
     return Use("reflection", str(name), unit, node, tuple(things)) if things else None
+
+
+def _asked_by_protocol(facts: Facts, node: ast.expr) -> Iterator[str]:
+    """The attributes of legacy optimizers that a protocol of the project asks for."""
+    for item in facts.objects(node):
+        if isinstance(item, Class) and facts.derives_from(item, "typing.Protocol", "typing_extensions.Protocol"):
+            yield from sorted(ATTRIBUTES["optimizer"] & {*item.scope.names, *facts.flow.fields_in_order(item)})
+
+
+def _asked_for(facts: Facts, unit: Unit) -> tuple[Thing, ...]:
+    """The definitions that hang on whether, and by which way, there is a module `flax.optim`: those of the same file at least."""
+    calls = (call for owner, call in facts.flow.reading.calls if owner is unit)
+    made = (thing for call in calls for thing in facts.things(call, "definition") if thing.node is call)
+    return tuple(dict.fromkeys((*made, *facts.made_by_modules)))
+
+
+def _in_text(facts: Facts, unit: Unit, node: ast.Call) -> tuple[Thing, ...]:
+    """The things of which a text asks an attribute: code that is evaluated, a format, or `getattr` that is handed on."""
+    called = set(facts.externals(node.func))
+    match node:
+        case ast.Call(args=[ast.Constant(value=str() as code), *_]) if called & EVALUATING and PARTS.search(code):
+            return tuple(_made_in(facts, unit))
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")) if PARTS.search(text):
+            return tuple(thing for argument in node.args for thing in facts.things(argument))
+    handed_on = any("builtins.getattr" in facts.externals(argument) for argument in node.args)
+    return tuple(thing for argument in node.args for thing in facts.things(argument)) if handed_on else ()
+
+
+def _made_in(facts: Facts, unit: Unit) -> list[Thing]:
+    """The optimizers that the calls of a file make."""
+    calls = [call for owner, call in facts.flow.reading.calls if owner is unit]
+    return [thing for call in calls for thing in facts.things(call, "optimizer") if thing.node is call]
 
 
 def _literal(node: ast.expr) -> str | None:

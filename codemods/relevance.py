@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from codemods.flow.modules import Layout
-from codemods.prefilter import may_read, mentions_legacy
+from codemods.prefilter import may_read, mentions_legacy, uses_jax
 
 IMPORT = re.compile(
     r"""[ \t]*(?:.*?[:;][ \t]*)??(?:
@@ -18,6 +18,14 @@ IMPORT = re.compile(
 )
 NAMED = re.compile(r"""\b(?:import_module|__import__)\(\s*["']([\w.]+)["']""")
 COMMENT = re.compile(r"#[^\r\n]*")
+LOADING = re.compile(
+    r"""\b(?:import_module|__import__)\((?!\s*["'][\w.]+["']\s*[,)])|\b(?:runpy\.|exec\(|spec_from_file_location|load_source"""
+    r"""|SourceFileLoader|entry_points|iter_entry_points|__getattr__\(name|lazy_loader|_LazyModule)"""
+)
+"""What loads a module by a name that is not written out."""
+
+SHAPED = re.compile(r"\.\s*(?:target|state|optimizer_def|param_states|apply_gradient|compute_gradient)\b")
+"""Attributes of legacy optimizers, whatever they are read from."""
 
 Graph = dict[str, set[str]]
 
@@ -38,7 +46,25 @@ def relevant(texts: Mapping[str, str]) -> list[str]:
     imports, importers = import_graph(texts)
     readers = {path for path, content in contents.items() if may_read(content)}
     reached = reachable(reachable(legacy | readers, importers), imports)
+    reached = reachable(reached | _loaded(texts, reached), imports)
     return [path for path in texts if path in reached]
+
+
+def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
+    """The files that have to do with those of a program by an import whose name is computed.
+
+    Where a file of the program loads some by their names, these are all that have attributes called as those of optimizers
+    are; and those that load files so, and have such attributes, may load one of the program. They use JAX, or are near.
+    """
+    near = {_top(path) for path in program}
+    loads = any(LOADING.search(texts[path]) for path in program)
+    shaped = (path for path, text in texts.items() if {"", _top(path)} & near or uses_jax(text.encode()))
+    return {path for path in shaped if SHAPED.search(texts[path]) and (loads or LOADING.search(texts[path]))}
+
+
+def _top(path: str) -> str:
+    """The first folder of a path; for a file in none, nothing."""
+    return path.rpartition("/")[0].partition("/")[0]
 
 
 def reachable(start: Iterable[str], graph: Graph) -> set[str]:
@@ -63,6 +89,9 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
             if found is not None and found[0] is not None:
                 imports[path].add(found[0])
                 importers[found[0]].add(path)
+        for ran in layout.run_by(path, text):
+            imports[path].add(ran)
+            importers[ran].add(path)
     return imports, importers
 
 
@@ -86,21 +115,22 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
                 yield from _with_packages(layout.absolute(path, name), name)
             continue
         if match["level"]:
-            source: str | None = layout.relative(path, len(match["level"]), match["source"])
+            sources: tuple[str, ...] = (layout.relative(path, len(match["level"]), match["source"]),)
         else:
-            source = layout.absolute(path, match["source"])
-        if source is not None:
-            yield from _with_packages(source, match["source"])
-            for member in re.findall(r"\w+", COMMENT.sub("", match["members"])):
-                yield member if source == "." else f"{source}/{member}"
+            sources = layout.absolute(path, match["source"])
+        yield from _with_packages(sources, match["source"])
+        for member in re.findall(r"\w+", COMMENT.sub("", match["members"])) if sources else ():
+            yield from (member if source == "." else f"{source}/{member}" for source in sources)
     for match in NAMED.finditer(text) if "import_module" in text or "__import__" in text else ():
         yield from _with_packages(layout.absolute(path, match[1]), match[1])
 
 
-def _with_packages(path: str | None, name: str) -> Iterator[str]:
-    """A module's path, and those of the packages around it that its dotted name names."""
-    for _ in name.split("."):
-        if not path:
-            return
-        yield path
-        path = path.rpartition("/")[0]
+def _with_packages(paths: Iterable[str], name: str) -> Iterator[str]:
+    """The paths of a module, and those of the packages around it that its dotted name names."""
+    for path in paths:
+        around = path
+        for _ in name.split("."):
+            if not around:
+                break
+            yield around
+            around = around.rpartition("/")[0]

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from codemods.dataflow.binding import values_of
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, Function, Place, Thing
@@ -86,7 +87,7 @@ class Traces:
         """The calls by the places of their arguments."""
         found: dict[Place, list[tuple[Unit, ast.Call]]] = defaultdict(list)
         for unit, call in self.facts.flow.reading.calls:
-            for argument in (*call.args, *(word.value for word in call.keywords)):
+            for argument in values_of(call):
                 found[self.facts.flow.places.get(argument)].append((unit, call))
         return found
 

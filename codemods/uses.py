@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from codemods.evidence import foreign
 from codemods.flow.constraints import Annotation
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, External, Function, Instance, Module, Object, Result, Thing
+from codemods.flow.objects import Class, External, Function, Object, Thing
 from codemods.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
+from codemods.members import Members
 from codemods.model import Evidence
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ ATTRIBUTES = {
     ),
     "state": frozenset(("step", "param_states", "replace")),
     "hyper_params": frozenset(),
+    "step": frozenset(),
     "traversal": frozenset(("iterate", "update", "set", "compose", "merge", "filter", "tree", "each", "__getitem__")),
 }
 
@@ -93,6 +93,7 @@ class Uses:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.members = Members(facts)
 
     def in_unit(self, unit: Unit) -> list[Use]:
         found: list[Use] = []
@@ -122,31 +123,13 @@ class Uses:
             for node in (annotation.node, *ast.walk(annotation.expression))
         }
 
-    def _textual(self, node: ast.expr) -> bool:
-        """Whether an expression names a legacy class or module itself, rather than a variable that holds it."""
-        if isinstance(node, ast.Attribute):
-            return any(
-                name in ("flax", "flax.traverse_util") or legacy_name(name) == ""
-                for name in self.facts.externals(node.value)
-            ) or any(
-                isinstance(item, Module) and self._imports(item.unit, node.attr)
-                for item in self.facts.objects(node.value)
-            )
-        if not isinstance(node, ast.Name) or node not in self.facts.flow.reading.scopes:
-            return False
-        return self.facts.is_imported(self.facts.scope(node).binding(node.id), node.id)
-
-    def _imports(self, unit: Unit | None, name: str) -> bool:
-        """Whether a module of the project has a name from an import."""
-        return unit is not None and any(
-            imported.scope.parent is None and imported.name == name for imported in self.facts.imported(unit)
-        )
-
     def _reference(
         self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
     ) -> Use | None:
-        if not isinstance(node.ctx, ast.Load) or not self._textual(node):
+        if not isinstance(node.ctx, ast.Load):
             return None
+        if not self.facts.names_legacy(node):
+            return self._of_module_in_variable(unit, node)
         externals = self.facts.externals(node)
         name = next((name for item in externals if (name := legacy_name(item)) is not None), None)
         legacy_import = name is not None
@@ -165,7 +148,7 @@ class Uses:
         last = externals[0].rpartition(".")[2]
         if isinstance(parent, ast.Call) and parent.func is node and PARAM_STATE.fullmatch(last):
             return Use("definition", last, unit, parent, self._of_class_around(unit, node), others, legacy_import)
-        if isinstance(parent, ast.Call) and parent.func is node:
+        if isinstance(parent, ast.Call) and parent.func is node and "." not in name:
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
             return Use("definition", name, unit, parent, things, others, legacy_import)
         if node in annotated and self._in_type_of_class(unit, node):
@@ -173,6 +156,16 @@ class Uses:
         if node in annotated:
             return Use("annotation", name, unit, node, self._annotated_things(annotated[node]), others)
         return self._class_value(unit, node, name, parent)
+
+    def _of_module_in_variable(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
+        """A legacy class as an attribute of what holds the module `flax.optim`."""
+        if not isinstance(node, ast.Attribute) or not any(map(_is_module, self.facts.externals(node.value))):
+            return None
+        if self.facts.things(node.value):  # whatever else a variable of any name may hold
+            return None
+        return Use(
+            "module", "", unit, node, self._made_by(lambda thing: thing.name == node.attr and not self._direct(thing))
+        )
 
     @staticmethod
     def _in_type_of_class(unit: Unit, node: ast.expr) -> bool:
@@ -202,11 +195,24 @@ class Uses:
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
             things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
             return Use("check", name, unit, node, things)
+        if "." in name:
+            return Use("value", name, unit, node, self._of_method(parent, node))
         if name == "":
-            return Use("module", name, unit, node, self._made_by(lambda thing: thing.name == "?"))
+            chosen = self._made_by(lambda thing: thing.name == "?")
+            by_name = isinstance(parent, ast.Call) and parent.args[:1] == [node] and len(parent.args) > 1
+            return Use(
+                "module", name, unit, node, chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
+            )
         return Use(
             "value", name, unit, node, self._made_by(lambda thing: thing.name == name and not self._direct(thing))
         )
+
+    def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[Thing, ...]:
+        """What the method of a legacy class may be called with: what a call gives it, or anything."""
+        if not (isinstance(parent, ast.Call) and parent.func is node):
+            return tuple(self._all_things)
+        given = [*parent.args, *(word.value for word in parent.keywords)]
+        return tuple(dict.fromkeys(thing for argument in given for thing in self.facts.things(argument)))
 
     def _made_by(self, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
         made = (thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
@@ -220,7 +226,7 @@ class Uses:
         return list(found)
 
     def _direct(self, thing: Thing) -> bool:
-        return isinstance(thing.node, ast.Call) and self._textual(thing.node.func)
+        return isinstance(thing.node, ast.Call) and self.facts.names_legacy(thing.node.func)
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[Thing, ...]:
         """The custom definitions of the class in which an expression is."""
@@ -246,19 +252,22 @@ class Uses:
     def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
         if annotation.node is not node:
             return
+        quoted = list(self.facts.with_quoted(annotation))
+        things = tuple(dict.fromkeys(thing for found in quoted for thing in self._annotated_things(found)))
         named = [
             (name, ast.unparse(inner).rpartition(".")[2])
-            for inner in ast.walk(annotation.expression)
-            if isinstance(inner, ast.Name | ast.Attribute) and self._textual(inner)
+            for found in quoted
+            for inner in ast.walk(found.expression)
+            if isinstance(inner, ast.Name | ast.Attribute) and self.facts.names_legacy(inner)
             for external in self.facts.externals(inner)
             if (name := legacy_name(external))
         ]
         for name, word in dict.fromkeys(named):
-            yield Use("annotation", name, unit, node, self._annotated_things(annotation), quoted=word)
+            yield Use("annotation", name, unit, node, things, quoted=word)
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
         """A call of a legacy class that came through a variable, or of a class that derives from one."""
-        if self._textual(node.func):
+        if self.facts.names_legacy(node.func):
             return None
         things = tuple(self.facts.things(node, "definition"))
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
@@ -283,7 +292,7 @@ class Uses:
             return self._own_attribute(unit, node)
         if owner == "definition" and "optimizer" in kinds and self._is_step(unit, node):
             owner = "optimizer"
-        others = tuple(item for item in self.facts.objects(node.value) if self._offers(item, node.attr))
+        others = tuple(item for item in self.facts.objects(node.value) if self.members.offers(item, node.attr))
         owners = tuple(thing for thing in things if thing.kind == owner)
         return Use(f"{owner}.{node.attr}", node.attr, unit, node, owners, others)
 
@@ -291,7 +300,7 @@ class Uses:
         """An attribute that a definition has beside those of its base, such as one that its own class sets."""
         objects = list(self.facts.objects(node.value))
         things = tuple(item for item in objects if isinstance(item, Thing) and item.kind == "definition")
-        if not things or any(self._offers(item, node.attr) for item in objects):
+        if not things or any(self.members.offers(item, node.attr) for item in objects):
             return None
         return Use("definition.own", node.attr, unit, node, things)
 
@@ -308,32 +317,6 @@ class Uses:
         call = unit.parents.get(node)
         return node.attr == "apply_gradient" and isinstance(call, ast.Call) and len(call.args) <= 1
 
-    @cached_property
-    def _set_later(self) -> dict[Class, set[str]]:
-        """The attributes that something sets at the instances of each class, such as its constructor."""
-        found: dict[Class, set[str]] = defaultdict(set)
-        for _, node in self.facts.flow.reading.attributes:
-            if isinstance(node.ctx, ast.Store):
-                for item in self.facts.objects(node.value):
-                    if isinstance(item, Instance):
-                        found[item.cls].add(node.attr)
-        return found
 
-    def _offers(self, item: Object, name: str) -> bool:
-        """Whether something that is no legacy object could answer to this attribute."""
-        match item:
-            case Instance(cls=cls):
-                ancestry = self.facts.flow.ancestry(cls)
-                if any(isinstance(base, External) and legacy_name(base.name) is not None for base in ancestry):
-                    return False
-                members = {*self.facts.flow.fields_in_order(cls)}
-                for base in ancestry:
-                    if isinstance(base, Class):
-                        members |= base.scope.names | self._set_later.get(base, set())
-                return name in members or (name == "replace" and "step" in members)
-            case Module() | Class():
-                return True
-            case Result() | External():
-                return foreign(item)
-            case _:
-                return False
+def _is_module(name: str) -> bool:
+    return legacy_name(name) == ""

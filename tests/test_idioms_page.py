@@ -10,7 +10,7 @@ from codemods.rules import Rule, catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "idioms.md"
-IDIOMS = ("FO404", "FO405", "FO502", "FO304", "FO214", "FO215")
+IDIOMS = ("FO404", "FO502", "FO304", "FO214", "FO215")
 FUNCTIONAL = " (functional)"
 ROW = re.compile(r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+) \|", re.MULTILINE)
 HEAD = """# What a person would have written

@@ -6,8 +6,21 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
 
 from codemods.flow.classes import Classes
+from codemods.flow.containers import (
+    MERGING,
+    METHODS,
+    POOL,
+    arguments,
+    call_container_method,
+    is_container_class,
+    key_argument,
+    may_hold_pairs,
+    scramble,
+)
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
     Class,
@@ -17,9 +30,11 @@ from codemods.flow.objects import (
     Derived,
     External,
     Function,
+    Getter,
     Instance,
     Method,
     Module,
+    Namespace,
     Object,
     Opaque,
     Partial,
@@ -68,24 +83,14 @@ class CallSite:
 DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
 
-STORING = ("append", "add", "appendleft", "insert", "extend", "update")
-READING = (
-    "get",
-    "pop",
-    "popleft",
-    "setdefault",
-    "__getitem__",
-    "values",
-    "copy",
-    "__iter__",
-    "unfreeze",
-    "unflatten",
-    "items",
-    "_replace",
-)
-CONTAINER_METHODS = frozenset((*STORING, *READING))
-
 Behaviour = Callable[["Calls", CallSite], object]
+
+
+Effect = Literal["none", "result", "contents", "unknown"]
+"""What code out of view does with its arguments.
+
+It neither keeps nor returns them; it makes its result of them; it keeps and gives back the very objects; or nothing is known.
+"""
 
 
 class Library:
@@ -107,6 +112,10 @@ class Library:
         """What a call of an external function does."""
         raise NotImplementedError
 
+    def effect(self, name: str) -> Effect:
+        """What is known of an external function that has no behaviour; the name is empty for one from nowhere in view."""
+        raise NotImplementedError
+
     def method(self, owner: Object, name: str) -> Behaviour | None:
         """What a call of a method of a thing, or of an external function's result, does."""
         raise NotImplementedError
@@ -124,6 +133,11 @@ class Calls(Classes):
     places: dict[ast.expr, Place] = field(default_factory=dict)
     entered: dict[ast.AST, list[tuple[CallSite, int]]] = field(default_factory=lambda: defaultdict(list))
     """The calls that reach each function, with the number of parameters that are bound to something else than an argument."""
+    got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(default_factory=lambda: defaultdict(dict))
+    """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
+    _merged: set[tuple[Container, Container]] = field(default_factory=set)
+    _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
+    _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
 
     # Attributes
 
@@ -132,24 +146,33 @@ class Calls(Classes):
 
     def _load_attribute(self, item: Object, name: str, result: Place) -> None:
         match item:
+            case External() if name == "__dict__":
+                self.solver.add(result, item)
             case External():
                 if self.library.follows(f"{item.name}.{name}"):
                     self.solver.add(result, External(f"{item.name}.{name}"))
             case Module():
                 self.module_attribute(item, name, result)
             case Instance(cls=cls):
-                self.solver.connect(self.field(cls, name), result)
-                self._class_attribute(item, name, result)
-                self._replace_method(item, name, result)
+                self._load_from_instance(item, cls, name, result)
             case Class():
                 self._class_attribute(item, name, result)
             case Opaque():
                 self.solver.connect(self.field(item, name), result)
                 self._replace_method(item, name, result)
-            case Container() if name in CONTAINER_METHODS:
-                self.solver.add(result, Method(item, name))
             case Container():
                 self.solver.connect(("element", item, name), result)  # a namespace, or a dict with attributes
+                if name in METHODS or item.role == POOL:
+                    self.solver.add(result, Method(item, name))
+                if item.role == POOL:
+                    self.solver.add(result, item)
+                    self.load_element(item, None, result)
+            case Function() if name == "register":
+                self.solver.add(result, Method(item, name))
+            case Function():
+                self.solver.connect(("attribute", item.node, name), result)
+            case Namespace() if name in METHODS:
+                self.solver.add(result, Method(item, name))
             case Derived():
                 self.solver.add(result, item)
             case Thing() | Result():
@@ -160,6 +183,34 @@ class Calls(Classes):
             case _:
                 pass
 
+    def _load_from_instance(self, item: Instance, cls: Class, name: str, result: Place) -> None:
+        if name == "__dict__":
+            self.solver.add(result, Namespace(cls))
+            return
+        if name == "__class__":
+            self.solver.add(result, cls)
+            return
+        self.solver.connect(self.field(cls, name), result)
+        self._class_attribute(item, name, result)
+        self.call_special(item, "__getattr__", result)
+        self._replace_method(item, name, result)
+        if name in METHODS:
+            self.as_container(cls, lambda: self.solver.add(result, Method(item, name)))
+
+    def held_by(self, owner: Class | Opaque) -> Place:
+        """The place of what the instances of a class hold as a container does."""
+        self.any_field(owner)
+        return ("held", owner)
+
+    def as_container(self, cls: Class, action: Callable[[], object]) -> None:
+        """Do what concerns the instances of a class if it derives from a container of Python, now or once that is known."""
+
+        def react() -> None:
+            if any(isinstance(base, Record) or is_container_class(base) for base in self.ancestry(cls)):
+                action()
+
+        self.by_ancestry(cls, react)
+
     def _replace_method(self, item: Instance | Opaque, name: str, result: Place) -> None:
         if name in ("replace", "_replace"):
             self.solver.add(result, Method(item, name))
@@ -167,8 +218,16 @@ class Calls(Classes):
     def module_attribute(self, module: Module, name: str, result: Place) -> None:
         raise NotImplementedError
 
-    def import_module(self, name: str, site: CallSite) -> None:
-        """Let the module that is imported by its name reach the call's result."""
+    def load_from_module(self, module: Module, name: Key, result: Place) -> None:
+        """Let a variable of a module reach `result`: any of them, if its name is not known."""
+        raise NotImplementedError
+
+    def store_in_module(self, module: Module, name: str | None, source: Place) -> None:
+        """Set a variable of a module from outside: any of them, if its name is not known."""
+        raise NotImplementedError
+
+    def import_module(self, call: ast.Call, site: CallSite) -> None:
+        """Let the modules that may be imported by a name reach the call's result."""
         raise NotImplementedError
 
     def annotate(self, annotation: ast.expr, scope: Scope, target: Place) -> None:
@@ -188,7 +247,11 @@ class Calls(Classes):
 
     def _bind_member(self, item: Object, name: str, result: Place, owner: Class | Instance) -> None:
         decorators = self.decorators(item) if isinstance(item, Function) else set()
-        if not isinstance(item, Function) or "staticmethod" in decorators:
+        if isinstance(item, Partial) and item.is_method and isinstance(item.function, Function):
+            self.solver.add(result, Partial(item.call, Method(owner, name, item.function)))
+        elif isinstance(item, Instance) and isinstance(owner, Instance) and self._has(item, "__get__"):
+            self.call_special(item, "__get__", result, self._owner_place(owner))
+        elif not isinstance(item, Function) or "staticmethod" in decorators:
             self.solver.add(result, item)
         elif "classmethod" in decorators:
             self.solver.add(result, Method(owner.cls if isinstance(owner, Instance) else owner, name, item))
@@ -197,14 +260,19 @@ class Calls(Classes):
         elif decorators & {"property", "cached_property"}:
             self._pass_self(item, owner)
             self.solver.connect(("return", item.node), result)
+        elif "setter" in decorators:
+            return
         else:
             self.solver.add(result, Method(owner, name, item))
 
-    def call_special(self, item: Instance, name: str, result: Place) -> None:
-        """Let what a special method such as `__enter__` returns reach `result`; its arguments are of no interest."""
+    def _has(self, item: Instance, name: str) -> bool:
+        return any(isinstance(base, Class) and name in base.scope.names for base in self.ancestry(item.cls))
+
+    def call_special(self, item: Instance, name: str, result: Place, *arguments: Place) -> None:
+        """Let what a special method such as `__enter__` returns reach `result`."""
         method = (name, item)
         self._class_attribute(item, name, method)
-        self.call(method, CallSite(item.cls.unit, item.cls.node, (), {}, result))
+        self.call(method, CallSite(item.cls.unit, item.cls.node, arguments, {}, result))
 
     def _pass_self(self, function: Function, owner: Object) -> None:
         arguments = function.node.args
@@ -219,25 +287,64 @@ class Calls(Classes):
         match item:
             case Instance(cls=cls):
                 self.solver.connect(source, self.field(cls, name))
+                self._call_setter(item, name, source)
             case Opaque():
                 self.solver.connect(source, self.field(item, name))
             case Class():
                 self.solver.connect(source, ("variable", item.scope, name))
             case Container():
                 self.store_element(item, name, source)
+            case Module():
+                self.store_in_module(item, name, source)
+            case Function():
+                self.solver.connect(source, ("attribute", item.node, name))
             case _:
                 pass
+
+    def _call_setter(self, item: Instance, name: str, source: Place) -> None:
+        """Let a property's setter, or the `__set__` of a descriptor, have the value."""
+
+        def find() -> None:
+            for ancestor in self.ancestry(item.cls):
+                if isinstance(ancestor, Class) and name in ancestor.scope.names:
+                    self.solver.watch(("variable", ancestor.scope, name), arrive)
+
+        def arrive(member: Object) -> None:
+            if isinstance(member, Function) and "setter" in self.decorators(member):
+                self._pass_self(member, item)
+                self.enter(member, CallSite(member.unit, member.node, (source,), {}, ("set", member.node)), 1)
+            elif isinstance(member, Instance):
+                self.call_special(member, "__set__", ("set", member, name), self._owner_place(item), source)
+
+        self.by_ancestry(item.cls, find)
+
+    def _owner_place(self, item: Instance) -> Place:
+        place = ("instance", item)
+        self.solver.add(place, item)
+        return place
 
     # Containers
 
     def store_element(self, container: Container, key: Key, source: Place) -> None:
         place = ("element", container, key)
+        keys = self._keys.setdefault(container, {})
+        if key not in keys:
+            keys[key] = None
+            for action in tuple(self._key_actions.get(container, ())):
+                action(key)
         self.solver.connect(source, place)
         self.solver.connect(place, ("elements", container))
+
+    def by_key(self, container: Container, action: Callable[[Key], object]) -> None:
+        """Do something for each key under which a container has elements, now and later."""
+        self._key_actions.setdefault(container, []).append(action)
+        for key in tuple(self._keys.get(container, ())):
+            action(key)
 
     def load_element(self, container: Container, key: Key, result: Place) -> None:
         if key is None:
             self.solver.connect(("elements", container), result)
+            self.solver.connect(("keys", container), result)
         else:
             self.solver.connect(("element", container, key), result)
             self.solver.connect(("element", container, None), result)
@@ -249,6 +356,7 @@ class Calls(Classes):
     def _load(self, item: Object, key: Key, result: Place, whole: bool) -> None:
         match item:
             case Container() if whole:
+                scramble(self, item)
                 self.solver.add(result, item)
             case Container():
                 self.load_element(item, key, result)
@@ -258,6 +366,17 @@ class Calls(Classes):
                     self.by_ancestry(cls, lambda: self._load_field(cls, key, result))
                 elif key is not None:
                     self.solver.connect(self.field(cls, key), result)  # of its state dict
+                if not isinstance(key, str):
+                    self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
+            case Namespace(owner=owner):
+                place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[0]
+                self.solver.connect(place, result)
+            case Module():
+                self.load_from_module(item, key, result)
+            case Opaque() if isinstance(key, str):
+                self.solver.connect(self.field(item, key), result)
+            case Result() if item.is_instance:
+                pass  # an element of it is no such instance
             case Derived() | Result():
                 self.solver.add(result, item)
             case Thing(kind="state"):  # of a MultiOptimizer, which has one for each part
@@ -271,21 +390,67 @@ class Calls(Classes):
             self.solver.connect(self.field(cls, names[index]), result)
 
     def store(self, owner: Place, key: Key, source: Place) -> None:
-        def arrive(item: Object) -> None:
-            if isinstance(item, Container):
-                self.store_element(item, key, source)
+        """Let `owner[key] = …` have the value at `source`."""
+        self.solver.watch(owner, lambda item: self._store(item, key, source))
 
-        self.solver.watch(owner, arrive)
+    def _store(self, item: Object, key: Key, source: Place) -> None:
+        match item:
+            case Container():
+                self.store_element(item, key, source)
+            case Instance(cls=cls):
+                self.call_special(item, "__setitem__", ("stored", item), ("key of", item), source)
+                place = self.field(cls, key) if isinstance(key, str) else self.held_by(cls)
+                self.as_container(cls, lambda: self.solver.connect(source, place))
+            case Namespace(owner=owner):
+                self.solver.connect(
+                    source, self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1]
+                )
+            case Module():
+                self.store_in_module(item, key if isinstance(key, str) else None, source)
+            case _:
+                pass
 
     def merge(self, source: Place, target: Container) -> None:
-        """Let all elements of the containers at `source` be elements of `target`."""
+        """Let all elements of the containers at `source` be elements of `target`: under their names, or at any index."""
+        joined: set[Container] = set()
 
         def arrive(item: Object) -> None:
-            if isinstance(item, Container):
-                self.solver.connect(("elements", item), ("element", target, None))
-                self.solver.connect(("element", target, None), ("elements", target))
+            if isinstance(item, Container) and item not in joined:
+                joined.add(item)
+                self.by_key(item, lambda key: self._merge_key(item, key, target))
+            elif isinstance(item, Namespace):
+                self.store_element(target, None, self.any_field(item.owner)[0])
 
         self.solver.watch(source, arrive)
+
+    def merge_whole(self, source: Container, target: Container) -> None:
+        """Let all that is in one container, and in those within it, be in another."""
+        if source is target or (source, target) in self._merged:
+            return
+        self._merged.add((source, target))
+        for place in (("elements", source), ("keys", source)):
+            self.store_element(target, None, place)
+            self.solver.watch(place, lambda item: self._merge_within(item, target))
+
+    def _merge_within(self, item: Object, target: Container) -> None:
+        if isinstance(item, Container) and item != target:
+            self.merge_whole(item, target)
+
+    def _merge_key(self, source: Container, key: Key, target: Container) -> None:
+        self.store_element(target, key if isinstance(key, str) else None, ("element", source, key))
+        self.solver.connect(("keys", source), ("keys", target))
+
+    def merge_pairs(self, source: Place, target: Container) -> None:
+        """Let the seconds of pairs in the containers at `source` be elements of `target`, as `dict(pairs)` has them."""
+        pairs = ("pairs", target)
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container) and may_hold_pairs(item):
+                self.solver.connect(("elements", item), pairs)
+
+        self.solver.watch(source, arrive)
+        self.load(pairs, 1, ("second", target))
+        self.store_element(target, None, ("second", target))
 
     def iterate(self, source: Place, result: Place) -> None:
         """Let whatever a loop over `source` gives reach `result`."""
@@ -320,6 +485,11 @@ class Calls(Classes):
         match callee:
             case Function():
                 self.enter(callee, site, 0)
+                self.call(("alternatives", callee.node), site)
+            case Container(role=role) if role == POOL:
+                call_container_method(self, callee, "__call__", site)
+            case Getter():
+                self._get(callee, site)
             case Method(owner=owner, function=Function() as function):
                 self._pass_self(function, owner)
                 self.enter(function, site, 1)
@@ -348,6 +518,31 @@ class Calls(Classes):
                 self.solver.connect(("returned", annotation), site.result)
             case _:
                 pass
+
+    def _get(self, getter: Getter, site: CallSite) -> None:
+        if not site.positional:
+            return
+        place = site.positional[0]
+        for number, name in enumerate(getter.attributes):
+            self.solver.watch(place, partial(self._note_got, getter, name))
+            self.load_attribute(place, name, ("got", getter, number, site.node))
+            place = ("got", getter, number, site.node)
+        for key in getter.keys:
+            self.load(site.positional[0], key, site.result)
+        if getter.calls:
+            given = tuple(self.places[argument] for argument in getter.call.args[1:])
+            words = {word.arg: self.places[word.value] for word in getter.call.keywords if word.arg}
+            self.call(place, replace(site, positional=given, keywords=words))
+        elif getter.attributes:
+            self.solver.connect(place, site.result)
+
+    def _note_got(self, getter: Getter, name: str, item: Object) -> None:
+        if isinstance(item, Thing):
+            self.got[getter.call][item, name] = None
+
+    def site_with(self, site: CallSite, box: Place, result: Place) -> CallSite:
+        """A call at the same place, of which any argument is any element of what is at `box`."""
+        return CallSite(site.unit, site.node, (box,), {}, result, 0, (box,), site.scope)
 
     def _make_record(self, fields: tuple[str, ...], site: CallSite) -> None:
         outcome = Container(site.node, "record")
@@ -478,46 +673,58 @@ class Calls(Classes):
             )
             if name in ("replace", "_replace") and not defined:
                 self.replace_fields(owner, site)
+            elif isinstance(owner, Instance) and not defined:
+                self._call_inherited(owner.cls, name, site)
+        elif isinstance(owner, Namespace):
+            self._call_inherited(owner.owner, name, site)
+        elif isinstance(owner, Module):
+            self._call_of_variables(owner, site)
+        elif isinstance(owner, Function):  # of another implementation of the same function
+            for place in arguments(site):
+                self.solver.connect(place, ("alternatives", owner.node))
+                self.solver.connect(place, site.result)
+            self.solver.add(site.result, Method(owner, name))
         elif isinstance(owner, Container):
-            self._call_container_method(owner, name, site)
+            call_container_method(self, owner, name, site)
         elif (behaviour := self.library.method(owner, name)) is not None:
             behaviour(self, site)
 
-    def _call_container_method(self, container: Container, name: str, site: CallSite) -> None:
-        if name in ("append", "add", "appendleft", "insert"):
-            for place in site.positional:
-                self.store_element(container, None, place)
-        elif name in ("extend", "update"):
-            for place in site.positional:
-                self.merge(place, container)
-            for keyword, place in site.keywords.items():
-                self.store_element(container, keyword, place)
-        elif name == "setdefault":
-            for place in site.positional[1:]:
-                self.store_element(container, self._key_argument(site), place)
-            self.load_element(container, self._key_argument(site), site.result)
-        elif name in ("get", "pop", "popleft", "__getitem__"):
-            key = None if name == "popleft" else self._key_argument(site)
-            self.load_element(container, key, site.result)
-            for place in site.positional[1:]:
-                self.solver.connect(place, site.result)
-        elif name in ("values", "copy", "__iter__", "unfreeze", "unflatten", "_replace"):
-            self.solver.add(site.result, container)
-            for keyword, place in site.keywords.items():
-                self.store_element(container, keyword, place)
-        else:  # items
-            pairs, pair = Container(site.node, "items"), Container(site.node, "item")
-            self.solver.add(site.result, pairs)
-            self.solver.add(("pair", site.node), pair)
-            self.store_element(pairs, None, ("pair", site.node))
-            self.store_element(pair, 1, ("value", site.node))
-            self.load_element(container, None, ("value", site.node))
+    def _call_inherited(self, owner: Class | Opaque, name: str, site: CallSite) -> None:
+        """What a method of a container does for an instance of a class derived from one, or for a `__dict__`."""
+        read = self.any_field(owner)[0]
+        for place in (*site.positional, *site.unpacked):
+            self.solver.watch(place, lambda item: self._update_fields(owner, item))
+            if name not in MERGING:
+                self.solver.connect(place, self.held_by(owner))
+        for word, place in site.keywords.items():
+            self.solver.connect(place, self.field(owner, word))
+        key = key_argument(site)
+        self.solver.connect(self.field(owner, key) if isinstance(key, str) else read, site.result)
+        if key is None and isinstance(owner, Class):
+            outcome = Container(owner.node, POOL)
+            self.solver.add(site.result, outcome)
+            self.store_element(outcome, None, read)
 
-    @staticmethod
-    def _key_argument(site: CallSite) -> Key:
-        """The literal key that a method of a dict is given."""
-        first = site.node.args[0] if isinstance(site.node, ast.Call) and site.node.args else None
-        return first.value if isinstance(first, ast.Constant) and isinstance(first.value, int | str) else None
+    def _call_of_variables(self, module: Module, site: CallSite) -> None:
+        """A method of `globals()`, or of a module's `__dict__`."""
+        self.load_from_module(module, key_argument(site), site.result)
+        for word, place in site.keywords.items():
+            self.store_in_module(module, word, place)
+        for place in site.positional:
+            self.store_in_module(module, None, place)
+            self.iterate(place, ("variables", site.node))
+            self.store_in_module(module, None, ("variables", site.node))
+
+    def _update_fields(self, owner: Class | Opaque, item: Object) -> None:
+        """Let fields have the elements of a dict, by their keys."""
+        if isinstance(item, Container):
+            written = self.any_field(owner)[1]
+            self.by_key(
+                item,
+                lambda key: self.solver.connect(
+                    ("element", item, key), self.field(owner, key) if isinstance(key, str) else written
+                ),
+            )
 
     def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
         earlier = [self.places[argument] for argument in call.args[1:] if not isinstance(argument, ast.Starred)]

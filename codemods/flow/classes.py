@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from codemods.flow.objects import Class, Function, Instance, Object, Opaque, Place, Record
@@ -16,9 +16,10 @@ class Classes:
 
     solver: Solver = field(default_factory=Solver)
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
-    _fields: dict[Class, dict[str, None]] = field(default_factory=dict)
+    _fields: dict[Class | Opaque, dict[str, None]] = field(default_factory=dict)
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
+    _whole: set[Class | Opaque] = field(default_factory=set)
 
     def declare_class(self, cls: Class, bases: list[Place]) -> None:
         self._classes[cls.node] = cls
@@ -55,15 +56,58 @@ class Classes:
             self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
             for name in tuple(self._fields[cls]):
                 self._join_field(cls, base, name)
+            if cls in self._whole:
+                self._join_whole_base(cls, base)
 
     def field(self, owner: Class | Opaque, name: str) -> Place:
         """The place of an instance's field; a class shares its fields with its bases."""
-        if isinstance(owner, Class) and name not in self._fields[owner]:
-            self._fields[owner][name] = None
-            for base in tuple(self._bases[owner]):
-                if isinstance(base, Class):
+        names = self._fields.setdefault(owner, {})
+        if name not in names:
+            names[name] = None
+            if owner in self._whole:
+                self._join_whole(owner, name)
+            for base in tuple(self._bases[owner]) if isinstance(owner, Class) else ():
+                if isinstance(owner, Class) and isinstance(base, Class):
                     self._join_field(owner, base, name)
         return ("field", owner, name)
+
+    def any_field(self, owner: Class | Opaque) -> tuple[Place, Place]:
+        """Where to read any field of an instance, and where to write one of which the name is not known.
+
+        What is written so is found by whoever reads any field, and is out of view for whoever reads one by its name.
+        """
+        if owner not in self._whole:
+            self._whole.add(owner)
+            for name in tuple(self._fields.get(owner, ())):
+                self._join_whole(owner, name)
+            for place in (("some field", owner), ("held", owner)):
+                self.solver.connect(place, ("any field", owner))
+            for base in tuple(self._bases[owner]) if isinstance(owner, Class) else ():
+                self._join_whole_base(owner, base)
+        return ("any field", owner), ("some field", owner)
+
+    def _join_whole(self, owner: Class | Opaque, name: str) -> None:
+        self.solver.connect(("field", owner, name), ("any field", owner))
+
+    def _join_whole_base(self, owner: Class | Opaque, base: Object) -> None:
+        if isinstance(base, Class):
+            read, written = self.any_field(base)
+            self.solver.connect(read, ("any field", owner))
+            self.solver.connect(("some field", owner), written)
+            self.solver.connect(("held", owner), ("held", base))
+
+    def written_somewhere(self) -> Iterator[Class]:
+        """The classes of which some field is written whose name is not known."""
+        for owner in self._whole:
+            if isinstance(owner, Class) and self.solver.at(("some field", owner)):
+                yield owner
+
+    def field_places(self, owner: Class | Opaque) -> list[Place]:
+        """The places of all fields of an instance that anything has asked for, of those that it inherits too."""
+        ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]
+        owners = [item for item in ancestry if isinstance(item, Class | Opaque)]
+        named = [("field", one, name) for one in owners for name in self._fields.get(one, ())]
+        return [*named, *((word, one) for word in ("some field", "held") for one in owners)]
 
     def _join_field(self, cls: Class, base: Class, name: str) -> None:
         upper = self.field(base, name)

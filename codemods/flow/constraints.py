@@ -6,10 +6,16 @@ import ast
 import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import PurePosixPath
 
 from codemods.flow.annotations import TypeWithin, types_within
 from codemods.flow.calls import Calls, CallSite, Key
+from codemods.flow.containers import GENERATOR
+from codemods.flow.containers import METHODS as CONTAINER_METHODS
 from codemods.flow.derived import Derivation
+from codemods.flow.dynamic import named_module
+from codemods.flow.exports import exported, open_stars, stars_of
 from codemods.flow.modules import Project, Unit
 from codemods.flow.objects import (
     Class,
@@ -18,6 +24,7 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    Method,
     Module,
     Object,
     Place,
@@ -26,8 +33,31 @@ from codemods.flow.objects import (
 from codemods.flow.scopes import Comprehension, Scope, open_scope
 
 BUILTINS = frozenset(vars(builtins))
+ANY, UNNAMED = "*", "?"
+"""Stand for a variable of a module that is set from outside, and for one that is set so under a name that is not known."""
 
-DISPLAYS = {ast.Tuple, ast.List, ast.ListComp}
+RAISED = ("raised",)
+"""The place of all exceptions."""
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitOr: "or",
+    ast.BitAnd: "and",
+    ast.BitXor: "xor",
+}
+"""The words of the special methods of operators."""
+
+JOINING = ("add", "mul", "or", "and", "sub", "xor")
+"""The operators that make a container of two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +83,28 @@ class Import:
     target: str
 
 
+@dataclass(frozen=True, eq=False)
+class Store:
+    """An assignment to an attribute or an element: of what is at `owner`, from what is at `source`."""
+
+    unit: Unit
+    node: ast.Attribute | ast.Subscript
+    owner: Place
+    source: Place
+
+
+@dataclass(frozen=True, eq=False)
+class PassedOn:
+    """An import that binds `name`, in `scope`, to what one of the modules with the scopes `sources` has; `*` for a star."""
+
+    unit: Unit
+    statement: ast.ImportFrom
+    alias: ast.alias
+    scope: Scope
+    name: str
+    sources: tuple[Scope, ...]
+
+
 @dataclass
 class Reading:
     """What was met on the way and is asked for afterwards."""
@@ -60,10 +112,12 @@ class Reading:
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)
     annotations: list[Annotation] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
+    passed_on: list[PassedOn] = field(default_factory=list)
     attributes: list[tuple[Unit, ast.Attribute]] = field(default_factory=list)
     calls: list[tuple[Unit, ast.Call]] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     decorated: list[tuple[Place, Place]] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
 
 
 class Constraints(Calls):
@@ -75,12 +129,21 @@ class Constraints(Calls):
         self.reading = Reading()
         self.derivation = Derivation(self)
         self.modules: dict[Unit, Scope] = {unit: open_scope(unit, unit.tree, None) for unit in project.units}
+        # To run a file in the place of a statement gives its names, as a star import would.
+        self.runs = {
+            ast.ImportFrom(names=[ast.alias("*")], level=0): unit for unit in project.units if project.run_by(unit)
+        }
+        stars = [(unit, node) for unit in project.units for node in stars_of(unit)]
+        stars += [(unit, node) for node, unit in self.runs.items()]
+        open_stars(self.modules, stars, self._star_units, self.library.members)
         self.unread: list[Unit] = []
         for unit, scope in self.modules.items():
             try:
                 self._body(unit.tree.body, scope)
             except RecursionError:
                 self.unread.append(unit)
+        for node, unit in self.runs.items():
+            self._import_from(node, self.modules[unit])
 
     def solve(self) -> None:
         """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""
@@ -91,6 +154,9 @@ class Constraints(Calls):
                 self.solver.solve()
         while self.derivation.round():
             self.solver.solve()
+
+    def _star_units(self, unit: Unit, node: ast.ImportFrom) -> list[Unit]:
+        return [module.unit for module in self._sources(unit, node) if module.unit is not None]
 
     # Names
 
@@ -144,6 +210,10 @@ class Constraints(Calls):
                 self._import(node, scope)
             case ast.ImportFrom():
                 self._import_from(node, scope)
+            case ast.Raise(exc=ast.Call() as raised):
+                self.solver.connect(self.expression(raised, scope), RAISED)
+                if node.cause is not None:
+                    self.expression(node.cause, scope)
             case ast.Match():
                 subject = self.expression(node.subject, scope)
                 for case in node.cases:
@@ -158,7 +228,14 @@ class Constraints(Calls):
                     elif isinstance(child, ast.expr):
                         self.expression(child, scope)
                     elif isinstance(child, ast.ExceptHandler):
-                        self._body(child.body, scope)
+                        self._handler(child, scope)
+
+    def _handler(self, node: ast.ExceptHandler, scope: Scope) -> None:
+        if node.type is not None:
+            self.expression(node.type, scope)
+        if node.name is not None:
+            self.solver.connect(RAISED, self._bind(node.name, scope))
+        self._body(node.body, scope)
 
     def _enter_context(self, source: Place, target: Place) -> None:
         def arrive(item: Object) -> None:
@@ -206,6 +283,7 @@ class Constraints(Calls):
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         inner = open_scope(scope.unit, node, scope)
         function = Function(scope.unit, node, inner)
+        self.reading.functions.append(function)
         self._parameters(node.args, inner, scope)
         if node.returns is not None:
             self.annotate(node.returns, scope, ("return", node))
@@ -263,71 +341,124 @@ class Constraints(Calls):
         for alias in node.names:
             bound = alias.asname or alias.name.partition(".")[0]
             place = self._bind(bound, scope)
-            path = None if self.library.owns(alias.name) else self.project.absolute(scope.unit, alias.name)
-            if path is None:
+            paths = self._absolute(scope.unit, alias.name)
+            if not paths:
                 target = alias.name if alias.asname else bound
                 self.solver.add(place, External(target))
-                self.reading.imports.append(Import(scope.unit, node, alias, scope, bound, alias.name))
-                continue
-            if not alias.asname:
-                path = "/".join(path.split("/")[: len(path.split("/")) - alias.name.count(".")])
-            self._bind_module(place, path)
+                owner = scope.binding(bound) or scope
+                self.reading.imports.append(Import(scope.unit, node, alias, owner, bound, alias.name))
+            for path in paths:
+                steps = path.split("/")
+                self._bind_module(
+                    place, path if alias.asname else "/".join(steps[: len(steps) - alias.name.count(".")])
+                )
 
-    def _bind_module(self, place: Place, path: str) -> bool:
+    def _absolute(self, unit: Unit, name: str) -> tuple[str, ...]:
+        return () if self.library.owns(name) else self.project.absolute(unit, name)
+
+    def _bind_module(self, place: Place, path: str) -> None:
         found = self.project.at(path)
         if found is not None:
             self.solver.add(place, Module(*found))
-        return found is not None
+
+    def _sources(self, unit: Unit, node: ast.ImportFrom) -> list[Module]:
+        """The modules of the project from which a statement may import; none if it is from outside."""
+        name = node.module or ""
+        if node in self.runs:
+            return [Module(found) for found in self.project.run_by(unit)]
+        if node.level:
+            paths: Iterable[str] = (self.project.relative(unit, node.level, name),)
+        else:
+            paths = self._absolute(unit, name)
+        return [Module(*found) for path in paths if (found := self.project.at(path)) is not None]
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
-        name = node.module or ""
-        if node.level:
-            path: str | None = self.project.relative(scope.unit, node.level, name)
-        else:
-            path = None if self.library.owns(name) else self.project.absolute(scope.unit, name)
-        found = None if path is None else self.project.at(path)
+        sources = self._sources(scope.unit, node)
         for alias in node.names:
+            target = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+            name = alias.asname or alias.name
             if alias.name == "*":
-                self._star(node, alias, name, found, scope)
-                continue
-            place = self._bind(alias.asname or alias.name, scope)
-            if found is None or path is None:
-                target = f"{'.' * node.level}{name}.{alias.name}"
-                self.solver.add(place, External(target))
-                self.reading.imports.append(Import(scope.unit, node, alias, scope, alias.asname or alias.name, target))
-                continue
-            self._member(Module(*found), alias.name, place)
+                self._star(node, sources, scope)
+                target = node.module or ""
+            elif not sources:
+                self.solver.add(self._bind(name, scope), External(target))
+            for module in sources:
+                if alias.name != "*":
+                    self._member(module, alias.name, self._bind(name, scope))
+            owner = scope.binding(name) or scope
+            if sources:
+                scopes = tuple(self.modules[module.unit] for module in sources if module.unit is not None)
+                self.reading.passed_on.append(PassedOn(scope.unit, node, alias, owner, name, scopes))
+            else:
+                self.reading.imports.append(Import(scope.unit, node, alias, owner, name, target))
 
-    def _star(
-        self, node: ast.ImportFrom, alias: ast.alias, name: str, found: tuple[Unit | None, str] | None, scope: Scope
-    ) -> None:
-        if found is None:
-            for member in self.library.members(name):
-                scope.names.add(member)
-                self.solver.add(("variable", scope, member), External(f"{name}.{member}"))
-            self.reading.imports.append(Import(scope.unit, node, alias, scope, "*", name))
-        elif found[0] is not None and found[0] is not scope.unit:
-            exported = self.modules[found[0]]
-            for member in sorted(exported.names):
-                if not member.startswith("_"):
-                    scope.names.add(member)
-                    self.solver.connect(("variable", exported, member), ("variable", scope, member))
+    def _star(self, node: ast.ImportFrom, sources: list[Module], scope: Scope) -> None:
+        if not sources:
+            for member in self.library.members(node.module or ""):
+                self.solver.add(("variable", scope, member), External(f"{node.module}.{member}"))
+        for module in sources:
+            if module.unit is not None and module.unit is not scope.unit:
+                for member in sorted(exported(self.modules[module.unit])):
+                    self._member(module, member, ("variable", scope, member))
 
     def _member(self, module: Module, name: str, result: Place) -> None:
-        if module.unit is not None and name in self.modules[module.unit].names:
-            self.solver.connect(("variable", self.modules[module.unit], name), result)
-        elif module.directory:
-            self._bind_module(result, f"{module.directory}/{name}" if module.directory != "." else name)
+        if module.unit is not None:
+            scope = self.modules[module.unit]
+            self.solver.connect(("variable", scope, name), result)
+            self.solver.connect(("variable", scope, UNNAMED), result)
+            if name in scope.names or not module.directory:
+                return
+        if module.directory:
+            path = f"{module.directory}/{name}" if module.directory != "." else name
+            self._bind_module(result, path)
+            if module.unit is not None and self.project.at(path) is None:
+                self._made_available(module, name, result)
+
+    def _made_available(self, package: Module, name: str, result: Place) -> None:
+        """What a package gives out that it does not bind, by a `__getattr__` or the like, is from one of its modules."""
+        for unit in self.project.within(package.directory):
+            if name in self.modules[unit].names or unit is package.unit:
+                self.solver.connect(("variable", self.modules[unit], name), result)
 
     def module_attribute(self, module: Module, name: str, result: Place) -> None:
+        if name == "__dict__":
+            self.solver.add(result, module)
+            return
         self._member(module, name, result)
+        if name in CONTAINER_METHODS and module.unit is not None and name not in self.modules[module.unit].names:
+            self.solver.add(result, Method(module, name))  # of `globals()`
 
-    def import_module(self, name: str, site: CallSite) -> None:
-        path = None if self.library.owns(name) else self.project.absolute(site.unit, name)
-        if path is None:
-            self.solver.add(site.result, External(name))
+    def load_from_module(self, module: Module, name: Key, result: Place) -> None:
+        if isinstance(name, str):
+            self._member(module, name, result)
+        elif module.unit is not None:
+            scope = self.modules[module.unit]
+            for member in (*sorted(scope.names), ANY, UNNAMED):
+                self.solver.connect(("variable", scope, member), result)
+
+    def store_in_module(self, module: Module, name: str | None, source: Place) -> None:
+        if module.unit is None:
+            return
+        scope = self.modules[module.unit]
+        if name is None:
+            members = [*sorted(scope.names), UNNAMED]
         else:
-            self._bind_module(site.result, path)
+            scope.names.add(name)
+            members = [name, ANY]
+        for member in members:
+            self.solver.connect(source, ("variable", scope, member))
+
+    def import_module(self, call: ast.Call, site: CallSite) -> None:
+        named = named_module(call, str(PurePosixPath(site.unit.path).parent).replace("/", "."))
+        if isinstance(named, str):
+            paths = self._absolute(site.unit, named)
+            for path in paths:
+                self._bind_module(site.result, path)
+            if not paths:
+                self.solver.add(site.result, External(named))
+            return
+        for unit in self.project.matching(named):
+            self.solver.add(site.result, Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""))
 
     # Assignment
 
@@ -348,12 +479,25 @@ class Constraints(Calls):
                     self._assign(element, ("unpacked", element), scope)
             case ast.Attribute(value=value, attr=name):
                 self.reading.attributes.append((scope.unit, target))
-                self.store_attribute(self.expression(value, scope), name, source)
+                owner = self.expression(value, scope)
+                self.derivation.add_store(Store(scope.unit, target, owner, source))
+                self.store_attribute(owner, name, source)
             case ast.Subscript(value=value, slice=key):
-                self.expression(key, scope)
-                self.store(self.expression(value, scope), self.key(key), source)
+                owner = self.expression(value, scope)
+                self.derivation.add_store(Store(scope.unit, target, owner, source))
+                self.store(owner, self.key(key), source)
+                self._store_key(owner, self.expression(key, scope))
             case _:
                 self.expression(target, scope)
+
+    def _store_key(self, owner: Place, key: Place) -> None:
+        """Let a dict have what is at `key` as one of its keys."""
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container):
+                self.solver.connect(key, ("keys", item))
+
+        self.solver.watch(owner, arrive)
 
     def _annotated_place(self, target: ast.expr, scope: Scope) -> Place:
         match target:
@@ -440,6 +584,8 @@ class Constraints(Calls):
             case ast.Subscript(value=value, slice=key):
                 self.expression(key, scope)
                 self.load(self.expression(value, scope), self.key(key), node, whole=isinstance(key, ast.Slice))
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    self._load_by_name(self.expression(value, scope), key.value, node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test, scope)
                 for branch in (body, orelse):
@@ -447,12 +593,8 @@ class Constraints(Calls):
             case ast.BoolOp(values=values):
                 for value in values:
                     self.solver.connect(self.expression(value, scope), node)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right) if DISPLAYS & {type(left), type(right)}:
-                for operand in (left, right):
-                    self.concatenate(self.expression(operand, scope), node, node)
-            case ast.BinOp(left=left, right=right):
-                for operand in (left, right):
-                    self.solver.connect(self.expression(operand, scope), node)
+            case ast.BinOp():
+                self._binary(node, scope)
             case ast.NamedExpr(target=target, value=value):
                 source = self.expression(value, scope)
                 self._assign(target, source, scope)
@@ -465,6 +607,7 @@ class Constraints(Calls):
                 return self.expression(value, scope)
             case ast.Yield(value=value) | ast.YieldFrom(value=value):
                 self._yield(node, value, scope)
+                self.solver.connect(("element", Container(scope.node, GENERATOR), "sent"), node)
             case ast.Starred(value=value):
                 self.iterate(self.expression(value, scope), node)
             case _:
@@ -472,6 +615,35 @@ class Constraints(Calls):
                     if isinstance(child, ast.expr):
                         self.expression(child, scope)
         return node
+
+    def _binary(self, node: ast.BinOp, scope: Scope) -> None:
+        """`left op right`: either operand, one container of what both hold, or what a special method gives."""
+        sides = (self.expression(node.left, scope), self.expression(node.right, scope))
+        name = OPERATORS.get(type(node.op), "")
+        for side, other in (sides, sides[::-1]):
+            self.solver.watch(side, partial(self._operate, name, other, node))
+            if name in JOINING:
+                self.concatenate(side, node, node)
+
+    def _operate(self, name: str, other: Place, node: ast.BinOp, item: Object) -> None:
+        if isinstance(item, Instance):
+            for prefix in ("__", "__r"):
+                self.call_special(item, f"{prefix}{name}__", node, other)
+        if not isinstance(item, Container):
+            self.solver.add(node, item)
+
+    def _load_by_name(self, source: Place, name: str, result: Place) -> None:
+        """What a namespace has under a name: `sys.modules[name]`, `vars(module)[name]`."""
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, External) and item.name == "sys.modules":
+                self.solver.add(result, External(name))
+            elif isinstance(item, External) and self.library.follows(f"{item.name}.{name}"):
+                self.solver.add(result, External(f"{item.name}.{name}"))
+            elif isinstance(item, Module):
+                self._member(item, name, result)
+
+        self.solver.watch(source, arrive)
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         self.reading.calls.append((scope.unit, node))
@@ -504,13 +676,15 @@ class Constraints(Calls):
             if key is None:
                 self.merge(source, Container(node))
             else:
-                self.expression(key, scope)
+                self.solver.connect(self.expression(key, scope), ("keys", Container(node)))
                 self.store_element(Container(node), self.key(key), source)
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> None:
         inner = open_scope(scope.unit, node, scope)
         self._parameters(node.args, inner, scope)
-        self.solver.add(node, Function(scope.unit, node, inner))
+        function = Function(scope.unit, node, inner)
+        self.reading.functions.append(function)
+        self.solver.add(node, function)
         self.solver.connect(self.expression(node.body, inner), ("return", node))
 
     def _comprehension(self, node: Comprehension, scope: Scope) -> None:
@@ -521,7 +695,7 @@ class Constraints(Calls):
             for condition in generator.ifs:
                 self.expression(condition, inner)
         if isinstance(node, ast.DictComp):
-            self.expression(node.key, inner)
+            self.solver.connect(self.expression(node.key, inner), ("keys", Container(node)))
             element = self.expression(node.value, inner)
         else:
             element = self.expression(node.elt, inner)
@@ -533,11 +707,11 @@ class Constraints(Calls):
             return
         source = self.expression(value, scope)
         function = scope.node
-        self.solver.add(("return", function), Container(function, "generator"))
+        self.solver.add(("return", function), Container(function, GENERATOR))
         if isinstance(node, ast.YieldFrom):
-            self.merge(source, Container(function, "generator"))
+            self.merge(source, Container(function, GENERATOR))
         else:
-            self.store_element(Container(function, "generator"), None, source)
+            self.store_element(Container(function, GENERATOR), None, source)
 
     @staticmethod
     def key(node: ast.expr) -> int | str | None:

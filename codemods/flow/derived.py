@@ -1,122 +1,196 @@
-"""What may come out of functions of which nothing is known: anything that went in."""
+"""What code out of view does with what it is given: it may give it back, keep it, or hand it to a function that it was given.
+
+Calls of such code are met in rounds: that nothing is known of a function shows only once all else has been solved. A package that
+is known to give back nothing but what it was given, such as one of containers, gives back the very objects; what any other gives
+is `Derived` from its arguments, and these escape.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import TYPE_CHECKING
 
-from codemods.flow.calls import Calls, CallSite
-from codemods.flow.objects import Container, Derived, External, Function, Method, Place, Thing
+from codemods.flow.calls import Calls, CallSite, Effect
+from codemods.flow.containers import POOL, arguments, mix
+from codemods.flow.contents import Contents, Token
+from codemods.flow.modules import Unit
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derived,
+    External,
+    Function,
+    Instance,
+    Method,
+    Opaque,
+    Place,
+    Result,
+    Thing,
+)
+from codemods.flow.roots import Roots
 
-DEEPEST_NESTING = 3
-"""How deep in the arguments of an unknown function a thing is looked for."""
+if TYPE_CHECKING:
+    from codemods.flow.constraints import Store
+
+
+@dataclass(frozen=True)
+class Escape:
+    """Where something of interest gets out of view."""
+
+    unit: Unit
+    node: ast.expr | ast.stmt
 
 
 @dataclass
 class Derivation:
-    """Lets what unknown functions return, and hand to functions, be derived from their arguments.
-
-    That nothing is known of a function shows only once all else has been solved, so this works in rounds. Each looks at the
-    calls that the last solution touched.
-    """
+    """Lets what code out of view returns, keeps, and hands to functions be derived from what it is given."""
 
     flow: Calls
+    escapes: dict[Thing, Escape] = field(default_factory=dict)
     _sites: dict[Place, list[tuple[Place, CallSite]]] = field(default_factory=lambda: defaultdict(list))
-    _holders: dict[Container, dict[Place, None]] = field(default_factory=lambda: defaultdict(dict))
-    _held: dict[tuple[Container, int], dict[Thing, None]] = field(default_factory=dict)
+    _stores: dict[Place, list[Store]] = field(default_factory=lambda: defaultdict(list))
+    _mixed: set[CallSite] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.contents = Contents(self.flow)
+        self.roots = Roots(self.flow)
 
     def add(self, callee: Place, site: CallSite) -> None:
         """Take a call into account."""
-        for place in (callee, *_arguments(site)):
+        for place in (callee, *arguments(site)):
             self._sites[place].append((callee, site))
+            self.contents.watch(place)
+
+    def add_store(self, store: Store) -> None:
+        """Take an assignment to an attribute or an element into account."""
+        for place in (store.owner, store.source):
+            self._stores[place].append(store)
+            self.contents.watch(place)
 
     def round(self) -> bool:
         """Derive what follows from the present solution. Whether any of that was new."""
-        touched = self.flow.solver.take_touched()
-        self._held.clear()
-        for place in touched:
-            if place in self._sites or _is_inside(place):
-                for item in self.flow.solver.at(place):
-                    if isinstance(item, Container):
-                        self._holders[item][place] = None
-        sites = {
-            id(site): (callee, site)
-            for place in self._with_holders(touched)
-            for callee, site in self._sites.get(place, ())
-        }
+        touched = self.contents.update(self.flow.solver.take_touched())
+        sites = {site: callee for place in touched for callee, site in self._sites.get(place, ())}
+        stores = dict.fromkeys(store for place in touched for store in self._stores.get(place, ()))
         new = False
-        for callee, site in sites.values():
-            if self.is_unknown(callee):
-                new = self._derive(site) or new
+        for site, callee in sites.items():
+            new = self._call(callee, site) or new
+        for store in stores:
+            new = self._store(store) or new
         return new
-
-    def _with_holders(self, places: Iterable[Place]) -> Iterator[Place]:
-        """Places, and those that hold a container in which one of them is, however deep."""
-        seen = dict.fromkeys(places)
-        pending = list(seen)
-        while pending:
-            place = pending.pop(0)
-            yield place
-            for holder in self._holders.get(place[1], ()) if _is_inside(place) else ():
-                if holder not in seen:
-                    seen[holder] = None
-                    pending.append(holder)
 
     def is_unknown(self, callee: Place) -> bool:
         """Whether nothing is known of some function that is called."""
         found = self.flow.solver.at(callee)
-        return not found or any(
-            isinstance(item, External) and self.flow.library.function(item.name) is None for item in found
-        )
+        external = any(isinstance(item, External) and self._is_out_of_view(item) for item in found)
+        return external or all(self._is_out_of_view(item) for item in found)
 
-    def _derive(self, site: CallSite) -> bool:
-        arguments = _arguments(site)
-        sources = dict.fromkeys(source for place in arguments for source in self._sources(place))
-        if not sources:
+    def _is_out_of_view(self, item: object) -> bool:
+        match item:
+            case External(name=name):
+                return self.flow.library.function(name) is None
+            case Result():
+                return True
+            case Class():
+                return self._has_no(item, "__init__")
+            case Instance(cls=cls):
+                return self._has_no(cls, "__call__")
+        return False
+
+    def _has_no(self, cls: Class, method: str) -> bool:
+        """Whether a class may have a method from a base that is not in view, and has none from one that is."""
+        ancestry = self.flow.ancestry(cls)
+        defined = any(isinstance(base, Class) and method in base.scope.names for base in ancestry)
+        return not defined and any(isinstance(base, External) for base in ancestry)
+
+    # Calls
+
+    def _call(self, callee: Place, site: CallSite) -> bool:
+        carried = self.contents.at(arguments(site))
+        if not carried or not self.is_unknown(callee):
             return False
-        places = [site.result, *self._parameters(arguments)]
+        effect = self._effect(site)
+        if effect == "none":
+            return False
+        if effect == "contents" and any(isinstance(token, Thing) for token in carried):
+            return self._mix(site)
+        near = [token for token in carried if isinstance(token, Derived)]
+        places = [site.result, *self._parameters(arguments(site))]
+        if effect == "unknown":
+            self._escape(carried, site.unit, site.node)
+            if any(token.source in carried for token in near):
+                places += self._receivers(site)
         new = False
-        for source in sources:
-            for place in places:
-                new = self.flow.solver.add(place, Derived(source)) or new
+        for place in places:
+            for token in near:
+                new = self.flow.solver.add(place, token) or new
         return new
 
-    def _sources(self, place: Place) -> Iterator[Thing]:
-        for item in self.flow.solver.at(place):
-            if isinstance(item, Thing):
-                yield item
-            elif isinstance(item, Derived):
-                yield item.source
-            elif isinstance(item, Container):
-                yield from self._within(item, DEEPEST_NESTING)
+    def _escape(self, carried: Iterable[Token], unit: Unit, node: ast.AST) -> None:
+        for token in carried:
+            if isinstance(token, Thing) and isinstance(node, ast.expr | ast.stmt):
+                self.escapes.setdefault(token, Escape(unit, node))
 
-    def _within(self, container: Container, depth: int) -> dict[Thing, None]:
-        """The things in a container, and in the containers in it."""
-        if (container, depth) not in self._held:
-            items = self.flow.solver.at(("elements", container))
-            found = {item: None for item in items if isinstance(item, Thing)}
-            if depth > 1:
-                for item in items:
-                    if isinstance(item, Container):
-                        found |= self._within(item, depth - 1)
-            self._held[container, depth] = found
-        return self._held[container, depth]
+    def _effect(self, site: CallSite) -> Effect:
+        """What is known of what a function out of view does with its arguments: of several, the worst."""
+        if not isinstance(site.node, ast.Call):
+            return "unknown"
+        effects = {self.flow.library.effect(name) for name in self.roots.names(site.node.func)}
+        order: tuple[Effect, ...] = ("unknown", "result", "contents", "none")
+        return next((effect for effect in order if effect in effects), "unknown")
 
-    def _parameters(self, arguments: Iterable[Place]) -> Iterator[Place]:
+    def _mix(self, site: CallSite) -> bool:
+        """Let a function that gives back what it got do so; a method of what holds things keeps them, too."""
+        new = False
+        for root in self._receiver_roots(site):
+            if isinstance(root, ast.Call):
+                new = self.flow.solver.add(root, Container(root, POOL)) or new
+        if site in self._mixed:
+            return new
+        self._mixed.add(site)
+        mix(self.flow, site, arguments(site))
+        return True
+
+    def _receivers(self, site: CallSite) -> Iterator[Place]:
+        for root in self._receiver_roots(site):
+            if not any(isinstance(item, External) for item in self.flow.solver.at(root)):
+                yield root
+
+    def _receiver_roots(self, site: CallSite) -> Iterable[Place]:
+        """Where the object comes from of which a method is called, if nothing is known of it."""
+        function = site.node.func if isinstance(site.node, ast.Call) else None
+        if not isinstance(function, ast.Attribute):
+            return ()
+        place = self.flow.places[function.value]
+        known = any(not isinstance(item, Derived | Result) for item in self.flow.solver.at(place))
+        return () if known else self.roots.of(place)
+
+    def _parameters(self, places: Iterable[Place]) -> Iterator[Place]:
         """The parameters of the functions among some arguments."""
-        for place in arguments:
+        for place in places:
             for item in self.flow.solver.at(place):
                 function = item.function if isinstance(item, Method) else item
                 if isinstance(function, Function):
                     for name in (*function.node.args.posonlyargs, *function.node.args.args):
                         yield ("variable", function.scope, name.arg)
 
+    # Assignments
 
-def _arguments(site: CallSite) -> tuple[Place, ...]:
-    return (*site.positional, *site.keywords.values(), *site.unpacked)
-
-
-def _is_inside(place: Place) -> TypeGuard[tuple[str, Container]]:
-    return isinstance(place, tuple) and place[0] == "elements"
+    def _store(self, store: Store) -> bool:
+        """Keep what is put into an object of which nothing is known."""
+        carried = self.contents.at((store.source,))
+        if not any(isinstance(token, Thing) for token in carried):
+            return False
+        owners = self.flow.solver.at(store.owner)
+        if all(isinstance(item, Derived | Result | External) for item in owners):
+            self._escape(carried, store.unit, store.node)
+        if any(not isinstance(item, Derived | Result) for item in owners):
+            return False
+        new = False
+        for root in self.roots.of(store.owner):
+            made = Container(store.node, "opaque") if isinstance(store.node, ast.Subscript) else Opaque(root)
+            new = self.flow.solver.add(root, made) or new
+        return new

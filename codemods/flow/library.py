@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import ast
 
+from codemods import vocabulary
 from codemods.flow.calls import DEEPEST_WRAPPING, Behaviour, Calls, CallSite, wrapping
+from codemods.flow.containers import arguments, mix
 from codemods.flow.objects import (
     Class,
     Container,
     Derivative,
     External,
+    Getter,
     Instance,
+    Module,
+    Namespace,
     Object,
+    Opaque,
     Partial,
     Place,
     Record,
     Thing,
 )
+
+BY_FILE = ("runpy.run_path", "runpy.run_module", "importlib.util.spec_from_file_location", "imp.load_source")
+"""What gives a module, or its namespace, for a file or a name."""
+
+PRYING = frozenset(("builtins.setattr", "builtins.vars", *BY_FILE))
+"""What may read or set fields where no attribute says so, though what goes through it is followed."""
 
 
 def hands_through(index: int, name: str) -> Behaviour:
@@ -30,15 +42,18 @@ def hands_through(index: int, name: str) -> Behaviour:
     return behaviour
 
 
-def partial(flow: Calls, site: CallSite) -> None:
-    """`functools.partial(function, …)`."""
+def partial_application(is_method: bool) -> Behaviour:
+    """`functools.partial(function, …)` and `functools.partialmethod(function, …)`."""
 
-    def arrive(item: Object) -> None:
-        if isinstance(site.node, ast.Call) and wrapping(item) < DEEPEST_WRAPPING:
-            flow.solver.add(site.result, Partial(site.node, item))
+    def behaviour(flow: Calls, site: CallSite) -> None:
+        def arrive(item: Object) -> None:
+            if isinstance(site.node, ast.Call) and wrapping(item) < DEEPEST_WRAPPING:
+                flow.solver.add(site.result, Partial(site.node, item, is_method))
 
-    if site.positional:
-        flow.solver.watch(site.positional[0], arrive)
+        if site.positional:
+            flow.solver.watch(site.positional[0], arrive)
+
+    return behaviour
 
 
 def derivative(value: bool) -> Behaviour:
@@ -181,9 +196,17 @@ def make_dict(flow: Calls, site: CallSite) -> None:
     outcome = Container(site.node, "dict")
     flow.solver.add(site.result, outcome)
     for place in (*site.positional, *site.unpacked):
-        flow.solver.connect(place, site.result)
+        flow.merge(place, outcome)
+        flow.merge_pairs(place, outcome)
+        flow.solver.watch(place, lambda item: _copy_fields(flow, item, outcome))
     for name, place in site.keywords.items():
         flow.store_element(outcome, name, place)
+
+
+def _copy_fields(flow: Calls, item: Object, outcome: Container) -> None:
+    """Let a dict have the elements of what is neither a container nor a namespace, such as a configuration that carries some."""
+    if isinstance(item, Instance | Opaque):
+        flow.store_element(outcome, None, flow.any_field(item.cls if isinstance(item, Instance) else item)[0])
 
 
 def replace(flow: Calls, site: CallSite) -> None:
@@ -254,6 +277,8 @@ def choose(flow: Calls, site: CallSite) -> None:
         flow.iterate(place, site.result)
         if len(site.positional) > 1:
             flow.solver.connect(place, site.result)
+    if (key := site.keywords.get("key")) is not None:
+        _apply(flow, site, key, (site.result,), ("key", site.node))
 
 
 def chain(flow: Calls, site: CallSite) -> None:
@@ -264,6 +289,28 @@ def chain(flow: Calls, site: CallSite) -> None:
         flow.merge(place, outcome)
         flow.iterate(place, ("chained", site.node))
     flow.merge(("chained", site.node), outcome)
+
+
+def sort(flow: Calls, site: CallSite) -> None:
+    """`sorted(xs, key=…)`."""
+    chain(flow, replace_positional(site, site.positional[:1]))
+    if (key := site.keywords.get("key")) is not None and site.positional:
+        flow.iterate(site.positional[0], ("sorted", site.node))
+        _apply(flow, site, key, (("sorted", site.node),), ("key", site.node))
+
+
+def select(flow: Calls, site: CallSite) -> None:
+    """`filter(function, xs)`, `itertools.takewhile(function, xs)`, …: some of the elements."""
+    if len(site.positional) == 2:
+        function, elements = site.positional
+        chain(flow, replace_positional(site, (elements,)))
+        flow.iterate(elements, ("tested", site.node))
+        _apply(flow, site, function, (("tested", site.node),), ("test", site.node))
+
+
+def replace_positional(site: CallSite, positional: tuple[Place, ...]) -> CallSite:
+    """The call with these arguments alone."""
+    return CallSite(site.unit, site.node, positional, {}, site.result, None, (), site.scope)
 
 
 def repeat(flow: Calls, site: CallSite) -> None:
@@ -300,11 +347,106 @@ def cast(flow: Calls, site: CallSite) -> None:
         flow.annotate(site.node.args[0], site.scope, site.result)
 
 
+def namespace(flow: Calls, site: CallSite) -> None:
+    """`vars(object)`; `vars()` is as `locals()`."""
+
+    def arrive(item: Object) -> None:
+        if isinstance(item, Instance | Opaque):
+            flow.solver.add(site.result, Namespace(item.cls if isinstance(item, Instance) else item))
+        elif isinstance(item, Module | Container | External):
+            flow.solver.add(site.result, item)
+
+    if site.positional:
+        flow.solver.watch(site.positional[0], arrive)
+    else:
+        local_variables(flow, site)
+
+
+def global_variables(flow: Calls, site: CallSite) -> None:
+    """`globals()`: the module, whose items are its variables."""
+    flow.solver.add(site.result, Module(site.unit))
+
+
+def local_variables(flow: Calls, site: CallSite) -> None:
+    """`locals()`: a dict of the variables of a function."""
+    scope = site.scope
+    if scope is None or scope.parent is None:
+        global_variables(flow, site)
+        return
+    outcome = Container(site.node, "locals")
+    flow.solver.add(site.result, outcome)
+    for name in sorted(scope.names):
+        flow.store_element(outcome, name, ("variable", scope, name))
+
+
+def kind_of(flow: Calls, site: CallSite) -> None:
+    """`type(object)`."""
+
+    def arrive(item: Object) -> None:
+        if isinstance(item, Instance):
+            flow.solver.add(site.result, item.cls)
+
+    if len(site.positional) == 1:
+        flow.solver.watch(site.positional[0], arrive)
+
+
+def dataclass_field(flow: Calls, site: CallSite) -> None:
+    """`dataclasses.field(default=…, default_factory=…)`."""
+    if (default := site.keywords.get("default")) is not None:
+        flow.solver.connect(default, site.result)
+    if (factory := site.keywords.get("default_factory")) is not None:
+        _apply(flow, site, factory, (), site.result)
+
+
+def iterator(flow: Calls, site: CallSite) -> None:
+    """`iter(xs)`, and `iter(function, end)`, which calls the function for each element."""
+    if len(site.positional) < 2:
+        first(flow, site)
+        return
+    outcome = Container(site.node, "iterator")
+    flow.solver.add(site.result, outcome)
+    _apply(flow, site, site.positional[0], (), ("given", site.node))
+    flow.store_element(outcome, None, ("given", site.node))
+
+
+def getter(word: str) -> Behaviour:
+    """`operator.attrgetter`, `operator.itemgetter` and `operator.methodcaller` with literal names."""
+
+    def behaviour(flow: Calls, site: CallSite) -> None:
+        node = site.node
+        if not isinstance(node, ast.Call):
+            return
+        values = [argument.value if isinstance(argument, ast.Constant) else None for argument in node.args]
+        names = [value for value in values if isinstance(value, str)]
+        if word == "itemgetter":
+            keys = tuple(value if isinstance(value, int | str) else None for value in values)
+            flow.solver.add(site.result, Getter(node, keys=keys))
+        elif word == "methodcaller" and names:
+            flow.solver.add(site.result, Getter(node, attributes=tuple(names[:1]), calls=True))
+        elif len(names) == len(values) == 1:
+            flow.solver.add(site.result, Getter(node, attributes=tuple(names[0].split("."))))
+
+    return behaviour
+
+
+def map_tree(flow: Calls, site: CallSite) -> None:
+    """`jax.tree_util.tree_map(f, tree, …)`: like the tree. With `is_leaf`, the function may be given any part of it."""
+    tree = site.argument(1, "tree")
+    if tree is not None:
+        flow.solver.connect(tree, site.result)
+    if "is_leaf" in site.keywords:
+        mix(flow, site, site.positional)
+
+
+def mixing(flow: Calls, site: CallSite) -> None:
+    """Whatever goes in may come out, go into a container, or be given to a function that goes in, too."""
+    mix(flow, site, arguments(site))
+
+
 def import_by_name(flow: Calls, site: CallSite) -> None:
-    """`importlib.import_module("package.module")`."""
-    node = site.node
-    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-        flow.import_module(str(node.args[0].value), site)
+    """`importlib.import_module("package.module")`, and what else gives a module for its name or its file."""
+    if isinstance(site.node, ast.Call):
+        flow.import_module(site.node, site)
 
 
 def named_attribute(flow: Calls, site: CallSite) -> None:
@@ -314,15 +456,42 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
         return
     if isinstance(node.args[1], ast.Constant) and isinstance(node.args[1].value, str):
         flow.load_attribute(site.positional[0], node.args[1].value, site.result)
+    else:
+        flow.solver.watch(site.positional[0], lambda item: _load_any(flow, item, site.result))
     for place in site.positional[2:]:
         flow.solver.connect(place, site.result)
 
 
+def _load_any(flow: Calls, item: Object, result: Place) -> None:
+    """Let any attribute of an object reach `result`."""
+    if isinstance(item, Instance | Opaque):
+        flow.solver.connect(flow.any_field(item.cls if isinstance(item, Instance) else item)[0], result)
+    elif isinstance(item, Module):
+        flow.load_from_module(item, None, result)
+    elif isinstance(item, Container):
+        flow.load_element(item, None, result)
+
+
 def set_named_attribute(flow: Calls, site: CallSite) -> None:
-    """`setattr(owner, name, value)` with a literal name."""
+    """`setattr(owner, name, value)`."""
     node = site.node
-    if len(site.positional) == 3 and isinstance(node, ast.Call) and isinstance(node.args[1], ast.Constant):
-        flow.store_attribute(site.positional[0], str(node.args[1].value), site.positional[2])
+    if len(site.positional) != 3 or not isinstance(node, ast.Call):
+        return
+    owner, _, value = site.positional
+    if isinstance(node.args[1], ast.Constant):
+        flow.store_attribute(owner, str(node.args[1].value), value)
+    else:
+        flow.solver.watch(owner, lambda item: _store_any(flow, item, value))
+
+
+def _store_any(flow: Calls, item: Object, source: Place) -> None:
+    """Let any attribute of an object be what is at `source`."""
+    if isinstance(item, Instance | Opaque):
+        flow.solver.connect(source, flow.any_field(item.cls if isinstance(item, Instance) else item)[1])
+    elif isinstance(item, Module):
+        flow.store_in_module(item, None, source)
+    elif isinstance(item, Container):
+        flow.store_element(item, None, source)
 
 
 def fold(flow: Calls, site: CallSite) -> None:
@@ -345,94 +514,41 @@ first = hands_through(0, "")
 BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(
         (
-            "jax.jit",
-            "jax.pmap",
-            "jax.vmap",
-            "jax.soft_pmap",
-            "jax.checkpoint",
-            "jax.remat",
-            "jax.named_call",
-            "jax.xla_computation",
-            "jax.experimental.multihost_utils.broadcast_one_to_all",
-            "jax.experimental.pjit.pjit",
-            "jax.experimental.maps.xmap",
-            "flax.linen.jit",
-            "flax.linen.remat",
-            "jax.device_put",
-            "jax.device_get",
-            "jax.device_put_replicated",
-            "jax.device_put_sharded",
-            "jax.block_until_ready",
-            "jax.lax.stop_gradient",
-            "jax.lax.pmean",
-            "jax.lax.psum",
-            "jax.lax.all_gather",
-            "jax.lax.optimization_barrier",
-            "flax.jax_utils.replicate",
-            "flax.jax_utils.unreplicate",
-            "flax.jax_utils.pad_shard_unpad",
-            "flax.training.common_utils.shard",
-            "flax.core.freeze",
-            "flax.core.unfreeze",
-            "flax.core.frozen_dict.freeze",
-            "flax.core.frozen_dict.unfreeze",
-            "flax.serialization.from_bytes",
-            "flax.serialization.from_state_dict",
-            "flax.serialization.to_state_dict",
-            "copy.copy",
-            "copy.deepcopy",
+            *vocabulary.HAND_THROUGH,
             "contextlib.contextmanager",
             "functools.lru_cache",
             "functools.cache",
             "functools.cached_property",
-            "flax.jax_utils.prefetch_to_device",
-            "jax.custom_vjp",
-            "jax.custom_jvp",
-            "jax.make_jaxpr",
-            "jax.tree_structure",
-            "jax.tree.structure",
-            "jax.tree_util.tree_structure",
-            "jax.tree_unflatten",
-            "jax.tree.unflatten",
-            "jax.tree_util.tree_unflatten",
             "types.MappingProxyType",
             "builtins.list",
             "builtins.tuple",
-            "builtins.set",
-            "builtins.iter",
-            "builtins.reversed",
-            "builtins.sorted",
             "builtins.staticmethod",
             "builtins.classmethod",
             "builtins.property",
         ),
         first,
     ),
+    **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
     **dict.fromkeys(
         (
-            "jax.tree_map",
-            "jax.tree_multimap",
-            "jax.tree.map",
-            "jax.tree_util.tree_map",
-            "jax.tree_util.tree_multimap",
-            "jax.tree_util.tree_map_with_path",
-        ),
-        hands_through(1, "tree"),
-    ),
-    **dict.fromkeys(
-        (
-            "flax.training.checkpoints.convert_pre_linen",
-            "builtins.filter",
-            "itertools.takewhile",
-            "itertools.dropwhile",
+            *vocabulary.CONVERT_CHECKPOINT,
             "typing.NewType",
         ),
         hands_through(1, "target"),
     ),
-    **dict.fromkeys(("jax.vjp", "jax.linearize", "jax.jvp"), vjp),
-    **dict.fromkeys(("jax.tree_flatten", "jax.tree.flatten", "jax.tree_util.tree_flatten"), flatten),
+    **dict.fromkeys(vocabulary.LINEARIZE, vjp),
+    **dict.fromkeys(vocabulary.FLATTEN, flatten),
     **dict.fromkeys(("builtins.max", "builtins.min", "random.choice", "random.sample"), choose),
-    **dict.fromkeys(("itertools.chain", "itertools.chain.from_iterable", "itertools.cycle", "itertools.islice"), chain),
+    **dict.fromkeys(
+        (
+            *("itertools.chain", "itertools.chain.from_iterable", "itertools.cycle", "itertools.islice"),
+            *("builtins.set", "builtins.frozenset", "builtins.reversed"),
+        ),
+        chain,
+    ),
+    "builtins.sorted": sort,
+    **dict.fromkeys(("builtins.filter", "itertools.filterfalse", "itertools.takewhile", "itertools.dropwhile"), select),
+    **dict.fromkeys(vocabulary.CALL_BACK, mixing),
     **dict.fromkeys(
         (
             "builtins.dict",
@@ -441,31 +557,42 @@ BEHAVIOURS: dict[str, Behaviour] = {
             "argparse.Namespace",
             "ml_collections.ConfigDict",
             "ml_collections.FrozenConfigDict",
-            "flax.core.FrozenDict",
-            "flax.core.frozen_dict.FrozenDict",
+            *vocabulary.FROZEN_DICTS,
         ),
         make_dict,
     ),
     **dict.fromkeys(("collections.namedtuple", "typing.NamedTuple"), record),
     "collections.defaultdict": make_default_dict,
     "itertools.repeat": repeat,
-    "jax.eval_shape": evaluate,
+    **dict.fromkeys(vocabulary.SHAPES_OF, evaluate),
     "typing.cast": cast,
     "typing.TypeVar": hands_through(1, "bound"),
     "importlib.import_module": import_by_name,
     "builtins.__import__": import_by_name,
-    "functools.partial": partial,
-    "jax.tree_util.Partial": partial,
+    **dict.fromkeys(vocabulary.PARTIAL, partial_application(is_method=False)),
+    "functools.partialmethod": partial_application(is_method=True),
+    "operator.attrgetter": getter("attrgetter"),
+    "operator.itemgetter": getter("itemgetter"),
+    "operator.methodcaller": getter("methodcaller"),
+    "dataclasses.field": dataclass_field,
+    "flax.struct.field": dataclass_field,
+    "builtins.iter": iterator,
+    "builtins.vars": namespace,
+    "builtins.globals": global_variables,
+    "builtins.locals": local_variables,
+    "builtins.type": kind_of,
+    **dict.fromkeys(BY_FILE, import_by_name),
+    "importlib.util.module_from_spec": hands_through(0, "spec"),
     "functools.wraps": decorate,
     "functools.wraps()": first,
-    "jax.grad": derivative(value=False),
-    "jax.value_and_grad": derivative(value=True),
-    "jax.lax.scan": scan,
-    "jax.lax.while_loop": while_loop,
-    "jax.lax.fori_loop": fori_loop,
-    "jax.lax.cond": cond,
-    "jax.lax.switch": switch,
-    "jax.lax.map": map_slices,
+    **dict.fromkeys(vocabulary.GRADIENT, derivative(value=False)),
+    **dict.fromkeys(vocabulary.VALUE_AND_GRADIENT, derivative(value=True)),
+    **dict.fromkeys(vocabulary.SCAN, scan),
+    **dict.fromkeys(vocabulary.WHILE, while_loop),
+    **dict.fromkeys(vocabulary.FOR, fori_loop),
+    **dict.fromkeys(vocabulary.BRANCH, cond),
+    **dict.fromkeys(vocabulary.SWITCH, switch),
+    **dict.fromkeys(vocabulary.MAP_SLICES, map_slices),
     "builtins.map": apply_to_elements,
     "builtins.zip": pair_up,
     "builtins.enumerate": enumerate_elements,

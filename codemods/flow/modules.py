@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +12,11 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from codemods.text import Columns
+
+RUN = re.compile(
+    r"""__  # %run (?:-\w+ )*["']?([\w./-]+)|\bexec\(\s*open\(\s*["']([\w./-]+\.py)["']\s*\)\.read\(\)\s*\)"""
+)
+"""What runs another file as if its code stood here."""
 
 Span = tuple[int, int, int, int]
 """First line, first column, last line, column after the end: lines from 1, columns from 0 and in characters."""
@@ -78,8 +84,8 @@ class Layout:
 
     An absolute import is resolved without knowing the roots on `sys.path`: a file whose path ends as the dotted name says is a
     candidate, and the one that shares most of its folders with the importing file wins. Where several are equally near and
-    none lies in a folder above the importing file, nothing tells which is meant. A module of the standard library is shadowed
-    by a script beside the importing one alone.
+    none lies in a folder above the importing file, nothing tells which is meant: each of those below its folder may be. A
+    module of the standard library is shadowed by a script beside the importing one alone.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -88,7 +94,8 @@ class Layout:
         self._directories = {str(parent) for path in self._files for parent in PurePosixPath(path).parents}
         for path in sorted((*self._directories, *(path.removesuffix(".py") for path in self._files))):
             self._endings[path.rpartition("/")[2]].append(path)
-        self._absolute: dict[tuple[str, str], str | None] = {}
+        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._below: dict[str, list[str]] = {}
 
     def at(self, path: str) -> tuple[str | None, str] | None:
         """The module at a path without its ending: its file (a package's `__init__.py`) and, for a package, its folder."""
@@ -104,20 +111,20 @@ class Layout:
             folder = folder.parent
         return str(folder.joinpath(*name.split("."))) if name else str(folder)
 
-    def absolute(self, importer: str, name: str) -> str | None:
-        """The path, without ending, of an absolute import; None when it is not part of the project."""
+    def absolute(self, importer: str, name: str) -> tuple[str, ...]:
+        """The paths, without ending, that an absolute import may mean; none when it is not part of the project."""
         folder = importer.rpartition("/")[0]
         if (folder, name) not in self._absolute:
             self._absolute[folder, name] = self._nearest(folder, name)
         return self._absolute[folder, name]
 
-    def _nearest(self, folder: str, name: str) -> str | None:
+    def _nearest(self, folder: str, name: str) -> tuple[str, ...]:
         here = folder.split("/") if folder else []
         parts = name.split(".")
         if parts[0] in sys.stdlib_module_names:
             beside = "/".join((*here, *parts))
             is_script = str(PurePosixPath(folder, "__init__.py")) not in self._files
-            return beside if is_script and self.at(beside) is not None else None
+            return (beside,) if is_script and self.at(beside) is not None else ()
         ranked = []
         for path in self._endings.get(parts[-1], ()):
             steps = path.split("/")
@@ -129,10 +136,37 @@ class Layout:
                 )
                 ranked.append((-shared, len(root), path))
         if not ranked:
-            return None
+            return ()
         best = min(ranked)
         is_above = -best[0] == best[1]
-        return best[2] if is_above or [rank[0] for rank in ranked].count(best[0]) == 1 else None
+        near = tuple(path for shared, _, path in sorted(ranked) if shared == best[0])
+        is_below = -best[0] == len(here)
+        return (best[2],) if is_above else near if is_below or len(near) == 1 else ()
+
+    def run_by(self, importer: str, code: str) -> list[str]:
+        """The files that a file runs in its own place."""
+        if "# %run" not in code and "exec(" not in code:
+            return []
+        names = [PurePosixPath(found[1] or found[2]).name for found in RUN.finditer(code)]
+        named = {*names, *(f"{name}.py" for name in names)}
+        return sorted(path for path in self._files if path != importer and PurePosixPath(path).name in named)
+
+    def below(self, folder: str) -> list[str]:
+        """The files in a folder and in those within it."""
+        if folder not in self._below:
+            start = "" if folder == "." else f"{folder}/"
+            self._below[folder] = sorted(path for path in self._files if path.startswith(start))
+        return self._below[folder]
+
+    def matching(self, pattern: re.Pattern[str]) -> list[str]:
+        """The files whose dotted name, or the end of it, is such a name."""
+        return sorted(path for path in self._files if _ends_so(path, pattern))
+
+
+def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
+    """Whether the dotted name of a file, from any of its folders on, is as a pattern says."""
+    steps = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return any(pattern.fullmatch(".".join(steps[start:])) for start in range(len(steps)))
 
 
 class Project:
@@ -152,6 +186,18 @@ class Project:
         """The path, without ending, that a relative import names."""
         return self._layout.relative(importer.path, level, name)
 
-    def absolute(self, importer: Unit, name: str) -> str | None:
-        """The path, without ending, of an absolute import; None when it is not part of the project."""
+    def absolute(self, importer: Unit, name: str) -> tuple[str, ...]:
+        """The paths, without ending, that an absolute import may mean; none when it is not part of the project."""
         return self._layout.absolute(importer.path, name)
+
+    def run_by(self, unit: Unit) -> list[Unit]:
+        """The modules that a module runs in its own place."""
+        return [self._by_path[path] for path in self._layout.run_by(unit.path, unit.code)]
+
+    def within(self, folder: str) -> list[Unit]:
+        """The modules in a folder and in those below it."""
+        return [self._by_path[path] for path in self._layout.below(folder)]
+
+    def matching(self, pattern: re.Pattern[str]) -> list[Unit]:
+        """The modules whose dotted name, or the end of it, is such a name."""
+        return [self._by_path[path] for path in self._layout.matching(pattern)]

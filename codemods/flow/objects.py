@@ -75,6 +75,13 @@ class Opaque:
 
 
 @dataclass(frozen=True)
+class Namespace:
+    """The `__dict__` of an instance: a dict of its fields."""
+
+    owner: Class | Opaque
+
+
+@dataclass(frozen=True)
 class Method:
     """A method bound to its owner: a project function to an instance, or a named method of any other object."""
 
@@ -85,10 +92,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Partial:
-    """A callable with some arguments filled in, by the call that filled them."""
+    """A callable with some arguments filled in, by the call that filled them; one that is a method gets its owner first."""
 
     call: ast.Call
     function: Object
+    is_method: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,16 @@ class Record:
     """The class that `namedtuple("Record", "first second")` makes."""
 
     fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Getter:
+    """What `operator.attrgetter`, `itemgetter` or `methodcaller` makes: a callable that takes a part of its argument."""
+
+    call: ast.Call
+    attributes: tuple[str, ...] = ()
+    keys: tuple[int | str | None, ...] = ()
+    calls: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +171,13 @@ Object = (
     | Class
     | Instance
     | Opaque
+    | Namespace
     | Method
     | Partial
     | Derivative
     | Container
     | Record
+    | Getter
     | Declared
     | Thing
     | Derived

@@ -98,7 +98,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, ""
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            for alias in names:
+            for alias in (alias for alias in names if alias.name != "*"):
                 yield alias.asname or alias.name.partition(".")[0], ""
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
             yield name, ""

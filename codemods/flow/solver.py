@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from codemods.flow.objects import Object, Place
 
@@ -29,6 +29,7 @@ class Solver:
         self._pending: deque[tuple[Place, Object]] = deque()
         self._touched: dict[Place, None] = {}
         self._facts = 0
+        self._incoming: dict[Place, dict[Place, None]] | None = None
 
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
@@ -53,6 +54,7 @@ class Solver:
         if source == target or target in edges:
             return
         edges[target] = None
+        self._incoming = None
         for item in self.at(source):
             self.add(target, item)
 
@@ -77,6 +79,14 @@ class Solver:
         for source, targets in self._edges.items():
             for target in targets:
                 yield source, target
+
+    def incoming(self) -> Mapping[Place, Iterable[Place]]:
+        """The places from which each place receives everything that is there."""
+        if self._incoming is None:
+            self._incoming = {}
+            for source, target in self.edges():
+                self._incoming.setdefault(target, {})[source] = None
+        return self._incoming
 
     def reaches(self, source: Place, accept: Callable[[Place], bool]) -> bool:
         """Whether objects at `source` would reach a place that `accept` accepts."""

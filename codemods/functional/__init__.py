@@ -37,6 +37,9 @@ KNOWN = (
 )
 """The uses that have a counterpart in parts, or are none of an optimizer."""
 
+AT_RUN_TIME = tuple(f"builtins.{name}" for name in ("dir", "eval", "exec", "globals", "locals", "vars"))
+"""What finds variables by names that only the run tells."""
+
 
 @dataclass
 class Outcomes:
@@ -193,6 +196,10 @@ def _check_uses(group: Group) -> None:
             raise Unproven(f"`create` is passed on at {use.unit.place(use.node.lineno)}")
         if context.axes(use.things):
             raise Unproven("its own method replicated it")
+    units = {use.unit for use in group.uses}
+    for unit, call in context.facts.flow.reading.calls:
+        if unit in units and context.facts.full_name(call.func) in AT_RUN_TIME:
+            raise Unproven(f"its variables may be found by name at {unit.place(call.lineno)}")
     if not all(context.facts.legacy.definitions(thing) for thing in group.optimizers):
         raise Unproven("the place that makes it is not in view")
 

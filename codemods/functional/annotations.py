@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.dataflow.binding import parameters_of
 from codemods.edits import Edit, Replace, Spread
 from codemods.flow.modules import Unit
 from codemods.functional.interfaces import Interface
@@ -22,8 +23,7 @@ def annotations_of(variable: Variable, node: FunctionNode, unit: Unit, group: Gr
     Raises:
       Unproven: if that has an annotation of which an optimizer is but a part.
     """
-    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    annotation = next(argument.annotation for argument in arguments if argument.arg == variable.name)
+    annotation = next(one.annotation for one in parameters_of(node.args) if one.arg == variable.name)
     if annotation is None:
         return ("",) * count
     legacy = _legacy_within(annotation, group)

@@ -6,16 +6,18 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from codemods.dataflow.binding import values_of
 from codemods.edits import Edit
 from codemods.flow.modules import Span, Unit
 from codemods.functional.interfaces import Interfaces
 from codemods.functional.parts import Names, Parts
-from codemods.functional.places import LOOPS_OF_JAX, PYTREES, Group
+from codemods.functional.places import Group
 from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.origins import Variable
 from codemods.uses import Use
+from codemods.vocabulary import CONTROL, PYTREES
 
 MAKERS = ("definition.create", "optimizer.apply_gradient", "optimizer.replace")
 
@@ -84,7 +86,7 @@ class Draft:
         return use is not None and use.kind in MAKERS
 
     def is_known(self, node: ast.Call, unit: Unit) -> bool:
-        if self.is_maker(node) or self.group.is_of_pytrees(node, (*PYTREES, *LOOPS_OF_JAX)):
+        if self.is_maker(node) or self.group.is_of_pytrees(node, PYTREES | CONTROL):
             return True
         functions = self.group.functions(node)
         if functions and all(one.node in self.interfaces.found for one in functions):
@@ -93,8 +95,7 @@ class Draft:
 
     def inner(self, node: ast.Call) -> list[ast.Call]:
         """The arguments of a call that are calls which give an optimizer."""
-        given = (*node.args, *(word.value for word in node.keywords))
-        return [one for one in given if isinstance(one, ast.Call) and one in self.group.expressions]
+        return [one for one in values_of(node) if isinstance(one, ast.Call) and one in self.group.expressions]
 
     def is_held(self, node: ast.expr, unit: Unit) -> bool:
         """Whether an optimizer is kept in a tuple or the like, or goes to what takes any pytree."""
@@ -105,4 +106,4 @@ class Draft:
         call = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
         if not isinstance(call, ast.Call) or call.func is node:
             return False
-        return self.group.is_of_pytrees(call, (*PYTREES, *LOOPS_OF_JAX))
+        return self.group.is_of_pytrees(call, PYTREES | CONTROL)

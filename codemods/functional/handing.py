@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import values_of
 from codemods.edits import ChangeArguments, Replace, Spread
 from codemods.flow.modules import Unit
 from codemods.functional.draft import Draft
@@ -44,7 +45,7 @@ class Handing:
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
         for interface, argument in self.draft.interfaces.arguments[node]:
             call = argument.call
-            values = [*call.args, *(word.value for word in call.keywords)]
+            values = values_of(call)
             keywords: tuple[str, ...] = ("",) * len(parts.names)
             if argument.keyword is not None:
                 variable = next(one for one in interface.split if one.name == argument.keyword.arg)

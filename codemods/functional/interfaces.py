@@ -6,10 +6,12 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from codemods.dataflow.binding import parameters_of
 from codemods.flow.modules import Unit
-from codemods.functional.places import LOOPS_OF_JAX, Group, function_around
+from codemods.functional.places import Group, function_around
 from codemods.idioms import Unproven
 from codemods.origins import Argument, Binding, FunctionNode, Variable
+from codemods.vocabulary import CONTROL
 
 
 @dataclass(eq=False)
@@ -61,7 +63,7 @@ class Interfaces:
         node, unit = variable.scope.node, variable.unit
         assert isinstance(node, FunctionNode)
         interface, where = self.of(node), self.group.where(node, unit)
-        plain = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        plain = [argument.arg for argument in parameters_of(node.args)]
         if variable.name not in plain or (len(self.origins.stores(variable)) != 1 and isinstance(node, ast.Lambda)):
             raise Unproven(f"{where} takes any arguments")
         if interface.bindings is None:
@@ -82,7 +84,7 @@ class Interfaces:
         """Whether all calls of a function are made by a loop of JAX."""
         calls = [site.node for site, _ in self.origins.calls(node)]
         return bool(calls) and all(
-            isinstance(call, ast.Call) and self.group.is_of_pytrees(call, LOOPS_OF_JAX) for call in calls
+            isinstance(call, ast.Call) and self.group.is_of_pytrees(call, CONTROL) for call in calls
         )
 
     def _give(self, node: ast.expr, unit: Unit) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import arguments_of
 from codemods.edits import Replace
 from codemods.flow.modules import Unit
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.parts import UPDATES, Parts
 from codemods.idioms import Unproven
-from codemods.idioms.quiet import acts
 from codemods.optimizers.base import RATE
+from codemods.optimizers.methods import CREATE
 from codemods.origins import Variable
 from codemods.uses import Use
 
@@ -65,11 +66,10 @@ class Making:
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
         """Of what an optimizer is made: the definition and the parameters."""
-        given = [*node.args, *(word.value for word in node.keywords if word.arg == "target")]
-        plain = len(given) == 1 == len(node.args) + len(node.keywords) and not isinstance(given[0], ast.Starred)
-        if not plain or not isinstance(use.node, ast.Attribute):
+        given = arguments_of(CREATE, node) or {}
+        if given.keys() != {"target"} or not isinstance(use.node, ast.Attribute):
             raise Unproven(f"it is not made plainly at {use.unit.place(node.lineno)}")
-        return use.node.value, given[0]
+        return use.node.value, given["target"]
 
     def _made(self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines) -> str:
         """The transformation of a new optimizer, in a variable where it is needed further on."""
@@ -89,13 +89,13 @@ class Making:
 
     def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         old, unit = self.draft.owner(use), use.unit
-        gradients = next(iter((*node.args, *(word.value for word in node.keywords if word.arg == "grads"))), None)
+        gradients = self.draft.context.gradients(use)
         override = self.draft.context.override(use)
-        if gradients is None or isinstance(gradients, ast.Starred) or self.draft.context.axes(use.things):
+        if gradients is None or self.draft.context.axes(use.things):
             raise Unproven(f"its gradients are not plain to see at {unit.place(node.lineno)}")
         state = old.opt_state
         if override is not None:
-            if override.arg != RATE or (acts(gradients) and acts(override.value)):
+            if override.arg != RATE or not self.draft.group.facts.dataflow.may_swap(gradients, override.value):
                 raise Unproven(f"other hyperparameters are set at {unit.place(node.lineno)}")
             rate = lines.hole(override.value, unit)
             state = parts.opt_state

@@ -12,7 +12,7 @@ from codemods.flow.modules import Unit
 from codemods.flow.scopes import ScopeNode, bound_names
 from codemods.functional.places import Group
 from codemods.idioms import Unproven
-from codemods.origins import LOOPS, Origins, Variable, statement_of
+from codemods.origins import Origins, Variable, statement_of
 from codemods.renaming.names import WORD
 
 PARAMS = ("params", "model_params")
@@ -128,17 +128,22 @@ class Names:
         ):
             return False
         unit = variable.unit
-        first = min((statement_of(unit, store) for store in stores), key=lambda one: one.lineno)
+        kept = [store for store in stores if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Store)]
+        settings = [statement_of(unit, store) for store in kept]
         nodes = [*self.origins.stores(other), *self.origins.loads(other)]
-        if any(isinstance(outer, LOOPS) for outer in unit.ancestors(first)):
+        if any(not isinstance(setting, ast.Assign) for setting in settings):
             return False
-        if not isinstance(first, ast.Assign):
+        inside = {node for setting in settings for node in ast.walk(setting)}
+        if not inside.isdisjoint(self.origins.stores(other)):
             return False
+        follows = self.origins.dataflow.may_follow
         return all(
-            isinstance(node, ast.arg | ast.Name)
-            and _scope_around(node, unit) is other.scope.node
-            and (node.lineno, node.col_offset) < (first.end_lineno or 0, first.end_col_offset or 0)
-            and not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node in set(ast.walk(first)))
+            isinstance(node, ast.arg)
+            or (
+                isinstance(node, ast.Name)
+                and _scope_around(node, unit) is other.scope.node
+                and not any(follows(node, setting) for setting in settings)
+            )
             for node in nodes
         )
 

@@ -9,25 +9,13 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Derivative, External, Function, Method, Object, Partial, Result, Thing
-from codemods.flow.scopes import Comprehension
 from codemods.idioms import Unproven
 from codemods.origins import FunctionNode, Variable, block_of
 from codemods.uses import Use
+from codemods.vocabulary import PYTREES
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
-
-PYTREES = (
-    *("flax.jax_utils.replicate", "flax.jax_utils.unreplicate", "jax.device_put", "jax.device_get"),
-    *("jax.device_put_replicated", "jax.device_put_sharded", "jax.block_until_ready", "jax.lax.stop_gradient"),
-    *("jax.lax.pmean", "jax.lax.psum", "flax.serialization.from_bytes", "flax.serialization.to_bytes"),
-    *("flax.training.checkpoints.save_checkpoint", "flax.training.checkpoints.restore_checkpoint"),
-    *("copy.copy", "copy.deepcopy", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree.map"),
-)
-"""What takes any pytree, and gives one like it if anything."""
-
-LOOPS_OF_JAX = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch")
-"""What calls functions with the pytrees that it is given."""
 
 
 class Index:
@@ -174,12 +162,7 @@ class Group:
 
     def _stays(self, variable: Variable, setting: ast.stmt, loads: list[ast.Name]) -> bool:
         """Whether a variable is the same at a statement and at some later places."""
-        for load in loads:
-            around = [load, *variable.unit.ancestors(load)]
-            place = next((one for one in reversed(around) if isinstance(one, Comprehension)), load)
-            if not self.origins.unchanged(variable, setting, place):
-                return False
-        return True
+        return all(self.facts.dataflow.unchanged(variable, setting, load) for load in loads)
 
     # What is called
 
@@ -192,7 +175,7 @@ class Group:
     def is_derivative(self, call: ast.Call) -> bool:
         return any(isinstance(item, Derivative) for item in self.facts.objects(call.func))
 
-    def is_of_pytrees(self, call: ast.Call, names: tuple[str, ...] = PYTREES) -> bool:
+    def is_of_pytrees(self, call: ast.Call, names: frozenset[str] = PYTREES) -> bool:
         """Whether a call is of something that takes any pytree."""
         items = list(self.facts.objects(call.func))
         return bool(items) and all(isinstance(item, External) and item.name in names for item in items)

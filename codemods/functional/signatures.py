@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import parameters_of
 from codemods.edits import ChangeParameters, SplitParameter
 from codemods.flow.modules import Unit
 from codemods.functional.annotations import annotated, annotations_of
@@ -33,10 +34,9 @@ class Signatures:
             more = len(self.draft.parts[interface.split[0]].names) - 1
             is_given_one = transformations.is_by_position(interface)
             transformations.wrappers.shift(interface, unit, self.draft.edits, more, is_given_one)
-            arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
             names = {variable.name for variable in interface.split}
             self.draft.replaced += [
-                one.annotation for one in arguments if one.arg in names and one.annotation is not None
+                one.annotation for one in parameters_of(node.args) if one.arg in names and one.annotation is not None
             ]
         if interface.whole:
             unpacked = tuple(f"{self._needed(variable)} = {variable.name}" for variable in interface.whole)

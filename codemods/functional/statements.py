@@ -11,7 +11,6 @@ from codemods.functional.making import Making
 from codemods.functional.parts import Parts
 from codemods.functional.places import function_around
 from codemods.idioms import Unproven
-from codemods.idioms.quiet import acts
 from codemods.origins import Variable
 
 
@@ -78,7 +77,8 @@ class Statements:
             raise Unproven(f"two optimizers are returned at {unit.place(statement.lineno)}")
         lines = Lines()
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
-        if any(acts(element) for element in elements[: elements.index(node)]):
+        dataflow = self.draft.group.facts.dataflow
+        if not all(dataflow.may_swap(element, node) for element in elements[: elements.index(node)]):
             raise Unproven(f"the order of what {unit.place(statement.lineno)} computes matters")
         names = self.making.in_place(node, lines)
         if names is None:

@@ -14,7 +14,7 @@ from codemods.functional.places import Group
 from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.origins import LOOPS, FunctionNode, Variable, names_read, statement_of
+from codemods.origins import FunctionNode, Variable, names_read, statement_of
 from codemods.renaming.names import DEFINITIONS
 from codemods.uses import Use
 
@@ -120,9 +120,16 @@ class Transformations:
         for name in names_read([definition]):
             variable = self.origins.variable(name)
             stores = self.origins.stores(variable) if variable is not None else []
-            if variable is not None and len(stores) != 1 and not _are_ahead(stores, variable.unit, call):
+            if variable is not None and len(stores) != 1 and not self._are_ahead(stores, call):
                 return False
         return True
+
+    def _are_ahead(self, stores: list[ast.AST], call: ast.Call) -> bool:
+        """Whether a variable is set for good when a call is met, perhaps in one of several branches."""
+        follows = self.origins.dataflow.may_follow
+        return all(
+            isinstance(store, ast.arg) or (isinstance(store, ast.Name) and not follows(store, call)) for store in stores
+        )
 
     def _renamed(self, variable: Variable) -> str:
         """The new name of a variable for the transformation."""
@@ -254,7 +261,7 @@ class Transformations:
         if isinstance(owner, ast.Module):
             return False
         here, start = self._in(owner, unit), self._set_at.get(owner)
-        if start is not None and getattr(start, "lineno", 0) > call.lineno:
+        if start is not None and self.origins.dataflow.may_follow(start, call):
             return False
         if self.wrappers.name(call.func) == PARTIAL:
             self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((name, here),)))
@@ -277,16 +284,6 @@ class Transformations:
             if isinstance(interface.node, ast.FunctionDef) and self._is_itself(reference, interface.node)
         }
         return [binding.call for binding in interface.bindings or () if binding.call not in direct - {wrapper}]
-
-
-def _are_ahead(stores: list[ast.AST], unit: Unit, call: ast.Call) -> bool:
-    """Whether a variable is set once and for all ahead of a call, perhaps in one of several branches."""
-    return all(
-        isinstance(store, ast.Name | ast.arg)
-        and store.lineno < call.lineno
-        and not any(isinstance(outer, LOOPS) for outer in unit.ancestors(store))
-        for store in stores
-    )
 
 
 def _owner(node: ast.AST, unit: Unit) -> Owner:

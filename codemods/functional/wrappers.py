@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.dataflow.binding import names_by_position
 from codemods.edits import MakeStatic, Replace
 from codemods.flow.modules import Unit
 from codemods.functional.interfaces import Interface
@@ -12,9 +13,9 @@ from codemods.functional.places import Group
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.origins import FunctionNode
+from codemods.vocabulary import JIT
 
 PARTIAL = "functools.partial"
-JIT = "jax.jit"
 BY_POSITION = ("donate_argnums", "static_argnums", "static_broadcasted_argnums", "in_axes")
 BY_NAME = ("donate_argnames", "static_argnames")
 
@@ -92,7 +93,7 @@ class Wrappers:
 
 def parameters_by_position(node: FunctionNode) -> list[str]:
     """The names of the parameters that calls may give by position."""
-    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    names = names_by_position(node.args)
     return names[1:] if names[:1] == ["self"] else names
 
 

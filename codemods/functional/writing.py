@@ -11,9 +11,7 @@ from codemods.functional.signatures import Signatures
 from codemods.functional.statements import Statements
 from codemods.idioms import Unproven
 from codemods.uses import Use
-
-ONE_OF_MANY = ("flax.jax_utils.unreplicate", "jax.device_get")
-"""What may be asked of a part as well as of the whole."""
+from codemods.vocabulary import GET, UNREPLICATE
 
 
 def write(draft: Draft) -> None:
@@ -68,7 +66,11 @@ def _attribute(draft: Draft, use: Use) -> None:
         raise Unproven(f"it has no name at {use.unit.place(node.lineno)}")
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
-    if isinstance(inner, ast.Name) and inner in draft.by_variable and draft.group.is_of_pytrees(owner, ONE_OF_MANY):
+    if (
+        isinstance(inner, ast.Name)
+        and inner in draft.by_variable
+        and draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
+    ):
         draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), getattr(draft.by_variable[inner], part)))
         draft.done.add(inner)
     else:

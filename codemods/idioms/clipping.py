@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import ast
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from codemods.dataflow.binding import Bound, bind, signature_of
 from codemods.edits import Replace, ReplaceStatement
-from codemods.facts import Facts
+from codemods.flow.modules import Unit
 from codemods.flow.objects import Function, Thing
 from codemods.idioms import Unproven
-from codemods.idioms.arithmetic import Unevaluable, evaluate
+from codemods.idioms.forms import BY_NORM, BY_VALUE, Leaf
 from codemods.idioms.groups import Outcomes, outermost, refuse_templates
 from codemods.idioms.leftovers import Leftovers
-from codemods.idioms.norms import MAP, Norms
+from codemods.idioms.norms import Norms
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.values import Value, Values, common_value
-from codemods.optimizers.base import is_unpacked
-from codemods.origins import Origins, Variable, block_of, statement_of
+from codemods.origins import FunctionNode, Variable, block_of, statement_of
 from codemods.uses import Use
+from codemods.vocabulary import CLIP_GRADIENTS, MAP_TREES
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
 
 CODE = "FO502"
-CLIP_GRADS = ("jax.experimental.optimizers.clip_grads", "jax.example_libraries.optimizers.clip_grads")
-GLOBAL, BY_VALUE = "optax.clip_by_global_norm", "optax.clip"
-
-LIMITS = (0.25, 1.0, 7.0)
-NORMS = (0.0, 1e-30, 1e-3, 0.2, 1.0, 7.0, 1e3, 1e30, math.inf, math.nan)
-ELEMENTS = (0.0, 1e-3, -0.2, 0.3, -1.0, 1.5, -7.0, 9.0, -1e3, math.inf, -math.inf, math.nan)
-FACTORS = (-2.0, -1.0, 0.5, 0.99999, 1.0, 1.00001, 2.0)
-"""Norms and elements near the limit, relative to it."""
+GLOBAL, EACH = "optax.clip_by_global_norm", "optax.clip"
 
 LONGEST = 120
 """A link of more characters is not written elsewhere."""
-
-PRECISION = 1e-12
-"""By how much, relative to it, an element may differ from the one that optax computes."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +99,15 @@ class Clippings(Outcomes[Clipping]):
                 raise Unproven("the state of the optimizer is used")
         values = Values(facts, origins)
         link = common_value([_link(clip, values) for clip in clips])
-        values.refuse_changes(link, constructors, [use.node for use in steps])
+        values.refuse_changes(link, constructors, members)
         passing = Passing(facts, origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in constructors}
-        leftovers = Leftovers(facts, origins, passing.edits, passing.needed, context.schedules.gone(members))
+        needed = passing.needed | {
+            variable for clip in clips if (variable := origins.variable(clip.before)) is not None
+        }
+        norms = Norms(facts, origins)
+        gone = context.schedules.gone(members)
+        leftovers = Leftovers(facts, origins, passing.edits, needed, gone, norms.tree_of)
         for use, clip in zip(steps, clips, strict=True):
             self._take_out(use, clip, leftovers)
         self._bequeath(list(links), leftovers.edits, members)
@@ -140,6 +136,8 @@ class Clippings(Outcomes[Clipping]):
         given = self.context.gradients(use)
         assert given is not None
         if clip.before.id != ast.unparse(given):
+            if not self.context.facts.dataflow.stays([clip.before], clip.before, use.node):
+                raise Unproven("what is clipped is another tree when the step is taken")
             leftovers.edits[given] = (unit, Replace(unit.span(given), clip.before.id))
 
 
@@ -162,7 +160,6 @@ class Clips:
         self.context = context
         self.facts = context.facts
         self.origins = context.origins
-        self.norms = Norms(self.facts, self.origins)
 
     def at(self, use: Use) -> Clip | None:
         """How the gradients of a step are clipped; None if they are not, or not last.
@@ -176,11 +173,14 @@ class Clips:
             return None
         step = statement_of(use.unit, use.node)
         block = block_of(use.unit, step)
-        stores = [statement_of(use.unit, store) for store in self.origins.stores(variable)]
-        before = [store for store in stores if store.lineno < step.lineno]
-        if not before:
+        reaching = self.origins.reaching(given, variable) if isinstance(given, ast.Name) else None
+        guarded = [
+            store for store in reaching or () if isinstance(use.unit.parents.get(statement_of(use.unit, store)), ast.If)
+        ]
+        clipped = guarded or reaching or []
+        if not isinstance(reaching, list) or len(clipped) != 1 or not isinstance(clipped[0], ast.Name):
             return None
-        last = max(before, key=lambda store: store.lineno)
+        last = statement_of(use.unit, clipped[0])
         guard = use.unit.parents.get(last)
         if isinstance(guard, ast.If) and guard in block and not guard.orelse:
             clip = self._clip(last, guard)
@@ -190,14 +190,17 @@ class Clips:
             return None
         if clip is not None:
             self._refuse_other_readers(variable, clip, given)
+            self._refuse_changes(use.unit, clip, given)
         if clip is not None and isinstance(clip.statement, ast.If):
             self._refuse_more(clip.statement, variable)
+            if not self.facts.dataflow.is_quiet(clip.statement.test):
+                raise Unproven("its condition may do more than to tell whether to clip")
         return clip
 
     def _clip(self, statement: ast.stmt, guard: ast.If | None) -> Clip | None:
         match statement:
             case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
-                found = self._of_call(call)
+                found = self._of_call(call, {})
             case _:
                 return None
         if found is None:
@@ -206,75 +209,66 @@ class Clips:
         whole: ast.stmt = statement if guard is None else guard
         return Clip(whole, function, limit, guard.test if guard is not None else None, before)
 
-    def _of_call(self, call: ast.Call) -> tuple[str, ast.expr, ast.Name] | None:
+    def _of_call(self, call: ast.Call, given: Mapping[str, ast.expr]) -> tuple[str, ast.expr, ast.Name] | None:
+        """How a call clips a tree; within a function, `given` is what its parameters are."""
         name = self.facts.full_name(call.func)
         match call.args:
-            case [ast.Name() as tree, limit] if name in CLIP_GRADS:
-                return GLOBAL, limit, tree
-            case [ast.Lambda() as function, ast.Name() as tree] if name in MAP:
-                return self._of_map(function, tree)
+            case [ast.Name() as tree, limit] if name in CLIP_GRADIENTS:
+                return GLOBAL, self._given(limit, given), tree
+            case [ast.Lambda() as function, ast.Name() as tree] if name in MAP_TREES and not call.keywords:
+                return self._of_map(function, tree, given)
         made = [item for item in self.facts.objects(call.func) if isinstance(item, Function)]
         return self._of_helper(made[0], call) if len(made) == 1 else None
 
     def _of_helper(self, helper: Function, call: ast.Call) -> tuple[str, ast.expr, ast.Name] | None:
-        """How a function of the project clips, if it gives back gradients that it clips itself."""
-        returned = self.origins.returned(helper)
-        value = self.origins.expanded(returned[0]) if len(returned) == 1 else None
-        found = self._of_call(value) if isinstance(value, ast.Call) else None
-        given = self._arguments(helper, call)
+        """How a function of the project clips, if it gives back gradients that it clips itself, and does nothing else."""
+        value = self._only_result(helper.node)
+        given = _arguments(helper, call)
+        found = self._of_call(value, given) if isinstance(value, ast.Call) and given is not None else None
         if found is None or given is None:
             return None
         function, limit, tree = found
-        before = given.get(tree.id)
-        limit = given.get(limit.id, limit) if isinstance(limit, ast.Name) else limit
+        before = self._given(tree, given)
         known = isinstance(limit, ast.Constant) or limit in given.values()
-        return (function, limit, before) if isinstance(before, ast.Name) and known else None
+        return (function, limit, before) if before is not tree and isinstance(before, ast.Name) and known else None
 
-    @staticmethod
-    def _arguments(helper: Function, call: ast.Call) -> dict[str, ast.expr] | None:
-        """What a call gives for each parameter of a function, defaults included."""
-        signature = helper.node.args
-        if isinstance(helper.node, ast.Lambda) or signature.vararg or signature.kwarg or is_unpacked(call):
+    def _only_result(self, helper: FunctionNode) -> ast.expr | None:
+        """What a function returns that does nothing but set variables of its own."""
+        if not isinstance(helper, ast.FunctionDef) or helper.decorator_list:
             return None
-        names = [argument.arg for argument in (*signature.posonlyargs, *signature.args)]
-        given = dict(zip(reversed(names), reversed(signature.defaults), strict=False))
-        given |= dict(zip(names, call.args, strict=False))
-        given |= {str(word.arg): word.value for word in call.keywords}
-        return given
+        *before, last = helper.body
+        for statement in before:
+            match statement:
+                case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value) if self.facts.dataflow.is_quiet(value):
+                    continue
+                case ast.Expr(value=ast.Constant()) | ast.Delete():
+                    continue
+            return None
+        return self.origins.expanded(last.value) if isinstance(last, ast.Return) and last.value is not None else None
 
-    def _of_map(self, function: ast.Lambda, tree: ast.Name) -> tuple[str, ast.expr, ast.Name] | None:
-        """How a function of each leaf clips it, by what it does to numbers of all kinds."""
+    def _given(self, node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr:
+        """What a parameter of a function stands for, unless the function sets it anew; any other expression itself."""
+        variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
+        is_given = variable is not None and self.origins.parameter(variable) is not None
+        return given.get(variable.name, node) if variable is not None and is_given else node
+
+    def _of_map(
+        self, function: ast.Lambda, tree: ast.Name, given: Mapping[str, ast.expr]
+    ) -> tuple[str, ast.expr, ast.Name] | None:
+        """How a function of each leaf clips it, if it has one of the forms that optax's is, too."""
         if len(function.args.args) != 1:
             return None
-        leaf = function.args.args[0].arg
-        map_ = _Map(self.facts, self.origins, self.norms, leaf, function.body, tree)
-        try:
-            map_.value(0.5, 1.0, 2.0)
-            limits = list(map_.opaque.values()) or self._constants(function.body)
-            for limit in limits if len(map_.opaque) < 2 else ():
-                given = (float(str(limit.value)),) if isinstance(limit, ast.Constant) else LIMITS
-                if all(map_.is_clipped(one) for one in given):
-                    return (GLOBAL if map_.has_norm else BY_VALUE), limit, tree
-        except Unevaluable:
-            return None
-        if map_.has_norm:
-            raise Unproven("it is not done for all norms as `optax.clip_by_global_norm` does it")
+        leaf = Leaf(self.facts, self.origins, function.args.args[0].arg, function.body, tree)
+        doubtful: list[str] = []
+        for kind, forms in ((GLOBAL, BY_NORM), (EACH, BY_VALUE)):
+            for form, is_proven in forms.items():
+                for limit in (self._given(found, given) for found in leaf.limits(form)):
+                    if is_proven(limit):
+                        return kind, limit, tree
+                    doubtful.append(f"`{ast.unparse(limit)}` may be a limit for which this form is not `{kind}`")
+        if doubtful or leaf.has_norm():
+            raise Unproven([*doubtful, "it is not done for all norms as `optax.clip_by_global_norm` does it"][0])
         return None
-
-    def _constants(self, body: ast.expr) -> list[ast.expr]:
-        """The one number among those of an expression that may be a limit."""
-        numbers: dict[float, ast.expr] = {}
-        pending = [body]
-        while pending:
-            node = pending.pop()
-            further = self.origins.expanded(node)
-            if further is not node and self.norms.tree_of(node) is None:
-                pending.append(further)
-            if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-                numbers.setdefault(float(node.value), node)
-            if self.norms.tree_of(node) is None:
-                pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        return [node for number, node in numbers.items() if number > 0]
 
     def _refuse_more(self, branch: ast.If, clipped: Variable) -> None:
         """A branch that goes as a whole may do nothing else."""
@@ -290,86 +284,30 @@ class Clips:
                     raise Unproven("the branch that clips does more than that")
 
     def _refuse_other_readers(self, variable: Variable, clip: Clip, given: ast.expr) -> None:
-        first = min(store.lineno for store in self.origins.stores(variable) if isinstance(store, ast.Name | ast.arg))
+        inside = {*ast.walk(clip.statement)}
+        clipped = inside.intersection(self.origins.stores(variable))
         for load in self.origins.loads(variable):
-            after = load.lineno > (clip.statement.end_lineno or 0)
-            if (after or load.lineno < first) and load is not given:
+            if load is given or load in inside:
+                continue
+            found = self.origins.reaching(load, variable)
+            if found is None or not clipped.isdisjoint(found):
                 raise Unproven(f"the clipped gradients are read at {variable.unit.place(load.lineno)}, too")
 
-
-class _Map:
-    """A function of a leaf, its tree's norm and one unknown number, by its body."""
-
-    def __init__(self, facts: Facts, origins: Origins, norms: Norms, leaf: str, body: ast.expr, tree: ast.Name) -> None:
-        self.facts = facts
-        self.origins = origins
-        self.norms = norms
-        self.leaf = leaf
-        self.body = body
-        self.tree = tree
-        self.opaque: dict[str, ast.expr] = {}
-        self.has_norm = False
-
-    def is_clipped(self, limit: float) -> bool:
-        """Whether this is how optax clips to a limit, for elements and norms of all kinds."""
-        expected = _by_global_norm if self.has_norm else _by_value
-        return all(
-            _same(self.value(element, norm, limit), expected(element, norm, limit))
-            for norm in (*NORMS, *(limit * factor for factor in FACTORS))
-            for element in (*ELEMENTS, *(limit * factor for factor in FACTORS))
-            if not abs(element) > norm
-        )
-
-    def value(self, element: float, norm: float, limit: float) -> float:
-        """What an element becomes.
-
-        Raises:
-          Unevaluable: if that depends on more.
-        """
-
-        def known(node: ast.expr) -> float | None:
-            if isinstance(node, ast.Name) and node.id == self.leaf:
-                return element
-            if (of := self.norms.tree_of(node)) is not None:
-                if not self._is_tree(of):
-                    raise Unevaluable
-                self.has_norm = True
-                return norm
-            if isinstance(node, ast.Name) and (further := self.origins.expanded(node)) is not node:
-                return evaluate(further, known, self.facts)
-            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not self.facts.full_name(node):
-                self.opaque[ast.unparse(node)] = node
-                return limit
-            return None
-
-        return evaluate(self.body, known, self.facts)
-
-    def _is_tree(self, node: ast.expr) -> bool:
-        """Whether this is the tree that is mapped, as it is then."""
-        if not isinstance(node, ast.Name):
-            return False
-        variable = self.origins.variable(node)
-        return (
-            variable is not None
-            and variable == self.origins.variable(self.tree)
-            and self.origins.unchanged(variable, node, self.tree)
-        )
+    def _refuse_changes(self, unit: Unit, clip: Clip, given: ast.expr) -> None:
+        """The step is to get what was clipped: nothing may set it, or come by it, in the meantime."""
+        inside = {*ast.walk(clip.statement)}
+        meantime = self.facts.dataflow.between(clip.before, given)
+        if meantime is None:
+            raise Unproven("what is clipped is not seen where the step is taken")
+        for node in meantime:
+            if isinstance(node, ast.Name) and node.id == clip.before.id and node not in inside:
+                raise Unproven(f"what is clipped is used at {unit.place(node.lineno)} again")
 
 
-def _by_global_norm(element: float, norm: float, limit: float) -> float:
-    """What `optax.clip_by_global_norm` does to an element."""
-    if norm < limit:
-        return element
-    return math.nan if not norm else element / norm * limit
-
-
-def _by_value(element: float, norm: float, limit: float) -> float:
-    """What `optax.clip` does to an element."""
-    del norm
-    return math.nan if math.isnan(element) else max(-limit, min(limit, element))
-
-
-def _same(left: float, right: float) -> bool:
-    if math.isnan(left) or math.isnan(right):
-        return math.isnan(left) and math.isnan(right)
-    return left == right or abs(left - right) <= PRECISION * max(abs(left), abs(right))
+def _arguments(helper: Function, call: ast.Call) -> dict[str, ast.expr] | None:
+    """What a call gives for each parameter of a function, defaults included."""
+    if isinstance(helper.node, ast.Lambda):
+        return None
+    found = bind(signature_of(helper.node.args), call)
+    known = isinstance(found, Bound) and not (found.unpacked or found.rest or found.others)
+    return found.complete if isinstance(found, Bound) and known else None

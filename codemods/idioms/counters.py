@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import arguments_of, taking
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, External, Function, Instance
+from codemods.flow.objects import Class, External, Function, Instance, Method
 from codemods.idioms import Unproven
+from codemods.idioms.copies import Copies, filled_in, is_of_class, unwrapped
 from codemods.origins import Origins, Path
 
 DEEPEST = 3
@@ -48,16 +50,15 @@ class Counters:
                 f"`{counter}` of `{cls.node.name}` does not always count the steps of its optimizer ({where})"
             )
 
-        for unit, node in self.facts.flow.reading.attributes:
-            if not isinstance(node.ctx, ast.Load) and node.attr in (counter, field) and self._is_one(node.value, cls):
-                raise doubt(unit, node)
+        for unit, node in Copies(self.facts, self.origins).of_class(cls, (counter, field)):
+            raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
-            if cls in self.facts.objects(call.func):
+            if any(is_of_class(item, cls) for item in self.facts.objects(call.func)):
                 start = self._start(cls, call, counter, field)
                 if start is None:
                     raise doubt(unit, call)
                 starts.add(start)
-            elif (base := self._replaced(call, cls)) is not None and not self._keeps_pace(call, base, counter, field):
+            elif self._replaces(call, cls) and not self._keeps_pace(call, counter, field):
                 raise doubt(unit, call)
         if len(starts) != 1:
             raise Unproven(f"`{counter}` of `{cls.node.name}` does not always begin at the same number")
@@ -70,11 +71,7 @@ class Counters:
 
     def _start(self, cls: Class, call: ast.Call, counter: str, field: str) -> int | None:
         """At what a new object begins to count, if its optimizer is new, too."""
-        names = self.facts.flow.fields_in_order(cls)
-        if any(isinstance(argument, ast.Starred) for argument in call.args):
-            return None
-        given = dict(zip(names, call.args, strict=False))
-        given.update({str(word.arg): word.value for word in call.keywords})
+        given = arguments_of(taking(**dict.fromkeys(self.facts.flow.fields_in_order(cls))), call) or {}
         match given.get(counter):
             case ast.Constant(value=int(start)) if field in given and self._is_new(given[field], DEEPEST):
                 return start
@@ -98,25 +95,27 @@ class Counters:
 
     # At every change
 
-    def _replaced(self, call: ast.Call, cls: Class) -> ast.expr | None:
-        """The object of which a call makes another one by changing some fields."""
-        match call:
-            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=base)) if self._is_one(base, cls):
-                return base
-            case ast.Call(func=function, args=[base]) if "dataclasses.replace" in {
-                item.name for item in self.facts.objects(function) if isinstance(item, External)
-            } and self._is_one(base, cls):
-                return base
-        return None
+    def _replaces(self, call: ast.Call, cls: Class) -> bool:
+        """Whether a call makes another object by changing some fields of one."""
+        for item in map(unwrapped, self.facts.objects(call.func)):
+            match item:
+                case Method(owner=Instance(cls=other), name="replace" | "_replace", function=None) if other is cls:
+                    return True
+                case External(name="dataclasses.replace"):
+                    base = call.args[0] if call.args else None
+                    return base is None or self._is_one(base, cls)
+        return False
 
-    def _keeps_pace(self, call: ast.Call, base: ast.expr, counter: str, field: str) -> bool:
+    def _keeps_pace(self, call: ast.Call, counter: str, field: str) -> bool:
         """Whether a call that changes fields changes neither of the two, or lets both go one step."""
         given = {word.arg: word.value for word in call.keywords}
-        if None in given:
+        filled = {word.arg for item in self.facts.objects(call.func) for word in filled_in(item)}
+        if None in given or not filled.isdisjoint((None, counter, field)):
             return False
         if counter not in given and field not in given:
             return True
-        path = self.origins.path(base)
+        base = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
+        path = self.origins.path(base) if base is not None else None
         if path is None or field not in given:
             return False
         stepped = self._steps(given[field], Path(path.root, (*path.attributes, field)), call)
@@ -149,4 +148,6 @@ class Counters:
         return None
 
     def _is_at(self, node: ast.expr, path: Path, call: ast.Call) -> bool:
-        return self.origins.path(node) == path and self.origins.unchanged(path.root, node, call)
+        if self.origins.path(node) != path:
+            return False
+        return all(self.facts.dataflow.stays([one], one, call) for one in self.origins.chain(node))

@@ -6,18 +6,24 @@ import ast
 from dataclasses import dataclass
 
 from codemods.facts import Facts
-from codemods.flow.objects import Instance
+from codemods.flow.objects import Instance, Thing
+from codemods.idioms import Unproven
+from codemods.idioms.copies import Copies
 from codemods.idioms.counters import Counters
-from codemods.origins import Origins, Path, place_of, taking_effect
+from codemods.origins import Origins, Path
 from codemods.uses import Use
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step as seen in some function: the optimizer that takes it, and the node at which it does, or at which a call does it."""
+    """A step as seen in some function: the node at which it is taken, or at which a call takes it.
+
+    `owner` is the expression for the optimizer that takes it there, and `optimizer` the path to that.
+    """
 
     optimizer: Path | None
     node: ast.expr
+    owner: ast.expr
 
 
 class Counts:
@@ -27,11 +33,16 @@ class Counts:
         self.facts = facts
         self.origins = origins
         self.counters = Counters(facts, origins)
+        self._copies = Copies(facts, origins)
+        self._together: set[Thing | None] = set()
+        """Groups of which the step changes by steps alone."""
 
     def step(self, use: Use) -> Step:
         """The step that a use takes."""
         assert isinstance(use.node, ast.Attribute)
-        return Step(self.origins.path(use.node.value), use.node)
+        call = use.unit.parents[use.node]
+        assert isinstance(call, ast.Call)
+        return Step(self.origins.path(use.node.value), call, use.node.value)
 
     def ahead(self, node: ast.expr, step: Step) -> int | None:
         """By how much an expression is larger than the optimizer's own count before a step; None if that is not known.
@@ -52,14 +63,32 @@ class Counts:
                 return None if value is None else self.ahead(value, step)
             case ast.Attribute(attr=name, value=state):
                 owner = _owner_of_state(state) if name == "step" else None
-                if owner is not None and self.facts.things(owner, "optimizer"):
-                    return 0 if self._is_stepped(self.origins.path(owner), node, step) else None
+                if owner is not None and (things := self.facts.things(owner, "optimizer")):
+                    if not self._is_stepped(owner, step):
+                        return None
+                    self._refuse_set_apart(things)
+                    return 0
                 return self._counter(node, step)
         return None
 
-    def _is_stepped(self, path: Path | None, node: ast.expr, step: Step) -> bool:
-        """Whether the optimizer at a path is, unchanged, the one that takes the step."""
-        return path is not None and path == step.optimizer and self._unchanged(path, node, step.node)
+    def _refuse_set_apart(self, things: list[Thing]) -> None:
+        """The step of an optimizer may change without a step where an optimizer is made of other leaves."""
+        groups = self.facts.groups
+        ours = {groups.get(thing) for thing in things}
+        if not ours <= self._together:
+            for unit, node in self._copies.changed(lambda item: isinstance(item, Thing) and groups.get(item) in ours):
+                raise Unproven(f"the step of the optimizer is made of other leaves at {unit.place(node.lineno)}")
+            self._together |= ours
+
+    def _is_stepped(self, owner: ast.expr, step: Step) -> bool:
+        """Whether an optimizer is, unchanged, the one that takes the step."""
+        path = self.origins.path(owner)
+        return path is not None and path == step.optimizer and self._is_kept(owner, step)
+
+    def _is_kept(self, node: ast.expr, step: Step) -> bool:
+        """Whether a path, and the one to the optimizer, lead to the same object when they are read and at the step."""
+        read = [*self.origins.chain(node), *self.origins.chain(step.owner)]
+        return all(self.facts.dataflow.stays([one], one, step.node) for one in read)
 
     def _counter(self, node: ast.Attribute, step: Step) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""
@@ -71,24 +100,9 @@ class Counts:
         parent = base.root.unit.parents[node]
         if node.attr == field or (isinstance(parent, ast.Call) and parent.func is node):
             return None
-        if base != holder or not self._unchanged(base, node, step.node):
+        if base != holder or not self._is_kept(node.value, step):
             return None
         return self.counters.ahead(classes.pop(), node.attr, field)
-
-    def _unchanged(self, path: Path, first: ast.AST, second: ast.AST) -> bool:
-        """Whether a path leads to the same object at two places of a function."""
-        if not self.origins.unchanged(path.root, first, second):
-            return False
-        owner = path.root.scope.parent
-        in_method = owner is not None and isinstance(owner.node, ast.ClassDef)
-        for node in self.origins.between(path.root.unit, first, second):
-            match node:
-                case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()) if name in path.attributes:
-                    if taking_effect(path.root.unit, node) < place_of(second):
-                        return False
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if in_method and name == path.root.name:
-                    return False
-        return True
 
 
 def _owner_of_state(node: ast.expr) -> ast.expr | None:

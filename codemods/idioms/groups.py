@@ -87,14 +87,9 @@ class Outcomes(Generic[T]):
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
         return [
-            Use(self.kind_of(node), "", unit, node, tuple(self._concerned[node]))  # type: ignore[arg-type]
+            Use(self.kind, "", unit, node, tuple(self._concerned[node]))  # type: ignore[arg-type]
             for node, (unit, _) in self.edits.items()
         ]
-
-    def kind_of(self, node: ast.AST) -> str:
-        """The kind of use that a change at a node is."""
-        del node
-        return self.kind
 
 
 def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing]:

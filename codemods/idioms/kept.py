@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Derivative, Function
-from codemods.idioms.norms import MAP
 from codemods.origins import FunctionNode, function_of, names_read, statement_of
 from codemods.uses import Use
+from codemods.vocabulary import ADD, BRANCH, DIFFERENTIATE, IS_FINITE, MAP_TREES, SELECT
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
-
-ADDITIONS = ("jax.numpy.add", "numpy.add", "operator.add", "jax.lax.add")
-FINITE = tuple(
-    f"{module}.{name}"
-    for module in ("jax.numpy", "numpy", "math", "jax.lax")
-    for name in ("isfinite", "isnan", "is_finite")
-)
-DERIVATIVES = ("jax.grad", "jax.value_and_grad")
-BRANCHES = ("jax.lax.cond",)
-SELECTIONS = ("jax.numpy.where", "numpy.where", "jax.lax.select")
 
 
 class Kept:
@@ -71,17 +61,17 @@ class Kept:
         ]
 
     def _changed_behind(self, use: Use) -> str | None:
-        step = statement_of(use.unit, use.node)
+        is_before = self.facts.dataflow.is_before
         function = function_of(use.unit, use.node)
         targets = {
             one.node for one in self.facts.uses if one.kind == "optimizer.target" and {*one.things} & {*use.things}
         }
         for other, value in self._replacements:
             behind = other.unit is use.unit and function_of(other.unit, other.node) is function
-            if not behind or other.node.lineno <= step.lineno or not {*other.things} & {*use.things}:
+            if not behind or not is_before(use.node, other.node) or not {*other.things} & {*use.things}:
                 continue
             read = targets & {*ast.walk(self.origins.expanded(value))}
-            if any(node.lineno > step.lineno for node in read if isinstance(node, ast.expr)):
+            if any(is_before(use.node, node) for node in read):
                 return other.unit.place(other.node.lineno)
         return None
 
@@ -106,7 +96,7 @@ class Kept:
 
     def _is_addition(self, call: ast.Call) -> bool:
         """Whether a call adds up two trees."""
-        if len(call.args) != 3 or self.facts.full_name(call.func) not in MAP:
+        if len(call.args) != 3 or self.facts.full_name(call.func) not in MAP_TREES:
             return False
         match call.args[0]:
             case ast.Lambda(
@@ -115,7 +105,7 @@ class Kept:
             ):
                 return {first.arg, second.arg} == {left, right}
             case function:
-                return self.facts.full_name(function) in ADDITIONS
+                return self.facts.full_name(function) in ADD
 
     def _is_gradient(self, node: ast.expr) -> bool:
         """Whether an expression is what a function made by `jax.grad` and the like has just given."""
@@ -133,7 +123,7 @@ class Kept:
         if not isinstance(node, ast.Call):
             return False
         function = self.origins.expanded(node.func)
-        made = isinstance(function, ast.Call) and self.facts.full_name(function.func) in DERIVATIVES
+        made = isinstance(function, ast.Call) and self.facts.full_name(function.func) in DIFFERENTIATE
         return made or any(isinstance(item, Derivative) for item in self.facts.objects(node.func))
 
     # Guards
@@ -152,11 +142,7 @@ class Kept:
             parent = use.unit.parents[node]
             if isinstance(parent, ast.If) and node is not parent.test:
                 yield parent.test
-            if (
-                isinstance(parent, ast.Call)
-                and node is not parent.func
-                and self.facts.full_name(parent.func) in BRANCHES
-            ):
+            if isinstance(parent, ast.Call) and node is not parent.func and self.facts.full_name(parent.func) in BRANCH:
                 yield parent.args[0]
             if isinstance(node, ast.FunctionDef):
                 names.add(node.name)
@@ -166,9 +152,9 @@ class Kept:
         for call in (inner for inner in ast.walk(outermost) if isinstance(inner, ast.Call)):
             read = {name.id for argument in call.args[1:] for name in names_read([argument])}
             name = self.facts.full_name(call.func)
-            if call.args and name in BRANCHES and names & read:
+            if call.args and name in BRANCH and names & read:
                 yield call.args[0]
-            if call.args and name in MAP and results & read:
+            if call.args and name in MAP_TREES and results & read:
                 yield from self._selections(call.args[0])
 
     def _selections(self, function: ast.expr) -> Iterator[ast.expr]:
@@ -180,7 +166,7 @@ class Kept:
                 chosen = selection
             case _:
                 return
-        if self.facts.full_name(chosen) in SELECTIONS:
+        if self.facts.full_name(chosen) in SELECT:
             yield condition
 
     def _tests_finite(self, node: ast.AST, seen: set[ast.AST]) -> bool:
@@ -190,7 +176,7 @@ class Kept:
         seen.add(node)
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call):
-                if self.facts.full_name(inner.func) in FINITE:
+                if self.facts.full_name(inner.func) in IS_FINITE:
                     return True
                 made = [item for item in self.facts.objects(inner.func) if isinstance(item, Function)]
                 if any(self._tests_finite(function.node, seen) for function in made):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
+from codemods.dataflow.binding import values_of
 from codemods.edits import ChangeArguments, ChangeParameters, Edit, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.idioms.quiet import is_quiet
 from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read
 
 SHIFTING = ("static_argnums", "donate_argnums", "in_axes", "static_broadcasted_argnums", "nondiff_argnums")
@@ -21,7 +21,7 @@ class Leftovers:
     """Clears away behind expressions that go, except for some variables that are needed elsewhere now.
 
     `edits` has what changes already, by node, and takes up what goes. `gone` has the nodes that go, with those that are known to
-    go already.
+    go already. `norm` tells of which tree an expression is the norm, which nobody misses; None if it is none.
     """
 
     def __init__(
@@ -31,12 +31,14 @@ class Leftovers:
         edits: Edits,
         needed: Collection[Variable],
         gone: Iterable[ast.AST],
+        norm: Callable[[ast.expr], object] | None = None,
     ) -> None:
         self.facts = facts
         self.origins = origins
         self.edits = edits
         self.needed = needed
         self.gone = {*gone}
+        self._norm = norm
 
     def clear(self, expression: ast.expr) -> None:
         """Take away what only this expression, which goes, made use of."""
@@ -69,14 +71,12 @@ class Leftovers:
         if setting is None or value is None or setting in self.edits or variable.scope.parent is None:
             return
         alone = len(block_of(variable.unit, setting)) > 1 and self._is_whole_line(variable.unit, setting)
-        if alone and self._may_go(value):
+        inner = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else [value]
+        # what is called is the schedule, which the transformation calls from now on
+        is_norm = self._norm is not None and self._norm(value) is not None
+        if alone and (is_norm or all(self.facts.dataflow.is_quiet(part) for part in inner)):
             self.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
             self.clear(value)
-
-    def _may_go(self, value: ast.expr) -> bool:
-        """Whether nobody will miss the evaluation of a rate: the schedule itself is called by the transformation."""
-        inner = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else [value]
-        return all(is_quiet(part, self.facts) for part in inner)
 
     @staticmethod
     def _is_whole_line(unit: Unit, statement: ast.stmt) -> bool:
@@ -125,6 +125,5 @@ class Leftovers:
 def _without(argument: Argument, binding: Binding) -> Edit:
     """The call without an argument."""
     call = argument.call
-    values = [*call.args, *(word.value for word in call.keywords)]
-    index = values.index(argument.value)
+    index = values_of(call).index(argument.value)
     return ChangeArguments(argument.unit.span(call), dropped=(index,), is_partial=call is not binding.call)

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
+from codemods.dataflow.binding import arguments_of, values_of
 from codemods.edits import Edit, ReplaceStatement
 from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
-from codemods.idioms.quiet import acts
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, given
+from codemods.optimizers.methods import TRAVERSAL
 from codemods.origins import block_of, statement_of
 from codemods.uses import Use
 
@@ -40,7 +41,7 @@ class Group:
 
     @property
     def predicate(self) -> ast.expr:
-        return self.traversal.args[0] if self.traversal.args else self.traversal.keywords[0].value
+        return values_of(self.traversal)[0]
 
 
 @dataclass
@@ -139,7 +140,7 @@ class Masks:
                 self._refuse_shared(part)
         leftover = [other.chosen_by, other.stepped_by]
         if isinstance(decaying.stepped_by, ast.Name):
-            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.facts, self.origins):
+            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.facts):
                 leftover.append(decaying.stepped_by)
                 mask.stands_for = decaying.definition
             else:
@@ -158,7 +159,7 @@ class Masks:
         traversal, definition = (self.origins.expanded(part) for part in pair.elts)
         if not (self._is_made(traversal, "traversal") and self._is_made(definition, "definition")):
             return None
-        if len(traversal.args) + len(traversal.keywords) != 1 or definition not in self.context.constructors:
+        if arguments_of(TRAVERSAL, traversal) is None or definition not in self.context.constructors:
             return None
         return Group(traversal, definition, *pair.elts)
 
@@ -188,13 +189,12 @@ class Masks:
 
     def _have_one_value(self, first: ast.Call, second: ast.Call, one: Arguments, other: Arguments, unit: Unit) -> bool:
         """Whether arguments of two calls that read alike are the same when the calls are made."""
-        if any(acts(value) for value in one.values()):
-            return False
-        here, there = statement_of(unit, first), statement_of(unit, second)
-        earlier, later = (one, there) if here.lineno <= there.lineno else (other, here)
-        return here is there or all(
-            may_wait(value, unit, later, self.facts, self.origins) for value in earlier.values()
-        )
+        dataflow = self.facts.dataflow
+        if statement_of(unit, first) is statement_of(unit, second):
+            return all(dataflow.is_quiet(value) for value in one.values())
+        before = dataflow.is_before(first, second)
+        earlier, start, end = (one, first, second) if before else (other, second, first)
+        return dataflow.is_before(start, end) and dataflow.stays(earlier.values(), start, end)
 
     # What may stand in the way
 

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from codemods import vocabulary
 from codemods.facts import Facts
 from codemods.origins import Origins
-
-LEAVES = ("jax.tree_leaves", "jax.tree_util.tree_leaves", "jax.tree.leaves")
-FLATTEN = ("jax.tree_flatten", "jax.tree_util.tree_flatten", "jax.tree.flatten")
-REDUCE = ("jax.tree_util.tree_reduce", "jax.tree_reduce", "jax.tree.reduce")
-MAP = ("jax.tree_map", "jax.tree_util.tree_map", "jax.tree.map", "jax.tree_multimap", "jax.tree_util.tree_multimap")
-NORMS = (
-    *("optax.global_norm", "optax.tree_utils.tree_l2_norm", "optax.tree_utils.tree_norm", "optax.tree.norm"),
-    *("jax.experimental.optimizers.l2_norm", "jax.example_libraries.optimizers.l2_norm"),
-)
-ROOTS = ("jax.numpy.sqrt", "numpy.sqrt", "math.sqrt", "jax.lax.sqrt")
-SUMS = ("builtins.sum", "jax.numpy.sum", "numpy.sum")
-STACKS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "numpy.array", "jax.numpy.concatenate")
-SQUARES = ("jax.numpy.square", "numpy.square", "jax.lax.square")
-PRODUCTS = ("jax.numpy.vdot", "numpy.vdot")
-VECTOR_NORMS = ("jax.numpy.linalg.norm", "numpy.linalg.norm")
-RAVELS = ("jax.numpy.ravel", "numpy.ravel")
-RAVEL_TREE = ("jax.flatten_util.ravel_pytree",)
 
 
 class Norms:
@@ -38,11 +22,11 @@ class Norms:
         match node:
             case ast.Call(func=function, args=[only], keywords=[]):
                 name = self.facts.full_name(function)
-                if name in NORMS:
+                if name in vocabulary.GLOBAL_NORM:
                     return only
-                if name in ROOTS:
+                if name in vocabulary.ROOT:
                     return self._squared(only)
-                if name in VECTOR_NORMS:
+                if name in vocabulary.VECTOR_NORM:
                     return self._raveled(self.origins.expanded(only))
             case ast.BinOp(left=squares, op=ast.Pow(), right=ast.Constant(value=0.5)):
                 return self._squared(squares)
@@ -52,7 +36,7 @@ class Norms:
         """The tree of which an expression is the sum of the squares of all elements."""
         node = self.origins.expanded(node)
         match node:
-            case ast.Call(func=function, args=[only], keywords=[]) if self.facts.full_name(function) in SUMS:
+            case ast.Call(func=function, args=[only], keywords=[]) if self.facts.full_name(function) in vocabulary.SUM:
                 return self._each(self._unstacked(only), self._is_sum_of_squares)
             case (
                 ast.Call(func=function, args=[ast.Lambda() as step, tree, ast.Constant(value=0)], keywords=[])
@@ -61,21 +45,21 @@ class Norms:
                     args=[ast.Lambda() as step, tree],
                     keywords=[ast.keyword(arg="initializer", value=ast.Constant(value=0))],
                 )
-            ) if self.facts.full_name(function) in REDUCE and self._adds_squares(step):
+            ) if self.facts.full_name(function) in vocabulary.REDUCE_TREES and self._adds_squares(step):
                 return tree
         return None
 
     def _unstacked(self, node: ast.expr) -> ast.expr:
         """A list that an array is made of."""
         node = self.origins.expanded(node)
-        if isinstance(node, ast.Call) and self.facts.full_name(node.func) in STACKS and len(node.args) == 1:
+        if isinstance(node, ast.Call) and self.facts.full_name(node.func) in vocabulary.STACK and len(node.args) == 1:
             return self.origins.expanded(node.args[0])
         return node
 
     def _raveled(self, node: ast.expr) -> ast.expr | None:
         """The tree whose elements a vector holds, or the norms of whose leaves."""
-        if self._is_first(node, RAVEL_TREE) is not None:
-            return self._is_first(node, RAVEL_TREE)
+        if self._is_first(node, vocabulary.RAVEL_TREE) is not None:
+            return self._is_first(node, vocabulary.RAVEL_TREE)
         elements = self._unstacked(node)
         return None if elements is node else self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
 
@@ -87,10 +71,10 @@ class Norms:
                 plain = isinstance(each.target, ast.Name) and not each.ifs
                 if plain and isinstance(each.target, ast.Name) and accept(element, each.target.id):
                     return self._leaves(each.iter)
-            case ast.Call(func=function, args=[mapped]) if self.facts.full_name(function) in LEAVES:
+            case ast.Call(func=function, args=[mapped]) if self.facts.full_name(function) in vocabulary.LIST_LEAVES:
                 match self.origins.expanded(mapped):
                     case ast.Call(func=mapping, args=[ast.Lambda(args=parameters, body=body), tree]) if (
-                        self.facts.full_name(mapping) in MAP and len(parameters.args) == 1
+                        self.facts.full_name(mapping) in vocabulary.MAP_TREES and len(parameters.args) == 1
                     ):
                         return tree if accept(body, parameters.args[0].arg) else None
         return None
@@ -98,11 +82,15 @@ class Norms:
     def _leaves(self, node: ast.expr) -> ast.expr | None:
         """The tree of whose leaves an expression is the list."""
         node = self.origins.expanded(node)
-        if isinstance(node, ast.Call) and self.facts.full_name(node.func) in LEAVES and len(node.args) == 1:
+        if (
+            isinstance(node, ast.Call)
+            and self.facts.full_name(node.func) in vocabulary.LIST_LEAVES
+            and len(node.args) == 1
+        ):
             return node.args[0]
-        return self._is_first(node, FLATTEN)
+        return self._is_first(node, vocabulary.FLATTEN)
 
-    def _is_first(self, node: ast.expr, functions: tuple[str, ...]) -> ast.expr | None:
+    def _is_first(self, node: ast.expr, functions: frozenset[str]) -> ast.expr | None:
         """The argument of a call whose first result an expression is: `f(tree)[0]`, or `x` after `x, _ = f(tree)`."""
         if isinstance(node, ast.Name):
             variable = self.origins.variable(node)
@@ -125,9 +113,9 @@ class Norms:
     def _is_sum_of_squares(self, node: ast.expr, leaf: str) -> bool:
         match node:
             case ast.Call(func=function, args=[ast.Name(id=first), ast.Name(id=second)], keywords=[]):
-                return first == second == leaf and self.facts.full_name(function) in PRODUCTS
+                return first == second == leaf and self.facts.full_name(function) in vocabulary.DOT
             case ast.Call(func=function, args=[squares], keywords=[]):
-                return self.facts.full_name(function) in SUMS and self._is_square(squares, leaf)
+                return self.facts.full_name(function) in vocabulary.SUM and self._is_square(squares, leaf)
             case ast.Call(func=ast.Attribute(value=squares, attr="sum"), args=[], keywords=[]):
                 return self._is_square(squares, leaf)
             case ast.BinOp(left=norm, op=ast.Pow(), right=ast.Constant(value=2)):
@@ -141,12 +129,14 @@ class Norms:
             case ast.BinOp(left=ast.Name(id=left), op=ast.Mult(), right=ast.Name(id=right)):
                 return left == right == leaf
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
-                return name == leaf and self.facts.full_name(function) in SQUARES
+                return name == leaf and self.facts.full_name(function) in vocabulary.SQUARE
         return False
 
     def _is_norm(self, node: ast.expr, leaf: str) -> bool:
         match node:
-            case ast.Call(func=function, args=[vector], keywords=[]) if self.facts.full_name(function) in VECTOR_NORMS:
+            case ast.Call(func=function, args=[vector], keywords=[]) if (
+                self.facts.full_name(function) in vocabulary.VECTOR_NORM
+            ):
                 return (isinstance(vector, ast.Name) and vector.id == leaf) or self._is_flat(vector, leaf)
         return False
 
@@ -157,7 +147,7 @@ class Norms:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="reshape"), args=[size], keywords=[]):
                 return name == leaf and ast.unparse(size) == "-1"
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
-                return name == leaf and self.facts.full_name(function) in RAVELS
+                return name == leaf and self.facts.full_name(function) in vocabulary.RAVEL
         return False
 
     def _adds_squares(self, step: ast.Lambda) -> bool:

@@ -8,7 +8,6 @@ from codemods.edits import Edit, MoveStatement, merged
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
-from codemods.idioms.quiet import is_quiet
 from codemods.origins import Origins, Variable, block_of, names_read, statement_of
 
 
@@ -56,55 +55,34 @@ def _needed(
       Unproven: if one of them does more than to set its variable, or would find something changed.
     """
     value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
-    if value is not None and not is_quiet(value, facts):
+    effects = facts.dataflow.effects(setting if value is None else value)
+    if value is not None and not effects.are_none:
         raise Unproven(f"`{variable.name}` is made after the optimizer, by something that may do more than that")
     between = block[block.index(target) : block.index(setting)]
     needed: list[ast.stmt] = []
     for name in names_read([setting] if value is None else [value]):
         read = origins.variable(name)
-        if read is None or read.scope is not variable.scope:
-            continue
         within = {inner for statement in between for inner in ast.walk(statement)}
-        if any(store in within for store in origins.stores(read)):
-            earlier = origins.setting(read)
-            if earlier is None or earlier not in between:
-                raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
-            needed += [one for one in _needed(read, earlier, target, block, facts, origins) if one not in needed]
-        elif _is_changed(read.name, within):
-            raise Unproven(f"`{read.name}`, of which `{variable.name}` is made, changes after the optimizer was made")
+        if read is None or within.isdisjoint(origins.stores(read)):
+            continue
+        earlier = origins.setting(read)
+        if earlier is None or earlier not in between:
+            raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
+        needed += [one for one in _needed(read, earlier, target, block, facts, origins) if one not in needed]
+    for statement in between:
+        if statement not in needed and facts.dataflow.changes(facts.dataflow.effects(statement), effects.reads):
+            raise Unproven(
+                f"something of which `{variable.name}` is made may change at {variable.unit.place(statement.lineno)}, after the "
+                "optimizer was made"
+            )
     return [*needed, setting]
 
 
-def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, facts: Facts, origins: Origins) -> bool:
+def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, facts: Facts) -> bool:
     """Whether a value may as well be computed at a later statement of the same block."""
     statement = statement_of(unit, value)
     block = block_of(unit, statement)
     if later not in block or block.index(statement) >= block.index(later):
         return False
-    within = {inner for one in block[block.index(statement) + 1 : block.index(later)] for inner in ast.walk(one)}
-    for name in names_read([value]):
-        read = origins.variable(name)
-        if _is_changed(name.id, within) or (read and any(store in within for store in origins.stores(read))):
-            return False
-    return all(is_quiet(part, facts) for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
-
-
-def _is_changed(name: str, nodes: set[ast.AST]) -> bool:
-    """Whether something within the object of a name is set by some nodes, or a method is called for what it does."""
-    return any(_is_within(node, name) for node in nodes)
-
-
-def _is_within(node: ast.AST, name: str) -> bool:
-    match node:
-        case (
-            ast.Attribute(value=value, ctx=ast.Store() | ast.Del())
-            | ast.Subscript(value=value, ctx=ast.Store() | ast.Del())
-        ):
-            return _mentions(value, name)
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=value))):
-            return _mentions(value, name)
-    return False
-
-
-def _mentions(node: ast.expr, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+    children = [child.value if isinstance(child, ast.keyword) else child for child in ast.iter_child_nodes(value)]
+    return facts.dataflow.stays([child for child in children if isinstance(child, ast.expr)], statement, later)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from codemods.dataflow.binding import names_by_position
 from codemods.edits import ChangeArguments, ChangeParameters, Replace
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
@@ -118,7 +119,8 @@ class Passing:
         if setting is None or variable.unit is not scope.unit:
             return True  # a parameter or an import
         if variable.scope.parent is None and scope.function.parent is not None:
-            return _outermost(scope).lineno > setting.lineno  # whoever calls the function finds the variable set
+            # whoever calls the function finds the variable set
+            return not self.facts.dataflow.may_follow(setting, _outermost(scope))
         moves.update(ahead_of(variable, statement_of(scope.unit, node), self.facts, self.origins))
         return True
 
@@ -163,7 +165,7 @@ class Passing:
         if function.args.vararg or function.args.kwarg or function.decorator_list:
             raise Unproven(f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated")
         self.edits.put(function, unit, change)
-        required = len(function.args.args) + len(function.args.posonlyargs) - len(function.args.defaults)
+        required = len(names_by_position(function.args)) - len(function.args.defaults)
         for binding in self._bindings(function):
             is_next = len(binding.call.args) == len(binding.given) == required and not binding.call.keywords
             self._add_argument(binding, "" if is_next else name, self._brought_part(part, binding.call))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import Wrong, bind_values, signature_of
+from codemods.dataflow.pure import TEXT_METHODS
 from codemods.facts import Facts
 from codemods.flow.objects import Function
-from codemods.idioms.quiet import QUIET_METHODS
 from codemods.origins import FunctionNode, Origins
 
 DEEPEST = 4
@@ -18,6 +19,9 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.IsNot: ast.Is,
 }
 """Comparisons that are the negation of another."""
+
+OF_ARRAYS = ("dtype", "ndim", "shape", "size")
+"""What a parameter and its gradient have in common: optax asks the mask for both."""
 
 Form = tuple[object, ...]
 Bindings = dict[str, Form]
@@ -33,7 +37,7 @@ class Predicates:
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
         """Whether two functions of path and value are negations of each other, by what they are made of alone."""
         one, other = self._called(first, True, DEEPEST), self._called(second, False, DEEPEST)
-        return one is not None and one == other
+        return one is not None and one == other and not _asks_for_numbers(one)
 
     def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
         """The form of what a function returns for a path and a value."""
@@ -43,15 +47,12 @@ class Predicates:
 
     def _applied(self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int) -> Form | None:
         body = _body(function)
-        signature = function.args
-        names = [argument.arg for argument in (*signature.posonlyargs, *signature.args)]
-        if body is None or not depth or signature.kwonlyargs or signature.kwarg or len(names) > len(arguments):
+        found = bind_values(signature_of(function.args), arguments, {})
+        if body is None or not depth or isinstance(found, Wrong) or found.defaults or function.args.kwarg:
             return None
-        if len(names) < len(arguments) and signature.vararg is None:
-            return None
-        bound: Bindings = dict(zip(names, arguments, strict=False))
-        if signature.vararg is not None:
-            bound[signature.vararg.arg] = ("rest", *arguments[len(names) :])
+        bound: Bindings = {**found.given}
+        if function.args.vararg is not None:
+            bound[function.args.vararg.arg] = ("rest", *found.rest)
         return self._form(body, bound, negated, depth - 1)
 
     def _form(self, node: ast.expr, bound: Bindings, negated: bool, depth: int) -> Form | None:
@@ -67,7 +68,7 @@ class Predicates:
                 return self._compared(plain or type(op), left, right, bound, negated is not (plain is not None))
             case ast.Call(func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]) if isinstance(
                 each, ast.GeneratorExp | ast.ListComp
-            ):
+            ) and self._is_builtin(node.func):
                 return self._quantified(word, each, bound, negated, depth)
             case ast.Call(func=function, args=given, keywords=[]):
                 return self._inner_call(function, given, bound, negated, depth)
@@ -86,6 +87,8 @@ class Predicates:
         if len(each.generators) != 1 or generator.ifs or not isinstance(generator.target, ast.Name):
             return None
         over = self._value(generator.iter, bound)
+        if not _is_text(over) and not self.facts.dataflow.evaluations.kinds.is_again(generator.iter):
+            return None  # what one predicate takes from an iterator, the other does not get
         inner = self._form(each.elt, {**bound, generator.target.id: ("each", len(bound))}, negated, depth)
         exists = (word == "any") is not negated
         return None if over is None or inner is None else ("exists" if exists else "for all", over, inner)
@@ -133,16 +136,41 @@ class Predicates:
             case ast.Subscript(value=value, slice=key):
                 pair = (self._value(value, bound), self._value(key, bound))
                 return None if None in pair else ("item", *pair)
-            case ast.Call(func=ast.Name(id="len" | "str" | "tuple" as name), args=[value], keywords=[]):
-                inner = self._value(value, bound)
+            case ast.Call(func=ast.Name(id="len" | "str" | "tuple" as name) as function, args=[value], keywords=[]):
+                inner = self._value(value, bound) if self._is_builtin(function) else None
                 return None if inner is None else (name, inner)
-            case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if name in QUIET_METHODS:
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if name in TEXT_METHODS:
                 parts = [self._value(part, bound) for part in (value, *given)]
-                return None if None in parts else ("method", name, *parts)
+                return None if None in parts or not _is_text(parts[0]) else ("method", name, *parts)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 parts = [self._value(element, bound) for element in elements]
                 return None if None in parts else ("sequence", *parts)
         return None
+
+    def _is_builtin(self, function: ast.expr) -> bool:
+        return self.facts.full_name(function).startswith("builtins.")
+
+
+def _asks_for_numbers(form: object) -> bool:
+    """Whether a form depends on more of a value than what is the same for a parameter and its gradient."""
+    match form:
+        case ("value",):
+            return True
+        case ("attribute", ("value",), name):
+            return name not in OF_ARRAYS
+        case tuple():
+            return any(_asks_for_numbers(part) for part in form)
+    return False
+
+
+def _is_text(form: object) -> bool:
+    """Whether a form is that of text, or of a list of texts: a path, a constant, or what a method or index of one gives."""
+    match form:
+        case ("path",) | ("constant", "str", _):
+            return True
+        case ("method", _, inner, *_) | ("item", inner, _) | ("str" | "tuple", inner):
+            return _is_text(inner)
+    return False
 
 
 def _body(function: FunctionNode) -> ast.expr | None:

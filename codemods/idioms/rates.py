@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
+from codemods.dataflow.evaluation import evaluated
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, Step
-from codemods.idioms.quiet import acts
-from codemods.idioms.standard import standard
 from codemods.idioms.tracing import is_traceable
 from codemods.idioms.values import Value, Values, common_value
 from codemods.origins import Origins, Path
 from codemods.uses import Use
 
 COUNT = "step"
-LONGEST = 150
-"""A schedule of optax of more characters is not written elsewhere."""
 
 
 class Rates:
-    """Finds the rates of steps; `by_optax` says them as schedules of optax where they are such."""
+    """Finds the rates of steps."""
 
-    def __init__(self, origins: Origins, counts: Counts, values: Values, by_optax: bool) -> None:
+    def __init__(self, origins: Origins, counts: Counts, values: Values) -> None:
         self.origins = origins
         self.counts = counts
         self.values = values
-        self.by_optax = by_optax
 
     def of_step(self, value: ast.expr, use: Use) -> Value:
         """What `learning_rate=value` is at a step: a function of the optimizer's own step, or a constant.
@@ -37,7 +34,7 @@ class Rates:
         """
         value, step = self.origins.expanded(value), self.counts.step(use)
         if isinstance(value, ast.Name) and (calls := self._calls(value, step)):
-            return common_value([self._of(given, inner, is_outside=True) for given, inner in calls])
+            return common_value([self._of(given, inner, until=step.node) for given, inner in calls])
         return self._of(value, step)
 
     def _calls(self, value: ast.Name, step: Step) -> list[tuple[ast.expr, Step]]:
@@ -47,7 +44,7 @@ class Rates:
         path = step.optimizer
         if variable is None or function is None or path is None or path.root.scope.node is not function:
             return []
-        if not self.origins.unchanged(path.root, function.args, step.node):
+        if not self.origins.dataflow.unchanged(path.root, function.args, step.node):
             return []
         found: list[tuple[ast.expr, Step]] = []
         for binding in self.origins.bindings(function) or ():
@@ -58,10 +55,10 @@ class Rates:
             if outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
-            found.append((self.origins.expanded(rate.value), Step(whole, binding.call)))
+            found.append((self.origins.expanded(rate.value), Step(whole, binding.call, optimizer.value)))
         return found
 
-    def _of(self, value: ast.expr, step: Step, is_outside: bool = False) -> Value:
+    def _of(self, value: ast.expr, step: Step, until: ast.expr | None = None) -> Value:
         if isinstance(value, ast.Constant) and type(value.value) in (int, float):
             return Value(value, ())
 
@@ -86,15 +83,29 @@ class Rates:
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
-        if acts(value):
+        if not self._is_quiet(value, ahead):
             raise Unproven("what computes it changes something, too")
-        if is_outside and not is_traceable(value, self.values.facts, self.origins):
+        if until is not None and not is_traceable(value, self.values.facts, self.origins):
             raise Unproven("it is computed outside of the step, by something that may need a plain number")
-        if self.by_optax and (made := standard(value, ahead, self.values.facts)):
-            return self.values.of(made, longest=LONGEST)
+        if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
+            raise Unproven("what it is made of changes before the step is taken")
         found = self.values.of(value, exchange)
         match found.expression:
             case ast.Call(func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]):
                 return Value(function, found.parts)
         count = ast.arguments([], [ast.arg(COUNT)], None, [], [], None, [])
-        return Value(ast.Lambda(count, found.expression), found.parts)
+        read = found.read if until is not None else ()
+        return Value(ast.Lambda(count, found.expression), found.parts, read, until)
+
+    def _is_quiet(self, value: ast.expr, ahead: Callable[[ast.expr], int | None]) -> bool:
+        """Whether computing a rate changes nothing; a function of the step may be one of which nothing is known."""
+        facts = self.values.facts
+        unit = facts.scope(value).unit
+        for node in evaluated(value):
+            effects = facts.dataflow.evaluations.at(unit, node)
+            given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+            of_step = any(ahead(one) is not None for one in given)
+            unknown = isinstance(node, ast.Call) and not facts.full_name(node.func).startswith("builtins.")
+            if effects.writes or (effects.acts and not (of_step and unknown)):
+                return False
+        return True

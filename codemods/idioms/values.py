@@ -8,10 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from codemods.facts import Facts
-from codemods.flow.modules import Unit
+from codemods.flow.objects import Object
 from codemods.idioms import Unproven
-from codemods.idioms.quiet import is_quiet
-from codemods.origins import LOOPS, Binding, FunctionNode, Origins, Variable, place_of
+from codemods.origins import Binding, FunctionNode, Origins, Variable
 
 NESTED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
 LONGEST = 60
@@ -30,25 +29,36 @@ Exchange = Callable[[ast.expr], ast.expr | None]
 class Part:
     """What a name in an expression stands for: variables, of which each gets its value from the next.
 
-    `given` is what the calls give for the last of them, if that is a parameter and they give more than a name.
+    `names` are where they are read on that way. `given` is what the calls give for the last of them, if that is a parameter and
+    they give more than a name.
     """
 
     variables: tuple[Variable, ...]
+    names: tuple[ast.Name, ...]
     given: Value | None = None
 
     def common(self, other: Part) -> Part:
         """What is the same in both."""
-        variables = tuple(one for one in self.variables if one in other.variables)
+        pairs = [pair for pair in zip(self.variables, self.names, strict=True) if pair[0] in other.variables]
         same = self.given is not None and other.given is not None and self.given.shape == other.given.shape
-        return Part(variables, self.given if same else None)
+        variables, names = tuple(one for one, _ in pairs), tuple(name for _, name in pairs)
+        return Part(variables, names, self.given if same else None)
 
 
 @dataclass(frozen=True)
 class Value:
-    """An expression in which number N stands for the Nth of its parts."""
+    """An expression in which number N stands for the Nth of its parts.
+
+    `read` has what is read for it in the original beside those, and must be the same from then on: attributes, elements, what
+    calls give. `until` is the step for which it is read, if that is in another function. `common` has the values of which it is
+    the one that all are.
+    """
 
     expression: ast.expr
     parts: tuple[Part, ...]
+    read: tuple[ast.expr, ...] = ()
+    until: ast.expr | None = None
+    common: tuple[Value, ...] = ()
 
     @property
     def shape(self) -> str:
@@ -73,7 +83,7 @@ def common_value(values: Sequence[Value]) -> Value:
         parts = [part.common(theirs) for part, theirs in zip(parts, other.parts, strict=True)]
     if not all(part.variables or part.given for part in parts):
         raise Unproven("not all steps compute it with the same function")
-    return Value(first.expression, tuple(parts))
+    return Value(first.expression, tuple(parts), common=tuple(values))
 
 
 class Values:
@@ -96,43 +106,53 @@ class Values:
         """
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 
-    def refuse_changes(self, value: Value, made: Collection[ast.AST], steps: Collection[ast.AST]) -> None:
-        """See to it that a value is still the same at each step if it is computed where the optimizer is made.
+    def refuse_changes(self, value: Value, made: Collection[ast.AST], carriers: Collection[Object]) -> None:
+        """See to it that a value is the same if it is computed where optimizers are made, and not where it was before.
+
+        A function of the step is called at each step, as before: there the variables alone have to be the same.
+
+        Args:
+          value: the value.
+          made: what makes the optimizers.
+          carriers: the optimizers, and what they are made of.
 
         Raises:
-          Unproven: if something within an object of which it is made is set in the meantime.
+          Unproven: if something of which it is made may be another by then.
         """
-        for node in ast.walk(value.expression):
-            match _root(node):
-                case ast.Name(id=number) if number.isdecimal():
-                    for variable in value.parts[int(number)].variables:
-                        self._refuse_changes_of(variable, _tail(node), made, steps)
+        for one in value.common:
+            self.refuse_changes(one, made, carriers)
+        if value.common:
+            return
+        later = isinstance(value.expression, ast.Lambda)
+        for part in value.parts:
+            for variable, name in zip(part.variables, part.names, strict=True):
+                for call in made:
+                    if not self._is_one(variable, name, call, carriers, later):
+                        raise Unproven(f"`{variable.name}` may have another value when the optimizer is made")
+            if part.given is not None:
+                self.refuse_changes(part.given, made, carriers)
+        for node in value.read:
+            for call in made:
+                moments = [node] if value.until is None else [node, value.until]
+                if not all(self.facts.dataflow.lasts([node], call, one, carriers) for one in moments):
+                    where = self.facts.scope(node).unit.place(node.lineno)
+                    raise Unproven(f"`{ast.unparse(node)}` at {where} may be another when the optimizer is made")
 
-    def _refuse_changes_of(
-        self, variable: Variable, tail: str, made: Collection[ast.AST], steps: Collection[ast.AST]
-    ) -> None:
-        for node in variable.unit.nodes:
-            if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
-                continue
-            root = _root(node)
-            if root is None or self.origins.variable(root) != variable or tail != _tail(node):
-                continue
-            if not self._is_before(variable.unit, node, made, steps):
-                raise Unproven(f"`{ast.unparse(node)}` is set at {variable.unit.place(node.lineno)}")
-
-    @staticmethod
-    def _is_before(unit: Unit, node: ast.AST, made: Collection[ast.AST], steps: Collection[ast.AST]) -> bool:
-        """Whether something is done before an optimizer is made, and not while it takes steps."""
-        around = list(unit.ancestors(node))
-        loops = {outer for outer in around if isinstance(outer, LOOPS)}
-        functions = [outer for outer in around if isinstance(outer, FunctionNode)]
-        inside = {*ast.walk(functions[0] if functions else unit.tree)}
-        if makers := [call for call in made if call in inside]:
-            return all(place_of(node) < place_of(call) and loops <= {*unit.ancestors(call)} for call in makers)
-        return not loops and len(functions) < 2 and inside.isdisjoint(steps)
+    def _is_one(
+        self, variable: Variable, name: ast.Name, call: ast.AST, carriers: Collection[Object], later: bool
+    ) -> bool:
+        """Whether a variable, if a call may say it, has the value there that a name reads; `later`, at each step."""
+        dataflow = self.facts.dataflow
+        here = self.facts.scope(call) if isinstance(call, ast.expr) else None
+        if here is None or not self.origins.means_the_same(variable.name, here, variable):
+            return True  # it is not by this variable that the value gets there
+        if later:
+            return dataflow.is_settled(variable, carriers)
+        return dataflow.lasts([name], call, name, carriers)
 
     def _of(self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST) -> Value:
-        variables: list[Variable] = []
+        names: list[ast.Name] = []
+        read: list[ast.expr] = []
 
         def copied(part: object) -> object:
             if not isinstance(part, ast.expr | ast.keyword):
@@ -145,8 +165,10 @@ class Values:
                 variable = self.origins.variable(part)
                 if variable is None:
                     return part
-                variables.append(variable)
-                return ast.Name(str(len(variables) - 1), ast.Load())
+                names.append(part)
+                return ast.Name(str(len(names) - 1), ast.Load())
+            if isinstance(part, ast.Attribute | ast.Subscript | ast.Call) and part in self.facts.flow.reading.scopes:
+                read.append(part)
             new = copy.copy(part)
             for name, value in ast.iter_fields(part):
                 setattr(new, name, [copied(item) for item in value] if isinstance(value, list) else copied(value))
@@ -157,29 +179,32 @@ class Values:
         assert isinstance(expression, ast.expr)
         if not isinstance(node, ast.Name) and (len(text) > longest or "{" in text):
             raise Unproven(LONG)
-        return Value(expression, tuple(self._part(variable, depth) for variable in variables))
+        return Value(expression, tuple(self._part(name, depth) for name in names), tuple(read))
 
-    def _part(self, variable: Variable, depth: int) -> Part:
-        found = [variable]
+    def _part(self, name: ast.Name, depth: int) -> Part:
+        variable = self.origins.variable(name)
+        assert variable is not None
+        found, names = [variable], [name]
         while (function := self.origins.parameter(variable)) is not None:
             given = self._given(function, variable.name)
             if isinstance(given, ast.Name):
                 further = self.origins.variable(given)
                 if further is None or further in found:
-                    return Part(tuple(found))
+                    return Part(tuple(found), tuple(names))
                 variable = further
                 found.append(variable)
+                names.append(given)
                 continue
-            if given is None or not depth or not is_quiet(given, self.facts):
-                return Part(tuple(found))
+            if given is None or not depth or not self.facts.dataflow.is_quiet(given):
+                return Part(tuple(found), tuple(names))
             try:
-                return Part(tuple(found), self._of(given, _nothing, depth - 1))
+                return Part(tuple(found), tuple(names), self._of(given, _nothing, depth - 1))
             except Unproven:
-                return Part(tuple(found))
+                return Part(tuple(found), tuple(names))
         is_import = any(isinstance(store, ast.alias) for store in self.origins.stores(variable))
         if not is_import and self.origins.setting(variable) is None:
             raise Unproven(f"`{variable.name}` has more than one value")
-        return Part(tuple(found))
+        return Part(tuple(found), tuple(names))
 
     def _given(self, function: FunctionNode, parameter: str) -> ast.expr | None:
         """What all calls of a function give for a parameter; None if they do not agree, or cannot be told."""
@@ -200,20 +225,6 @@ class Values:
 
 def _nothing(node: ast.expr) -> None:
     del node
-
-
-def _root(node: ast.AST) -> ast.Name | None:
-    """The name from which a path of attributes and elements starts; None if this is no such path."""
-    inner = node
-    while isinstance(inner, ast.Attribute | ast.Subscript):
-        inner = inner.value
-    return inner if inner is not node and isinstance(inner, ast.Name) else None
-
-
-def _tail(node: ast.AST) -> str:
-    """The path behind that name."""
-    root = _root(node)
-    return ast.unparse(node).removeprefix("" if root is None else root.id)
 
 
 class _Fill(ast.NodeTransformer):

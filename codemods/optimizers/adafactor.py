@@ -3,6 +3,7 @@
 Legacy: with ρₜ = 1 − (t+1−offset)^−decay, v ← ρₜ·v + (1−ρₜ)·(g² + ε₁), as row and column means where two dimensions are large;
 u = g/√v, divided by max(1, rms(u)/threshold); u ← η·max(rms(p), ε₂)·u; with β₁ an average of u; p ← (1−λ)·p − u.
 optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another ε₂ needs the explicit chain.
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of complex parameters is left.
 """
 
 from __future__ import annotations
@@ -97,4 +98,5 @@ OPTIMIZER = LegacyOptimizer(
     refuser(SIGNATURE, optional=OPTIONAL, plain=OPTIONAL),
     convert,
     __doc__ or "",
+    of_reals=True,
 )

@@ -2,6 +2,8 @@
 
 Legacy: m ← β₁·m + (1−β₁)·g; v ← β₂·v + (1−β₂)·g²; with m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ): p ← p − η·m̂/(√v̂ + ε) − η·λ·p.
 optax: `adam`, or `adamw` with the weight decay; the same up to rounding.
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of complex parameters is left.
+In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
 """
 
 from __future__ import annotations
@@ -29,5 +31,11 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
 
 OPTIMIZER = LegacyOptimizer(
-    "Adam", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, refuser(SIGNATURE), convert, __doc__ or ""
+    "Adam",
+    SIGNATURE,
+    {"grad_ema": "mu", "grad_sq_ema": "nu"},
+    refuser(SIGNATURE),
+    convert,
+    __doc__ or "",
+    of_reals=True,
 )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import Signature
 
 import libcst as cst
 
+from codemods.dataflow.binding import Bound, bind_values, taking
 from codemods.optimizers.base import RATE, Parameter
+from codemods.optimizers.methods import RATE_FIRST
 from codemods.optimizers.pieces import NOTHING, Layout, Piece, new, source
 from codemods.template import expression
 
@@ -29,9 +32,10 @@ class Arguments:
         self.first = signature[0].name
         self.layout = Layout(call)
         self.left: dict[str, Piece] = {}
-        for index, piece in enumerate(self.layout.pieces):
-            keyword = piece.argument.keyword
-            self.left[keyword.value if keyword else signature[index].name] = piece
+        taken = taking("**more", **{parameter.name: parameter.default for parameter in signature})
+        names = {id(argument): name for name, argument in bound(taken, call).items()}
+        for piece in self.layout.pieces:
+            self.left[names[id(piece.argument)]] = piece
         if inject and RATE in self.left:
             rate = self.left[RATE]
             self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
@@ -120,14 +124,20 @@ class Arguments:
         return self.layout.arrange(expression("optax.chain"), [first, *others], stack=True)
 
 
+def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
+    """The arguments of a call that unpacks nothing, by parameter; those that `**words` takes, by keyword."""
+    positional = [argument for argument in call.args if argument.keyword is None]
+    keywords = {argument.keyword.value: argument for argument in call.args if argument.keyword is not None}
+    found = bind_values(signature, positional, keywords)
+    assert isinstance(found, Bound)
+    return {**found.given, **found.others}
+
+
 def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     """A constructor call with another learning rate, or with one if it had none. It is every optimizer's first parameter."""
-    args = list(call.args)
-    given = next((arg for arg in args if arg.keyword is not None and arg.keyword.value == RATE), None)
-    if given is None and args and args[0].keyword is None:
-        given = args[0]
+    given = bound(RATE_FIRST, call).get(RATE)
     if given is not None:
-        return call.with_changes(args=[arg.with_changes(value=rate) if arg is given else arg for arg in args])
+        return call.with_changes(args=[arg.with_changes(value=rate) if arg is given else arg for arg in call.args])
     added = cst.Arg(rate, cst.Name(RATE), EQUAL)
     return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
 

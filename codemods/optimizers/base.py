@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import Signature
 
 import libcst as cst
 
+from codemods.dataflow.binding import Wrong, bind, taking
 from codemods.model import Form, Refusal
+from codemods.optimizers.methods import RATE_FIRST
 
 RATE = "learning_rate"
 
@@ -44,7 +47,8 @@ class LegacyOptimizer:
 
     `refuse` decides on the plain syntax tree before anything is edited; after None, `convert` cannot fail. The last argument of
     `convert` tells whether the learning rate is to be an injected hyperparameter. `state` maps each field of the legacy state of
-    a parameter to the field of the optax state that holds the same values.
+    a parameter to the field of the optax state that holds the same values. `of_reals` tells that complex parameters are
+    stepped otherwise.
     """
 
     name: str
@@ -53,6 +57,7 @@ class LegacyOptimizer:
     refuse: Callable[[ast.Call], Refusal | None]
     convert: Callable[[cst.Call, Form, bool], Converted]
     documentation: str
+    of_reals: bool = False
 
 
 def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
@@ -71,20 +76,16 @@ UNPACKED = Refusal(
 
 def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they cannot be told."""
-    names = [parameter.name for parameter in signature]
-    if is_unpacked(call):
-        return UNPACKED
-    found = dict(zip(names, call.args, strict=False))
-    if len(call.args) > len(names):
-        return Refusal("FO905", f"More than {len(names)} positional arguments.", "Correct the call.")
-    for word in call.keywords:
-        if word.arg not in names or word.arg in found:
-            return Refusal("FO905", f"The argument `{word.arg}` is unknown or given twice.", "Correct the call.")
-        found[str(word.arg)] = word.value
-    missing = [parameter.name for parameter in signature if parameter.default is None and parameter.name not in found]
-    if missing:
-        return Refusal("FO905", f"The argument `{missing[0]}` is missing.", "Correct the call.")
-    return found
+    found = bind(signature_of(signature), call)
+    if isinstance(found, Wrong):
+        return Refusal("FO905", f"Python refuses this call: {found.why}.", "Correct the call.")
+    return UNPACKED if found.unpacked else found.given
+
+
+def signature_of(parameters: Iterable[Parameter]) -> Signature:
+    """The signature of a constructor."""
+    required = [one.name for one in parameters if one.default is None]
+    return taking(*required, **{one.name: one.default for one in parameters if one.default is not None})
 
 
 def refuser(
@@ -119,15 +120,9 @@ def _is_number(default: str | None) -> bool:
 
 def learning_rate(call: ast.Call) -> ast.expr | None:
     """The learning rate that a constructor is given, which is the first parameter of all but the composite ones."""
-    value = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == RATE), None)
+    found = bind(RATE_FIRST, call)
+    value = None if isinstance(found, Wrong) else found.given.get(RATE)
     return None if value is None or is_none(value) else value
-
-
-def is_unpacked(call: ast.Call) -> bool:
-    """Whether some arguments of a call are in a container: `*arguments` or `**arguments`."""
-    return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
-        word.arg is None for word in call.keywords
-    )
 
 
 def is_none(node: ast.expr) -> bool:

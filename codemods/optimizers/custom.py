@@ -13,22 +13,14 @@ SEPARATOR = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 
 
-def custom_transformation(call: cst.Call, rate: int | None) -> cst.BaseExpression:
+def custom_transformation(call: cst.Call, inject: bool, index: int | None) -> cst.BaseExpression:
     """What makes the optimizer, asked for its transformation.
 
-    With the position of the learning rate among the parameters of its class, that is an injected hyperparameter: the class is
-    made anew with each rate, from a function of it.
+    If the learning rate is to be an injected hyperparameter, the class is made anew with each rate, from a function of it.
+    `index` is that of the rate among the arguments, if it is given.
     """
-    if rate is None:
+    if not inject:
         return expression("{call}.transformation()", call=call)
-    index = next(
-        (
-            number
-            for number, argument in enumerate(call.args)
-            if (argument.keyword is None and number == rate) or (argument.keyword and argument.keyword.value == RATE)
-        ),
-        None,
-    )
     args = [*call.args]
     given: cst.BaseExpression = cst.Float(UNSET_RATE)
     if index is not None:

@@ -3,6 +3,8 @@
 Legacy: u = m̂/(√v̂ + ε) + λ·p; p ← p − η·r·u, with r = |p|/|u| if |p| + |u| > 0, else 1.
 optax: `lamb` takes r = 1 where either norm is zero, so it moves leaves that are all zero and legacy does not. A
 transformation of the file's own keeps the legacy ratio.
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of complex parameters is left.
+In bfloat16 legacy rounded β₂ = 0.999 to 1 and gave NaN; optax trains.
 """
 
 from __future__ import annotations
@@ -44,5 +46,11 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
 
 OPTIMIZER = LegacyOptimizer(
-    "LAMB", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, refuser(SIGNATURE), convert, __doc__ or ""
+    "LAMB",
+    SIGNATURE,
+    {"grad_ema": "mu", "grad_sq_ema": "nu"},
+    refuser(SIGNATURE),
+    convert,
+    __doc__ or "",
+    of_reals=True,
 )

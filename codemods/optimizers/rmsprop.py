@@ -3,6 +3,7 @@
 Legacy: v ← β₂·v + (1−β₂)·g²; p ← p − η·g/(√v + ε); centered: √(v − (average of g)²) instead of √v.
 optax: `rmsprop` with `eps_in_sqrt=False`, the same up to rounding. Its default puts ε under the root, which moves a weight
 with small gradients many times less.
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of complex parameters is left.
 """
 
 from __future__ import annotations
@@ -35,4 +36,6 @@ def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
     return expression("optax.scale_by_stddev" if known else "optax.scale_by_rms")
 
 
-OPTIMIZER = LegacyOptimizer("RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, refuser(SIGNATURE), convert, __doc__ or "")
+OPTIMIZER = LegacyOptimizer(
+    "RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, refuser(SIGNATURE), convert, __doc__ or "", of_reals=True
+)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from codemods.dataflow.binding import is_unpacked
 from codemods.edits import ConvertClass, ConvertLookup, Edit, Keep, Replace
 from codemods.flow.objects import Thing
 from codemods.legacy import RUN_TIME
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import Support, is_unpacked, learning_rate
+from codemods.optimizers.base import Support, learning_rate
 from codemods.optimizers.functions import COMPOSITE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -38,12 +39,15 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     `FLAX_OPTIMIZERS[name]`, a dictionary of those classes that the project names in quotes; if it names none, of the three
     commonest.
 
-    A class that is compared or asked for an attribute, and one that an unknown function gets, is left, with a reason.
+    A class that is compared or asked for an attribute, and one that an unknown function gets, is left, with a reason. So is the
+    module `flax.optim` where a variable holds it, or where it is found by its name, with all that is made by it.
     """
     if use.kind == "module":
         return _looked_up(use, context)
     if use.kind == "class":
         return _annotation(use)
+    if "." in use.name:
+        return reasons.create_as_value(f"`{use.name}` is taken from its class.", "Call it on the object itself.")
     names = {use.name, *(thing.name for thing in use.things)}
     if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME} - {*COMPOSITE}:
         return Keep()

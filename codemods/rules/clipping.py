@@ -38,8 +38,12 @@ def clipping(use: Use, context: Context) -> Edit:
     `optax.clip_by_global_norm(limit) if condition else optax.identity()`.
 
     This holds where all steps of the optimizer clip alike, where the limit is known, or can be made known, at the place that
-    makes the optimizer and does not change behind that, and where the elements come out the same for norms of all kinds, zero,
-    infinite and not a number among them: an epsilon in the divisor is another function. What logs the norm stays. In every
-    other case the code stays as it is, and a note says why if it looked like clipping.
+    makes the optimizer and does not change behind that, and where the leaves are scaled in one of a dozen forms that are shown,
+    case by case, to be optax's for norms of all kinds: zero, infinite and not a number among them. For every limit, 0, negative
+    and infinite ones, too, `jnp.minimum(1.0, limit / norm)` and `jnp.where(norm < limit, …)` are so. `norm <= limit`,
+    `limit / jnp.maximum(norm, limit)` and `g / jnp.maximum(1.0, norm / limit)` are so for a positive number that is written
+    there, and those that multiply a leaf by the limit before they divide if it is not above 1, so that nothing overflows. An
+    epsilon in the divisor is another function. Leaves have one real type. What logs the norm stays. In every other case the code
+    stays as it is, and a note says why if it looked like clipping.
     """
     return context.clippings.edit(use)

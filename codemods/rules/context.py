@@ -10,12 +10,14 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
 
+from codemods.complexity import ComplexNumbers
+from codemods.dataflow.binding import Bound, arguments_of, bind, is_unpacked, values_of
 from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, External, Thing
-from codemods.flow.scopes import Scope
 from codemods.functional import Functional
+from codemods.handling import Handling
 from codemods.idioms.clipping import Clippings
 from codemods.idioms.kept import Kept
 from codemods.idioms.masks import Masks
@@ -24,16 +26,15 @@ from codemods.idioms.own_states import OwnStates
 from codemods.idioms.schedules import Schedules
 from codemods.legacy import legacy_name
 from codemods.model import Options
-from codemods.optimizers.base import is_unpacked
+from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.optimizers.views import VIEWABLE
 from codemods.origins import Origins
+from codemods.shapes import Parameters
+from codemods.steps import Steps
 from codemods.uses import ATTRIBUTES, Use
 
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
-BATCH = "batch"
-"""The axis over which `Optimizer.replicate()` averaged by default."""
-
 OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "optax", "numpy", "absl"}
 """Whatever their functions do with an optimizer, they do with a train state."""
 
@@ -101,9 +102,32 @@ class Context:
         return Functional(self)
 
     @cached_property
+    def parameters(self) -> Parameters:
+        """The shape of what optimizers are created for."""
+        return Parameters(self)
+
+    @cached_property
+    def handling(self) -> Handling:
+        """How the program handles optimizers as a whole."""
+        return Handling(self)
+
+    @cached_property
+    def counted(self) -> Steps:
+        """What the program asks of the steps that optimizers count."""
+        return Steps(self)
+
+    @cached_property
     def more_uses(self) -> list[Use]:
-        """What changes beside the legacy constructs, for the sake of idioms; of several at one place, the last is for all."""
-        states = (*self.own_states.uses(), *self.functional.uses())
+        """What changes beside the legacy constructs, for the sake of idioms, and what forbids all changes.
+
+        Of several at one place, the last is for all.
+        """
+        states = (
+            *self.own_states.uses(),
+            *self.functional.uses(),
+            *self.handling.uses(),
+            *ComplexNumbers(self.facts).uses(),
+        )
         uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *states]
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
@@ -141,8 +165,7 @@ class Context:
         groups = self.facts.groups
         ours = {groups[thing] for thing in created.things if thing in groups}
         for unit, call in self._unknown_calls:
-            arguments = (*call.args, *(word.value for word in call.keywords))
-            given = (thing for found in arguments for thing in self.facts.within(self.facts.flow.places[found]))
+            given = (thing for found in values_of(call) for thing in self.facts.within(self.facts.flow.places[found]))
             if any(thing.kind in ("optimizer", "definition") and groups.get(thing) in ours for thing in given):
                 yield (
                     f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, which is not in view: "
@@ -198,8 +221,7 @@ class Context:
         call = self.call_of(use) if use.kind == "optimizer.apply_gradient" else None
         if call is None:
             return None
-        found = [*call.args, *(word.value for word in call.keywords if word.arg == "grads")]
-        return found[0] if len(found) == 1 and not isinstance(found[0], ast.Starred) else None
+        return (arguments_of(STEP, call) or {}).get("grads")
 
     @cached_property
     def constructors(self) -> frozenset[ast.AST]:
@@ -253,10 +275,10 @@ class Context:
         for use in self.facts.uses:
             call = self.call_of(use) if use.kind == "optimizer.replicate" else None
             if call is not None:
-                given = [word.value for word in call.keywords if word.arg != "devices"] + call.args[1:]
-                name: object = BATCH
-                if given:
-                    name = given[0].value if isinstance(given[0], ast.Constant) and len(given) == 1 else None
+                found = bind(REPLICATE, call)
+                known = isinstance(found, Bound) and not found.unpacked
+                axis = found.complete["axis_name"] if isinstance(found, Bound) and known else None
+                name = axis.value if isinstance(axis, ast.Constant) else None
                 for thing in use.things:
                     axes[thing].add(name if isinstance(name, str) else None)
         return axes
@@ -327,22 +349,6 @@ def is_path(node: ast.expr) -> bool:
             return False
 
 
-def names_like(name: ast.Name, within: Scope, unit: Unit, facts: Facts) -> tuple[list[ast.Name], list[ast.Name]]:
-    """Where the variable that a name means in a scope is read, and where it is set."""
-    scope = within.binding(name.id)
-    found = [node for node in unit.nodes if isinstance(node, ast.Name) and node.id == name.id]
-    scopes = facts.flow.reading.scopes
-    loads = [node for node in found if node in scopes and scopes[node].binding(name.id) is scope]
-    owner = scope.node if scope is not None else None
-    stores = [node for node in found if not isinstance(node.ctx, ast.Load) and _function_around(node, unit) is owner]
-    return loads, stores
-
-
-def _function_around(node: ast.AST, unit: Unit) -> ast.AST | None:
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
-    return next((outer for outer in unit.ancestors(node) if isinstance(outer, functions)), None)
-
-
 def legacy_bases(use: Use, facts: Facts) -> set[str]:
     """The legacy classes from which the class around a use derives."""
     around = next((outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)), None)
@@ -374,11 +380,7 @@ def new_rate(node: ast.expr) -> ast.expr | None:
 
 def bare_step(call: ast.Call) -> dict[str, ast.expr] | None:
     """The arguments of a step that a definition takes without an optimizer, by name."""
-    names = ("hyper_params", "params", "state", "grads")
-    found = dict(zip(names, call.args, strict=False))
-    found.update({word.arg: word.value for word in call.keywords if word.arg is not None})
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    return found if not starred and len(call.args) <= 4 and found.keys() == {*names} else None
+    return arguments_of(BARE_STEP, call)
 
 
 def rate_read(use: Use) -> ast.Attribute | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from inspect import Signature
 
+from codemods.dataflow.binding import arguments_of, signature_of, taking, values_of
 from codemods.edits import ConvertCustom, Edit, Replace
 from codemods.flow.objects import Class
 from codemods.legacy import MULTI_OPTIMIZER
@@ -167,24 +169,27 @@ def made(use: Use, context: Context) -> Edit | Refusal:
                 "Where a traversal of this MultiOptimizer comes from is not in view.",
                 "Label the parameters for `optax.partition`.",
             )
-        return ConvertCustom(use.unit.span(use.node), None)
+        return ConvertCustom(use.unit.span(use.node))
     if not any(thing in context.injected for thing in use.things):
-        return ConvertCustom(use.unit.span(use.node), None)
-    names = {tuple(_parameters(item)) for item in classes}
-    if len(names) != 1 or RATE not in (parameters := names.pop()):
+        return ConvertCustom(use.unit.span(use.node))
+    signatures = [_signature(item) for item in classes]
+    given = [arguments_of(signature, use.node) for signature in signatures if RATE in signature.parameters]
+    rates = [None if found is None else found.get(RATE) for found in given]
+    if len(given) != len(signatures) or None in given or len({*rates}) != 1:
         return reasons.overrides(
             f"A step sets the learning rate, and what makes this optimizer does not plainly take a `{RATE}`.",
             "Inject it with `optax.inject_hyperparams` by hand.",
         )
-    return ConvertCustom(use.unit.span(use.node), parameters.index(RATE))
+    rate = rates[0]
+    return ConvertCustom(use.unit.span(use.node), True, None if rate is None else values_of(use.node).index(rate))
 
 
-def _parameters(cls: Class) -> list[str]:
-    """The parameters of a class's own constructor, without the instance."""
+def _signature(cls: Class) -> Signature:
+    """What a class's own constructor takes, but for the instance."""
     found = next(
         (node for node in cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None
     )
-    return [] if found is None else [argument.arg for argument in (*found.args.args[1:], *found.args.kwonlyargs)]
+    return taking() if found is None else signature_of(found.args, 1)
 
 
 @rule("FO703", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")

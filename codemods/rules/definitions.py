@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import is_unpacked
 from codemods.edits import ConvertDefinition, Edit, TakePart
+from codemods.legacy import is_unknown_class
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import is_unpacked, learning_rate
+from codemods.optimizers.base import learning_rate
 from codemods.optimizers.functions import COMPOSITE
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
@@ -36,6 +38,10 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     if use.name not in optimizers():
         if use.name == "OptimizerDef":
             return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
+        if is_unknown_class(use.name):
+            return reasons.run_time_class(
+                f"`{use.name}` is none of the optimizers that `flax.optim` had last.", "Use an optimizer of optax."
+            )
         return reasons.definition_internals(
             f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
         )

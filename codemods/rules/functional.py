@@ -37,6 +37,7 @@ def functional(use: Use, context: Context) -> Edit:
     parameter, which is static under `jax.jit`, or find it around them.
 
     This holds where every place that an optimizer goes to is in view and has a counterpart: an optimizer that is kept in a field
-    of a class, or handed to a function that is not in view, stays a train state, and a note says why.
+    of a class, or handed to a function that is not in view, stays a train state, and a note says why. So does one in a file that
+    finds variables by names that only the run tells, as `locals()` and `eval` do.
     """
     return context.functional.edit(use)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from codemods.carried import typed
+from codemods.dataflow.binding import arguments_of, values_of
 from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Function
 from codemods.model import Refusal
 from codemods.optimizers.base import is_plain
+from codemods.optimizers.methods import LOSS_STEP
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
 from codemods.rules.hyper_params import refuse_rate
@@ -30,7 +33,8 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     has to be in view to know which.
     """
     call = context.call_of(use)
-    auxiliary = _gives_pair(_loss(call), context.facts) if call is not None and (call.args or call.keywords) else None
+    loss = _loss(call) if call is not None else None
+    auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
     if call is not None and auxiliary is False and not _is_unpacked_otherwise(call, use.unit):
         return Replace(use.unit.span(call), VALUE_AND_GRAD, _holes(use, context))
     parts = _parts(use, context)
@@ -62,7 +66,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
         return parts
     call, statement, targets, auxiliary = parts
     override = context.override(use)
-    given = len(call.args) + len(call.keywords)
+    given = len(values_of(call))
     if len(targets) != 2 + auxiliary or given != 1 + (context.given_override(use) is not None):
         return _refuse()
     assert isinstance(use.node, ast.Attribute)
@@ -91,13 +95,15 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     if refusal is not None:
         return refusal
     state = free_name(use.unit, "opt_state", "optimizer_state")
+    rated = "{optax}.tree_utils.tree_set({owner}.opt_state, learning_rate={rate})"
+    rated, supports = typed(rated, "{owner}.opt_state", use, context)
     lines = (
-        f"{state} = {{optax}}.tree_utils.tree_set({{owner}}.opt_state, learning_rate={{rate}})",
+        f"{state} = {rated}",
         evaluation,
         f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
     )
     holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
-    return ReplaceStatement(use.unit.span(statement), lines, holes)
+    return ReplaceStatement(use.unit.span(statement), lines, holes, supports=supports)
 
 
 VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
@@ -110,8 +116,8 @@ def _evaluation(values: list[str], gradient: str, auxiliary: bool) -> str:
     return f"{targets}, {gradient} = {call}"
 
 
-def _loss(call: ast.Call) -> ast.expr:
-    return call.args[0] if call.args else call.keywords[0].value
+def _loss(call: ast.Call) -> ast.expr | None:
+    return (arguments_of(LOSS_STEP, call) or {}).get("loss_fn")
 
 
 def _refuse() -> Refusal:
@@ -123,9 +129,10 @@ def _refuse() -> Refusal:
 
 def _holes(use: Use, context: Context) -> tuple[tuple[str, tuple[int, int, int, int]], ...]:
     call = context.call_of(use)
-    assert call is not None
+    loss = _loss(call) if call is not None else None
+    assert loss is not None
     assert isinstance(use.node, ast.Attribute)
-    return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(_loss(call))))
+    return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(loss)))
 
 
 def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
@@ -142,9 +149,10 @@ def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str],
     if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return _refuse()
     target = statement.targets[0]
-    if not isinstance(target, ast.Tuple | ast.Name) or not (call.args or call.keywords):
+    loss = _loss(call)
+    if not isinstance(target, ast.Tuple | ast.Name) or loss is None:
         return _refuse()
-    auxiliary = _gives_pair(_loss(call), context.facts)
+    auxiliary = _gives_pair(loss, context.facts)
     if auxiliary is None:
         return _refuse()
     elements = target.elts if isinstance(target, ast.Tuple) else [target]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import is_unpacked
 from codemods.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, Thing
 from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
-from codemods.optimizers.base import RATE, Support, is_unpacked
+from codemods.optimizers.base import RATE, Support
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, bare_step, is_path, names_like, new_rate, rate_read
+from codemods.rules.context import Context, bare_step, is_path, new_rate, rate_read
 from codemods.uses import Use
 
 SET_RATES = Support(
@@ -201,12 +202,13 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
         return node.slice.value if context.facts.things(node.value, "hyper_params") else None
     if not isinstance(node, ast.Name):
         return None
-    _, stores = names_like(node, context.facts.scope(node), unit, context.facts)
+    variable = context.origins.variable(node)
+    stores: list[ast.AST] = [] if variable is None else context.origins.stores(variable)
     target = unit.parents.get(stores[0]) if len(stores) == 1 else None
     statement = unit.parents.get(target) if isinstance(target, ast.Tuple | ast.List) else None
     if isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params"):
         assert isinstance(target, ast.Tuple | ast.List)
-        return target.elts.index(stores[0])
+        return next(index for index, element in enumerate(target.elts) if element is stores[0])
     return None
 
 
@@ -230,5 +232,6 @@ def _is_for_step(node: ast.expr, unit: Unit) -> bool:
 
 def _only_for_steps(name: ast.expr, statement: ast.Assign, unit: Unit, context: Context) -> bool:
     assert isinstance(name, ast.Name)
-    loads, stores = names_like(name, context.facts.scope(statement.value), unit, context.facts)
-    return len(stores) == 1 and all(_is_for_step(load, unit) for load in loads)
+    loads = context.origins.loads_of(name, statement.value)
+    is_set_once = len(context.origins.stores_of(name, statement.value)) == 1
+    return is_set_once and all(_is_for_step(load, unit) for load in loads)

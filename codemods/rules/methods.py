@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import arguments_of, taking, values_of
 from codemods.edits import Edit, Keep, Replace
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
+from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
+from codemods.vocabulary import FLATTEN_DICT, FROM_STATE_DICT, GET, LIST_LEAVES, MAP_TREES, TO_MSGPACK
 
-OBLIVIOUS = (
-    "flax.serialization.from_state_dict",
-    "flax.serialization.msgpack_serialize",
-    "flax.traverse_util.flatten_dict",
-    "jax.device_get",
-    "jax.tree_util.tree_leaves",
-    "jax.tree_util.tree_map",
-    "jax.tree_leaves",
-    "jax.tree_map",
-    "builtins.len",
-)
+OBLIVIOUS = FROM_STATE_DICT | TO_MSGPACK | FLATTEN_DICT | GET | LIST_LEAVES | MAP_TREES
 """What takes a state dict without asking for a key."""
 
 
@@ -42,16 +35,16 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     if call is None:
         return reasons.create_as_value(f"`{use.name}` is passed on instead of being called.", "Call it.")
     axes = context.axes(use.things)
-    devices = next(iter(call.args), None) or next((word.value for word in call.keywords if word.arg == "devices"), None)
-    if len(axes) != 1 or None in axes or any(isinstance(found, ast.Starred) for found in call.args):
+    given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
+    if given is None or len(axes) != 1 or None in axes:
         return reasons.deprecated_method(
             "This also averages the gradients of later steps over an axis that is not plain to see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
     owner = ("owner", use.unit.span(use.node.value))
-    if devices is None:
+    if "devices" not in given:
         return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (owner,))
-    holes = (owner, ("devices", use.unit.span(devices)))
+    holes = (owner, ("devices", use.unit.span(given["devices"])))
     return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
 
@@ -70,7 +63,7 @@ def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
         and context.facts.scope(found.node) is scope
         and not {*found.things}.isdisjoint(use.things)
     ]
-    return not here or any(found.node.lineno < node.lineno for found in here)
+    return not here or any(context.facts.dataflow.may_follow(node, found.node) for found in here)
 
 
 def _last_word(node: ast.expr) -> str:
@@ -166,15 +159,15 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
         return _refuse_copies()
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
     supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
-    if call is not None and use.name == "state_dict" and not (call.args or call.keywords):
+    if call is not None and use.name == "state_dict" and not values_of(call):
         if _is_oblivious(call, use, context):
             return Replace(use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports)
-    elif call is not None and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
+    elif call is not None and (given := arguments_of(RESTORE_STATE, call)) is not None:
         template = f"{{serialization}}.from_state_dict({one}, {{state}})"
         if copies:
             template = f"{{support:{AS_MANY_COPIES.name}}}({{owner}}, {template})"
             supports = (ONE_COPY, AS_MANY_COPIES)
-        return Replace(use.unit.span(call), template, (owner, ("state", use.unit.span(call.args[0]))), supports)
+        return Replace(use.unit.span(call), template, (owner, ("state", use.unit.span(given["state"]))), supports)
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
         "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
@@ -187,7 +180,7 @@ def _is_oblivious(node: ast.expr, use: Use, context: Context) -> bool:
     if isinstance(parent, ast.Call):
         known = {*context.facts.externals(parent.func)}
         is_restored = isinstance(parent.func, ast.Attribute) and parent.func.attr == "restore_state"
-        return node in parent.args and (is_restored or bool(known & {*OBLIVIOUS}))
+        return node in parent.args and (is_restored or bool(known & OBLIVIOUS))
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return False
     name = parent.targets[0].id

@@ -9,9 +9,7 @@ from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Function, Instance
 from codemods.flow.scopes import Scope
-
-MODULES = ("flax.linen.Module", "flax.linen.module.Module")
-
+from codemods.vocabulary import MODELS
 
 LONGEST = 40
 """The source of a model that is made anew may have as many characters."""
@@ -58,7 +56,7 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
 def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
     return bool(objects) and all(
-        isinstance(item, Instance) and facts.derives_from(item.cls, *MODULES) for item in objects
+        isinstance(item, Instance) and facts.derives_from(item.cls, *MODELS) for item in objects
     )
 
 

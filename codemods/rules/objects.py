@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from inspect import Signature
 from typing import TypeGuard
 
+from codemods.carried import typed
+from codemods.dataflow.binding import Wrong, bind, values_of
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall, TakeBody
 from codemods.flow.modules import Span
 from codemods.flow.objects import Thing
-from codemods.idioms.quiet import acts
 from codemods.legacy import BARE
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.methods import CREATE, STEP
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
 from codemods.rules import reasons, rule
@@ -21,13 +24,12 @@ from codemods.rules.hyper_params import rates_of_step, refuse_rate
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import counts_in_state, is_new_state, new_step
-from codemods.rules.params import needs_any_params
 from codemods.rules.transformations import makes_state
 from codemods.uses import ATTRIBUTES, Use
+from codemods.vocabulary import CALL_WITH_OTHERS
 
-CALLING = ("jax.jit", "jax.pmap", "jax.vmap", "jax.eval_shape")
-"""What calls its first argument with the others."""
-
+ZERO = "{jnp}.zeros((), {jnp}.int32)"
+"""The step that an optimizer began with."""
 
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",
@@ -52,6 +54,17 @@ ANY_PARAMS_TRAIN_STATE = Support(
 )
 
 
+STEP_WITH_RATE = Support(
+    name="step_with_rate",
+    source='''def step_with_rate(state, grads, learning_rate):
+    """One step of a train state whose learning rate is an injected hyperparameter."""
+    opt_state = optax.tree_utils.tree_set(state.opt_state, learning_rate=learning_rate)
+    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+''',
+    imports=("import optax",),
+)
+
+
 @rule(
     "FO201",
     "create makes a TrainState",
@@ -62,31 +75,25 @@ ANY_PARAMS_TRAIN_STATE = Support(
 def create(use: Use, context: Context) -> Edit | Refusal:
     """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as `params`, `opt_state` and
     `tx`, so the object keeps its place in the program. `apply_fn` is the model's `apply` where `params` come from that model's
-    `init` in the same function, else None.
+    `init` in the same function; else, and where several optimizers are mapped over together, None.
 
     Parameters that are a bare array or a dataclass need a small subclass, because today's `TrainState` looks for a key in
-    them. `focus=` becomes a partition that leaves all other parameters as they are. In `jax.jit(definition.create)(params)`
-    the method becomes a function of the parameters.
+    them. Where the program asks of each leaf what only an array has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step
+    is made an array. `focus=` becomes a partition that leaves all other parameters as they are. In
+    `jax.jit(definition.create)(params)` the method becomes a function of the parameters.
     """
     call = context.call_of(use)
     if call is None:
         return _create_within(use, context)
-    refusal = _refuse_arguments(call, ("target", "focus"))
-    if refusal is not None:
-        return refusal
+    given = _arguments(call, CREATE)
+    if isinstance(given, Refusal):
+        return given
     assert isinstance(use.node, ast.Attribute)
-    positions = _positions(call, ("target", "focus"))
-    if "target" not in positions:
-        return reasons.arguments("`create` is called without parameters.", "Pass the parameters.")
     holes = [("definition", use.unit.span(use.node.value))]
     supports: tuple[Support, ...] = ()
     transformation = "{definition}"
-    if "focus" in positions:
-        focus = (
-            call.args[positions["focus"]]
-            if positions["focus"] < len(call.args)
-            else call.keywords[positions["focus"] - len(call.args)].value
-        )
+    if "focus" in given:
+        focus = given["focus"]
         if not context.facts.things(focus, "traversal"):
             return reasons.traversal(
                 "Where this `focus` comes from is not in view.", "Label the parameters for `optax.partition`."
@@ -97,13 +104,20 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     state, needed = _state_class(made, context)
     supports = (*supports, *needed)
-    apply_fn = apply_function(call, _value(call, positions["target"]), use.unit, context.facts)
+    joined = not context.handling.joined.isdisjoint(made)
+    apply_fn = "None" if joined else apply_function(call, given["target"], use.unit, context.facts)
     arguments = (
         Argument("apply_fn", template=apply_fn),
-        Argument("params", index=positions["target"]),
+        Argument("params", index=values_of(call).index(given["target"])),
         Argument("tx", template=transformation),
     )
-    return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports)
+    then = _then(made, context)
+    return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports, then=then)
+
+
+def _then(made: list[Thing], context: Context) -> str:
+    """What is done with the train state that some optimizers become: it is given an array as its step, if it needs one."""
+    return f".replace(step={ZERO})" if any(map(context.counted.is_array, made)) else ""
 
 
 def _create_within(use: Use, context: Context) -> Edit | Refusal:
@@ -113,7 +127,7 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
     if not (
         isinstance(outer, ast.Call)
         and outer.args[:1] == [use.node]
-        and set(context.facts.externals(outer.func)) & set(CALLING)
+        and CALL_WITH_OTHERS & {*context.facts.externals(outer.func)}
     ):
         return reasons.create_as_value(
             "`create` is passed on instead of being called.",
@@ -121,10 +135,11 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
         )
     definitions = set(use.things)
     made = [optimizer for optimizer, other in context.facts.legacy.links if other in definitions]
-    state, supports = _state_class([thing for thing in made if thing.kind == "optimizer"], context)
+    made = [thing for thing in made if thing.kind == "optimizer"]
+    state, supports = _state_class(made, context)
     names = {node.id for node in ast.walk(use.node.value) if isinstance(node, ast.Name)}
     name = next(name for name in ("params", "target", "initial_params") if name not in names)
-    template = f"lambda {name}: {state}.create(apply_fn=None, params={name}, tx={{definition}})"
+    template = f"lambda {name}: {state}.create(apply_fn=None, params={name}, tx={{definition}}){_then(made, context)}"
     return Replace(use.unit.span(use.node), template, (("definition", use.unit.span(use.node.value)),), supports)
 
 
@@ -136,11 +151,10 @@ def _state_class(made: list[Thing], context: Context) -> tuple[str, tuple[Suppor
 
 
 def _needs_any_params(made: list[Thing], context: Context) -> bool:
-    """What the parameters need; where nothing is known of them, what those of the optimizers beside them need."""
-    own = {needs_any_params(context.facts, thing) for thing in made}
-    if own != {None}:
-        return True in own
-    return any(needs_any_params(context.facts, thing) for thing in context.companions(made))
+    """What the parameters need; where nothing is known of them, what those of the optimizers beside them need, if anything is."""
+    known = {context.parameters.need_any(thing) for thing in made} - {None}
+    known = known or {context.parameters.need_any(thing) for thing in context.companions(made)} - {None}
+    return True in known or (not known and not all(map(context.parameters.come_from_outside, made)))
 
 
 @rule(
@@ -163,9 +177,9 @@ def target(use: Use, context: Context) -> Edit | Refusal:
     after="step = int(optimizer.step)\n",
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`, so an attribute of it, such
-    as `astype`, is asked of an array. A MultiOptimizer had a state for each of its parts, with the same step in all of them:
-    there `.state[0].step` is `.step` too.
+    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`, so where the program asks for
+    what only an array has or does, such as `astype` or a quotient by 0, an array is made of it. A MultiOptimizer had a state
+    for each of its parts, with the same step in all of them: there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
     if any(thing.name == BARE for thing in use.things):
@@ -182,8 +196,11 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
-    array = isinstance(use.unit.parents.get(use.node), ast.Attribute)
-    template = "{jax}.numpy.asarray({owner}.step)" if array else "{owner}.step"
+    template = "{owner}.step"
+    owners = context.facts.things(inner.value, "optimizer")
+    made_so = all(thing.evidence == "proven" and context.counted.is_array(thing) for thing in owners)
+    if not made_so and context.counted.needs_array(use.node, use.unit):
+        template = "{jnp}.asarray({owner}.step, {jnp}.int32)"
     return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(inner.value)),))
 
 
@@ -249,21 +266,21 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
         return reasons.create_as_value(
             "`apply_gradient` is passed on instead of being called.", "Call it in a function of its own."
         )
+    given = _arguments(call, STEP)
+    if isinstance(given, Refusal):
+        return given
     refusal = _refuse_overrides(call)
     if refusal is not None:
         return refusal
     assert isinstance(use.node, ast.Attribute)
-    positions = _positions(call, ("grads",))
-    if "grads" not in positions:
-        return reasons.arguments("`apply_gradient` is called without gradients.", "Pass the gradients.")
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
     holes = [("owner", use.unit.span(use.node.value))]
-    argument = Argument("grads", index=positions["grads"])
+    argument = Argument("grads", index=values_of(call).index(given["grads"]))
     if averaged != "{grads}":
         argument = Argument("grads", template=averaged)
-        holes.append(("grads", use.unit.span(_value(call, positions["grads"]))))
+        holes.append(("grads", use.unit.span(given["grads"])))
     override = context.override(use)
     if override is not None:
         return _set_rate(use, context, call, override, (argument,), tuple(holes))
@@ -295,58 +312,89 @@ def _set_rate(
     refusal = refuse_rate(use, context)
     if refusal is not None:
         return refusal
-    if _order_matters(call, override):
-        return reasons.overrides(
-            "The gradients and the learning rate of this step are computed by expressions whose order matters.",
-            "Compute the gradients in a statement before.",
-        )
     supports: tuple[Support, ...] = ()
     if override.arg == RATE:
+        if not _may_come_first(call, override, context):
+            return _step_with_rate(use, call, holes, arguments[0])
         rate = len(call.args) + call.keywords.index(override)
         opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
     else:
         rates = rates_of_step(override.value, use, context)
         if isinstance(rates, Refusal):
             return rates
+        if not _may_come_first(call, override, context):
+            return reasons.overrides(
+                "The gradients and the hyperparameters of this step are computed by expressions whose order matters.",
+                "Compute the gradients in a statement before.",
+            )
         opt_state, more, supports = rates
         holes = (*holes, *more)
+    opt_state, more_supports = typed(opt_state, "{owner}.opt_state", use, context)
+    supports = (*supports, *more_supports)
     span = use.unit.span(call)
-    if _may_precede(call, use, context):
+    if _may_precede(call, override, use, context):
         function = "{owner}.replace(opt_state=opt_state).apply_gradients"
         return RewriteCall(span, function, arguments, holes, supports, prelude=f"opt_state = {opt_state}")
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
     return RewriteCall(span, function, arguments, holes, supports)
 
 
-def _order_matters(call: ast.Call, override: ast.keyword) -> bool:
-    """Whether both the rate and what else the step is given do something beside giving a value. The rate comes to be first."""
+def _step_with_rate(use: Use, call: ast.Call, holes: tuple[tuple[str, Span], ...], gradients: Argument) -> RewriteCall:
+    """The step as a call of a helper that is given the same, in the same order."""
+    given: list[Argument] = [Argument(None, template="{owner}")]
+    for index, word in enumerate((*call.args, *call.keywords)):
+        is_rate = isinstance(word, ast.keyword) and word.arg == RATE
+        given.append(Argument(RATE, index=index) if is_rate else gradients)
+    function = f"{{support:{STEP_WITH_RATE.name}}}"
+    return RewriteCall(use.unit.span(call), function, tuple(given), holes, (STEP_WITH_RATE,))
+
+
+def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:
+    """Whether the rate may be computed ahead of what else the step is given."""
     others = [*call.args, *(word.value for word in call.keywords if word is not override)]
-    return acts(override.value) and any(acts(other) for other in others)
+    return all(context.facts.dataflow.may_swap(override.value, other) for other in others)
 
 
-def _may_precede(call: ast.Call, use: Use, context: Context) -> bool:
-    """Whether a statement before may name the new state: the call always runs, is alone in its line, and the name is free."""
+def _may_precede(call: ast.Call, override: ast.keyword, use: Use, context: Context) -> bool:
+    """Whether a statement before may name the new state.
+
+    The call always runs, nothing in its statement that comes before it matters to that, there is no other step in it, and the
+    name is free.
+    """
     scope = context.facts.scope(call)
     if scope.binding("opt_state") is not None or not isinstance(
         scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
     ):
         return False
+    assert isinstance(use.node, ast.Attribute)
+    moved = (use.node.value, override.value)
     node: ast.AST = call
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+            inside = {*ast.walk(parent)}
             line = [found for found in use.unit.nodes if isinstance(found, ast.stmt) and found.lineno == parent.lineno]
-            steps = [
-                found
-                for found in context.steps(use.things)
-                if parent.lineno <= found.node.lineno <= (parent.end_lineno or 0)
-            ]
-            return len(line) == 1 and len(steps) == 1
+            return len(line) == 1 and sum(step.node in inside for step in context.all_steps) == 1
         if not isinstance(parent, ast.Tuple | ast.Call | ast.keyword | ast.Attribute) or (
             isinstance(parent, ast.Call) and node is parent.func
         ):
             return False
+        if any(not context.facts.dataflow.may_swap(one, other) for one in moved for other in _ahead(parent, node)):
+            return False
         node = parent
     return False
+
+
+def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
+    """What is evaluated ahead of one of the parts of an expression."""
+    parts: list[ast.AST] = []
+    if isinstance(parent, ast.Tuple):
+        parts = [*parent.elts]
+    elif isinstance(parent, ast.Call):
+        parts = [parent.func, *parent.args, *parent.keywords]
+    before = parts[: parts.index(node)] if node in parts else []
+    return [
+        one.value if isinstance(one, ast.keyword) else one for one in before if isinstance(one, ast.expr | ast.keyword)
+    ]
 
 
 def _refuse_missing_rate(use: Use, context: Context) -> Refusal | None:
@@ -360,8 +408,6 @@ def _refuse_missing_rate(use: Use, context: Context) -> Refusal | None:
 
 def _refuse_overrides(call: ast.Call) -> Refusal | None:
     for keyword in call.keywords:
-        if keyword.arg is None or any(isinstance(argument, ast.Starred) for argument in call.args):
-            return reasons.unpacked_arguments("The arguments of this step are unpacked.", "Name the arguments.")
         if keyword.arg not in ("grads", *OVERRIDES):
             return reasons.overrides(
                 f"This step overrides `{keyword.arg}`.",
@@ -371,11 +417,7 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
     if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
         return reasons.overrides("This step sets the learning rate twice.", "Set it once.")
-    return (
-        _refuse_arguments(call, ("grads", *OVERRIDES))
-        if len(call.args) <= 1
-        else reasons.arguments("`apply_gradient` takes one positional argument.", "Pass the gradients alone.")
-    )
+    return None
 
 
 @rule(
@@ -416,7 +458,8 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
                     Argument("opt_state", template=f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})")
                 )
         elif keyword.arg == "state" and makes_state(keyword.value, context):
-            arguments += [Argument("step", template="0"), Argument("opt_state", index=index)]
+            zero = ZERO if any(map(context.counted.is_array, use.things)) else "0"
+            arguments += [Argument("step", template=zero), Argument("opt_state", index=index)]
         elif keyword.arg == "state" and (name := put_back(keyword.value, use, context)) is not None:
             supports = from_legacy(name)
             owner = Argument(None, template="{owner}")
@@ -455,24 +498,11 @@ def _assigned(use: Use) -> Refusal:
     return reasons.arguments(f"`.{use.name}` is assigned to, which legacy optimizers forbid.", "Use `replace`.")
 
 
-def _positions(call: ast.Call, names: tuple[str, ...]) -> dict[str, int]:
-    """For each parameter that is given, the index of its argument among all arguments of the call."""
-    found = {name: index for index, name in enumerate(names[: len(call.args)])}
-    found.update(
-        {word.arg: len(call.args) + index for index, word in enumerate(call.keywords) if word.arg in names and word.arg}
-    )
-    return found
-
-
-def _value(call: ast.Call, index: int) -> ast.expr:
-    return call.args[index] if index < len(call.args) else call.keywords[index - len(call.args)].value
-
-
-def _refuse_arguments(call: ast.Call, names: tuple[str, ...]) -> Refusal | None:
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
-        word.arg is None for word in call.keywords
-    ):
+def _arguments(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | Refusal:
+    """The arguments of a call by parameter, or why they cannot be told."""
+    found = bind(signature, call)
+    if isinstance(found, Wrong):
+        return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
+    if found.unpacked:
         return reasons.unpacked_arguments("The arguments of this call are unpacked.", "Name the arguments.")
-    if len(call.args) > len(names) or any(word.arg not in names for word in call.keywords):
-        return reasons.arguments("This call has arguments that the legacy method did not take.", "Correct the call.")
-    return None
+    return found.given

@@ -7,19 +7,14 @@ from typing import TypeGuard
 
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.flow.modules import Unit
+from codemods.handling import COMMUTATIVE, in_any_order
 from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.views import COUNTING, COUNTLESS
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, is_path, names_like
+from codemods.rules.context import Context, is_path
 from codemods.uses import Use
-
-TREE_MAPS = frozenset(
-    ("jax.tree_map", "jax.tree_multimap", "jax.tree.map", "jax.tree_util.tree_map", "jax.tree_util.tree_multimap")
-)
-TREE_LEAVES = frozenset(("jax.tree_leaves", "jax.tree.leaves", "jax.tree_util.tree_leaves"))
-COMMUTATIVE = frozenset(f"builtins.{name}" for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum"))
-"""What gives the same for any order of what it goes through."""
+from codemods.vocabulary import LIST_LEAVES, MAP_TREES
 
 OTHER_STATES = frozenset(("custom", "Adafactor", "WeightNorm"))
 """The optimizers whose optax form does not keep the same arrays for each parameter."""
@@ -109,7 +104,7 @@ def _in_map(use: Use, context: Context) -> Edit | None:
 
 def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
     """Whether this is `tree_map` of a function over nothing but such states, of optimizers that migrate together."""
-    if not (isinstance(call, ast.Call) and TREE_MAPS & {*context.facts.externals(call.func)}) or call.keywords:
+    if not (isinstance(call, ast.Call) and MAP_TREES & {*context.facts.externals(call.func)}) or call.keywords:
         return False
     trees = [_without_params(tree) for tree in call.args[1:]]
     owners = [owner for tree in trees if (owner := _owner_of_state(tree, "param_states", context)) is not None]
@@ -125,21 +120,20 @@ def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     """Whether the result is only used to replace the states, at once or under a name."""
     parent = unit.parents.get(call)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        loads, _ = names_like(parent.targets[0], context.facts.scope(call), unit, context.facts)
+        loads = context.origins.loads_of(parent.targets[0], call)
         return all(_is_put_back(found, unit, context) for found in loads)
     return _is_put_back(call, unit, context)
 
 
-def _is_mapped(value: ast.expr, owner: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether a value, or all that is assigned to a name, is `tree_map` of states, first those of this optimizer.
+def _is_mapped(value: ast.expr, owner: ast.expr, context: Context) -> bool:
+    """Whether a value, or all that a name ever has, is `tree_map` of states, first those of this optimizer.
 
-    The count of steps comes with those.
+    The count of steps comes with those. What a parameter is given has the legacy layout.
     """
-    found: list[ast.AST | None] = [value]
+    found: list[ast.expr | None] = [value]
     if isinstance(value, ast.Name):
-        _, stores = names_like(value, context.facts.scope(value), unit, context.facts)
-        statements = [unit.parents.get(store) for store in stores]
-        found = [statement.value if isinstance(statement, ast.Assign) else None for statement in statements]
+        variable = context.origins.variable(value)
+        found = [] if variable is None else context.origins.values(variable)
     return bool(found) and all(
         _maps_states(call, context) and ast.dump(_owner(call.args[1])) == ast.dump(owner) for call in found
     )
@@ -158,7 +152,7 @@ def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
     value = _new_field(node, "param_states", unit, context)
     owner = _owner_of_state(node.func, "replace", context) if isinstance(node, ast.Call) else None
-    return value is not None and owner is not None and _is_mapped(value, owner, unit, context)
+    return value is not None and owner is not None and _is_mapped(value, owner, context)
 
 
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
@@ -204,7 +198,7 @@ def _is_new_model(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     value = _only_keyword(node, "params")
     owner = _owner_of_state(node.func.value, "param_states", context)
     thrown_away = isinstance(unit.parents.get(node), ast.Expr)
-    return thrown_away and value is not None and owner is not None and _is_mapped(value, owner, unit, context)
+    return thrown_away and value is not None and owner is not None and _is_mapped(value, owner, context)
 
 
 def _replaced(use: Use, context: Context) -> Edit | None:
@@ -222,37 +216,12 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
     call = use.unit.parents.get(states)
     if not isinstance(call, ast.Call) or call.args != [states] or call.keywords:
         return None
-    if not TREE_LEAVES & {*context.facts.externals(call.func)} or not _in_any_order(call, use.unit, context):
+    leaves = LIST_LEAVES & {*context.facts.externals(call.func)}
+    if not leaves or not in_any_order(call, use.unit, context, COMMUTATIVE):
         return None
     owner = (("owner", use.unit.span(_owner(states))),)
     template = f"{{support:{PARAM_STATES.name}}}({{owner}})"
     return Replace(use.unit.span(states), template, owner, (PARAM_STATES,))
-
-
-def _in_any_order(node: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether what an expression holds is only gone through in ways that give the same for any order."""
-    parent = unit.parents.get(node)
-    match parent:
-        case ast.Call():
-            chosen = any(word.arg == "key" for word in parent.keywords)  # among equals by their order
-            return node in parent.args and not chosen and bool(COMMUTATIVE & {*context.facts.externals(parent.func)})
-        case ast.comprehension():
-            outer = unit.parents.get(parent)
-            return isinstance(outer, ast.GeneratorExp | ast.ListComp) and _in_any_order(outer, unit, context)
-        case ast.For():
-            return node is parent.iter and not any(map(_keeps_order, ast.walk(parent)))
-        case ast.Assign(targets=[ast.Name() as name]):
-            loads, _ = names_like(name, context.facts.scope(node), unit, context.facts)
-            return all(_in_any_order(found, unit, context) for found in loads)
-        case _:
-            return False
-
-
-def _keeps_order(node: ast.AST) -> bool:
-    """Whether something in a loop may depend on what came before it."""
-    return isinstance(
-        node, ast.Break | ast.Return | ast.Yield | ast.YieldFrom | ast.Assign | ast.AnnAssign | ast.NamedExpr
-    ) or (isinstance(node, ast.Attribute) and node.attr in ("append", "extend", "insert", "write"))
 
 
 def _states(use: Use) -> ast.expr:

@@ -126,6 +126,26 @@ unproven = reason(
     """`--verify` evaluates each optimizer, old and new, before anything is written. This one differed, or could not be
     evaluated outside of its program.""",
 )
+suspected = reason(
+    "FO922",
+    "an object of unknown origin may be an optimizer that has gone out of view",
+    """An optimizer that is given to code out of view, or returned to a caller out of view, may come back anywhere in its
+    program. What is used there as only a legacy object can be, and comes from nowhere in view, may be that optimizer or
+    something else with such an attribute. Both stay as they are until an annotation tells.""",
+)
+unlike = reason(
+    "FO924",
+    "a train state cannot be used so",
+    """A legacy optimizer could be pickled, compared, and taken apart into its leaves. A `TrainState` holds functions, which
+    cannot be pickled; two of them are compared array by array; and its leaves have other paths, stand in another order, and
+    have counts of steps among them.""",
+)
+complex_parameters = reason(
+    "FO925",
+    "parameters may be complex",
+    """Of a complex gradient, Adam, AdaBelief, Adafactor, LAMB and RMSProp of `flax.optim` took the square, where optax takes the
+    squared modulus, which is another function. The others are the same for complex parameters too.""",
+)
 unread = reason(
     "FO921",
     "a file beside this one cannot be read",

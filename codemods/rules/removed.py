@@ -12,6 +12,9 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
 
+ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
+"""What begins the names of the functions that make arrays."""
+
 FUNCTOOLS = Support("functools", "", ("import functools",))
 
 
@@ -68,7 +71,9 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     after="x = x.at[0, :].set(y)\n",
 )
 def indexing(use: Use, context: Context) -> Edit | Refusal:
-    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`."""
+    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
+    only an array of JAX has `.at`, so what is not plainly one is made one.
+    """
     call = context.call_of(use)
     refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{INDEXING[use.name]}(…)`.")
     if call is None or len(call.args) != 3 or call.keywords:
@@ -79,8 +84,28 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     source = use.unit.source(index)
     if isinstance(index, ast.Starred) or "{" in source or "\n" in source:
         return refusal
-    template = f"{{array}}.at[{source}].{INDEXING[use.name]}"
+    owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
+    template = f"{owner}.at[{source}].{INDEXING[use.name]}"
     return RewriteCall(use.unit.span(call), template, (Argument(None, index=2),), (("array", use.unit.span(array)),))
+
+
+def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()) -> bool:
+    """Whether an expression is an array of JAX, whatever comes before: each value that it can have is made by JAX."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")))):
+            return _is_array(array, context, known)
+        case ast.Call(func=function):
+            return context.facts.full_name(function).startswith(ARRAYS)
+        case ast.BinOp(left=left, right=right):
+            return _is_array(left, context, known) or _is_array(right, context, known)
+        case ast.Name():
+            variable = context.origins.variable(node)
+            values = context.origins.values(variable) if variable is not None else []
+            others = [value for value in values if value not in known]
+            return bool(values) and all(
+                value is not None and _is_array(value, context, known | {value}) for value in others
+            )
+    return False
 
 
 @rule(

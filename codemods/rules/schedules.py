@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.edits import Edit
-from codemods.idioms.schedules import BY_OPTAX, CODE
+from codemods.idioms.schedules import CODE
 from codemods.rules import rule
 from codemods.rules.context import Context
 from codemods.uses import Use
@@ -38,25 +38,13 @@ def schedule(use: Use, context: Context) -> Edit:
 
     This holds where all steps of an optimizer give the same function of its own step, and where that function is known, or can
     be made, at the place that makes the optimizer, through parameters if need be. A statement that makes it moves up only if it
-    does nothing else and finds nothing changed. In every other case the rate is an injected hyperparameter that is set before
-    the step (FO204), and a note says why.
-    """
-    return context.schedules.edit(use)
+    does nothing else and finds nothing changed. A step that the program keeps beside the optimizer will do where each place that
+    may make or change one of the two is in view, and lets both go together; for the transformation counts by itself, whatever
+    else is set. In every other case the rate is an injected hyperparameter that is set before the step (FO204), and a note says
+    why.
 
-
-@rule(
-    BY_OPTAX,
-    "a schedule written by hand is the one of optax",
-    "standard",
-    before="schedule = lambda step: 0.1 * jnp.minimum(1.0, step / warmup_steps)\n",
-    after="schedule = optax.linear_schedule(0.0, end_value=0.1, transition_steps=warmup_steps)\n",
-)
-def standard(use: Use, context: Context) -> Edit:
-    """A lambda, or arithmetic within a step, that is the rate of an optimizer (FO404) and computes what a schedule of optax does
-    is said by that: linear, exponential, in stairs or not, polynomial, cosine, two or three constants in turn, and a linear
-    warm-up with a cosine, an exponential or a linear decay behind it. Both are computed with several draws of numbers for
-    whatever is not known, for the first steps, around each number that the schedule may turn at, and for late steps, and have to
-    agree in all: a cosine that goes on beyond its end is none of optax's. A schedule of optax is made once, so what it is made
-    of must not change while steps are taken.
+    The function stays the author's own, also where one of optax's looks like it, because optax's have other edges and other
+    rounding: with no transition steps `optax.linear_schedule` stays at its first value for ever, `optax.cosine_decay_schedule`
+    raises, and `optax.exponential_decay` computes in float32 where the author's does in float64.
     """
     return context.schedules.edit(use)

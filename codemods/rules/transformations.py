@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from codemods.carried import typed
+from codemods.dataflow.binding import arguments_of
 from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.flow.modules import Unit
+from codemods.legacy import BARE
 from codemods.model import Refusal
+from codemods.optimizers.base import Support
+from codemods.optimizers.methods import INIT_STATE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
 from codemods.rules.hyper_params import refuse_rate
@@ -24,7 +29,7 @@ def init_state(use: Use, context: Context) -> Edit | Refusal:
     """The state of a transformation; it has no step of its own."""
     call = context.call_of(use)
     assert isinstance(use.node, ast.Attribute)
-    if call is None or len(call.args) != 1 or call.keywords:
+    if call is None or arguments_of(INIT_STATE, call) is None or call.keywords:
         return reasons.definition_internals("`init_state` is not called with parameters alone.", "Call it so.")
     return Replace(use.unit.span(use.node), "{owner}.init", (("owner", use.unit.span(use.node.value)),))
 
@@ -77,15 +82,23 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
             last = f"return {{optax}}.apply_updates({{params}}, {updates}), {new_state}"
         case _:
             return _refuse()
+    states = context.facts.things(given["state"], "state")
+    makers = [inner for outer, inner in context.facts.legacy.links if outer in states]
+    if {thing.name for thing in states} != {BARE} or not set(makers) <= set(use.things):
+        return reasons.state(
+            "The state that this step is given comes from elsewhere, in the layout of the legacy optimizer.",
+            "Make it by `init_state` of the same definition, where that is in view.",
+        )
     holes = [("owner", use.unit.span(use.node.value))]
     holes += [(name, use.unit.span(given[name])) for name in ("params", "state", "grads")]
     lines: tuple[str, ...] = (f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})", last)
+    supports: tuple[Support, ...] = ()
     if rate is not None:
         holes.append(("rate", use.unit.span(rate)))
         named = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
-        first = f"{named} = {{optax}}.tree_utils.tree_set({{state}}, learning_rate={{rate}})"
-        lines = (first, *(line.replace("{state}", named) for line in lines))
-    return ReplaceStatement(use.unit.span(statement), lines, tuple(holes))
+        rated, supports = typed("{optax}.tree_utils.tree_set({state}, learning_rate={rate})", "{state}", use, context)
+        lines = (f"{named} = {rated}", *(line.replace("{state}", named) for line in lines))
+    return ReplaceStatement(use.unit.span(statement), lines, tuple(holes), supports=supports)
 
 
 def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import arguments_of
 from codemods.edits import Edit, Replace
 from codemods.idioms.masks import CODE
 from codemods.model import Refusal
+from codemods.optimizers.methods import TRAVERSAL
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import ATTRIBUTES, Use
@@ -27,10 +29,11 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Call)
     if not any(inner in use.things for _, inner in context.facts.legacy.links):
         return Replace(use.unit.span(use.node.func), "{ModelParamTraversal}")
-    if len(use.node.args) + len(use.node.keywords) != 1 or any(isinstance(item, ast.Starred) for item in use.node.args):
+    given = arguments_of(TRAVERSAL, use.node)
+    if given is None:
         return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
-    predicate = use.node.args[0] if use.node.args else use.node.keywords[0].value
-    return Replace(use.unit.span(use.node), "{predicate}", (("predicate", use.unit.span(predicate)),))
+    holes = (("predicate", use.unit.span(given["filter_fn"])),)
+    return Replace(use.unit.span(use.node), "{predicate}", holes)
 
 
 @rule(
@@ -53,7 +56,9 @@ optimizer_def = decay
 def mask(use: Use, context: Context) -> Edit:
     """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are one with a mask: all else that
     they compute is computed for each parameter by itself. That holds where one predicate is the negation of the other, as their
-    expressions show, and where nobody looks into the state of the two groups. In every other case they stay a partition.
+    expressions show: comparisons of the path, of what its methods give, and of the shape and type of the value, since optax asks
+    a mask for parameters and for gradients. Words to compare with must not be an iterator that the first predicate uses up. And
+    nobody may look into the state of the two groups. In every other case they stay a partition.
     """
     return context.masks.edit(use)
 

@@ -6,6 +6,7 @@ import ast
 
 from codemods.edits import Edit, Replace, ReplaceQuoted
 from codemods.model import Refusal
+from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -31,7 +32,7 @@ def annotation(use: Use, context: Context) -> Edit | Refusal:
     inside `Optional[…]`, `Tuple[…]` and quotes, and in type aliases.
     """
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
-    if not use.name or use.name == "ModelParamTraversal":
+    if use.name not in (*NAMES, *optimizers()):
         return reasons.name_kept("This annotation has no counterpart.", "Remove it.")
     return named(use, template)
 

@@ -31,6 +31,12 @@ SCALED = "grads = jax.tree_util.tree_map(lambda g: g * factor, grads)\n"
 BY_VALUE = "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)\n"
 
 
+def closed(text: str) -> str:
+    """The same loop over what is in view alone, so that nothing else can change a configuration."""
+    loss = "def loss_fn(params, batch):\n        return jnp.vdot(params, params) * batch\n\n    def train("
+    return text.replace("in batches:", "in range(10):").replace("def train(", loss)
+
+
 def program(lines: str) -> str:
     """A training loop with these lines between the gradient and the step."""
     return PROGRAM.replace("{lines}", "\n".join(f"            {line}" for line in lines.split("\n")))
@@ -89,11 +95,28 @@ LEFT = {
     "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
     "a limit that the loop changes": (
         BY_VALUE.replace("limit", "config.limit") + "config.limit = 0.9 * config.limit\n",
-        "`config.limit` is set at train.py:13",
+        "`config.limit` at train.py:12 may be another when the optimizer is made",
+    ),
+    "a limit of an object that others have": (
+        BY_VALUE.replace("limit", "config.limit"),
+        "`config.limit` at train.py:12 may be another when the optimizer is made",
     ),
     "a function of two arguments": (
         "grads = jax.tree_util.tree_map(lambda g, limit=limit: jnp.clip(g, -limit, limit), grads)\n",
         "",
+    ),
+    "a part is set behind the clipping": (
+        BY_VALUE + "grads['bias'] = 0.0\n",
+        "the clipped gradients are read at train.py:13, too",
+    ),
+    "a condition that advances something": (
+        f"if next(flags):\n    {BY_VALUE}",
+        "its condition may do more than to tell whether to clip",
+    ),
+    "what tells the leaves apart": (BY_VALUE.replace("grads)\n", "grads, is_leaf=is_pair)\n"), ""),
+    "the least of Python, which passes what is not a number": (
+        NORM + "grads = jax.tree_util.tree_map(lambda g: g * min(1.0, limit / norm), grads)\n",
+        "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
     "no clipping at all": ("grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n", ""),
 }
@@ -114,6 +137,22 @@ HELPERS = {
     "any options": ("def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])", "grads, limit=1.0"),
     "arguments that are unpacked": ("def clipped(tree, limit):\n    return clip_grads(tree, limit)", "*[grads, 1.0]"),
     "a lambda": ("clipped = lambda tree, limit: clip_grads(tree, limit)", "grads, 1.0"),
+    "another limit": (
+        "def clipped(tree, limit):\n    limit = 2 * limit\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
+    "another tree": (
+        "def clipped(tree, limit):\n    tree = scaled(tree)\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
+    "a decorator": ("@logged\ndef clipped(tree, limit):\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "a log": ("def clipped(tree, limit):\n    log.append(limit)\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "a check": ("def clipped(tree, limit):\n    assert limit < 3\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "an early end": (
+        "def clipped(tree, limit):\n    if debugging():\n        return\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
+    "a generator": ("def clipped(tree, limit):\n    yield limit\n    return clip_grads(tree, limit)", "grads, 1.0"),
 }
 
 
@@ -124,6 +163,19 @@ def test_functions_that_clip_and_stay(helper: str, arguments: str) -> None:
 
     assert f"grads = clipped({arguments})\n" in result
     assert "tx=optax.adam(0.1)" in result
+
+
+def test_what_is_clipped_is_still_the_same_at_the_step() -> None:
+    clipped = BY_VALUE.replace("grads =", "clipped =")
+    kept = program(clipped).replace("apply_gradient(grads)", "apply_gradient(clipped)")
+    changed = program(clipped + "grads = jax.tree_util.tree_map(jnp.tanh, grads)\n").replace(
+        "apply_gradient(grads)", "apply_gradient(clipped)"
+    )
+
+    assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in migrated(kept)
+    result = result_of(changed)
+    assert b"apply_gradients(grads=clipped)" in result.after
+    assert any("what is clipped is used at train.py:13 again" in site.note for site in result.sites)
 
 
 def test_gradients_that_are_given_by_name_are_clipped_as_well() -> None:
@@ -179,25 +231,40 @@ def test_norms(norm: str) -> None:
     assert migrated(result) == result
 
 
-FACTORS = [
+FOR_EVERY_LIMIT = [
     "g * jnp.minimum(1.0, limit / norm)",
     "jnp.minimum(limit / norm, 1) * g",
+    "jnp.where(norm < limit, g, (limit / norm) * g)",
+    "jnp.where(limit > norm, g, g / norm * limit)",
+    "jnp.where(norm < limit, 1.0, limit / norm) * g",
+    "g if norm < limit else g * (limit / norm)",
+]
+FOR_POSITIVE_LIMITS = [
     "g * (limit / jnp.maximum(norm, limit))",
-    "g * limit / jnp.maximum(limit, norm)",
-    "jnp.where(norm < limit, g, g * limit / norm)",
     "jnp.where(norm <= limit, g, (g / norm) * limit)",
     "g / jnp.maximum(1.0, norm / limit)",
-    "g if norm < limit else g * (limit / norm)",
+]
+FOR_LIMITS_UP_TO_ONE = [
+    "g * limit / jnp.maximum(limit, norm)",
+    "jnp.where(norm < limit, g, g * limit / norm)",
+]
+OF_THE_CODE = ["limit", "config.grad_clip", "config['clip']"]
+SCALED_BY = [
+    *((scaled, limit, True) for scaled in FOR_EVERY_LIMIT for limit in [*OF_THE_CODE, "5.0", "1"]),
+    *((scaled, limit, limit == "5.0") for scaled in FOR_POSITIVE_LIMITS for limit in [*OF_THE_CODE, "5.0", "0.0"]),
+    *((scaled, limit, limit == "1") for scaled in FOR_LIMITS_UP_TO_ONE for limit in [*OF_THE_CODE, "5.0", "1"]),
 ]
 
 
-@pytest.mark.parametrize("scaled", FACTORS)
-@pytest.mark.parametrize("limit", ["limit", "config.grad_clip", "5.0", "config['clip']"])
-def test_factors(scaled: str, limit: str) -> None:
-    lines = NORM + f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
-    result = migrated(program(lines))
+@pytest.mark.parametrize(("scaled", "limit", "joins"), SCALED_BY)
+def test_a_form_joins_for_the_limits_for_which_it_is_the_same(scaled: str, limit: str, joins: bool) -> None:
+    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
+    result = result_of(closed(program(NORM + line)))
 
-    assert f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in " ".join(result.split())
+    after = " ".join(result.after.decode().split())
+    assert (f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after) == joins
+    assert (line.encode() in result.after) != joins
+    assert any("may be a limit for which this form is not" in site.note for site in result.sites) != joins
 
 
 @pytest.mark.parametrize("clipped", ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"])
@@ -256,7 +323,7 @@ def test_what_logs_the_norm_stays() -> None:
 
 
 def test_the_functions_of_old_optimizers_clip_so() -> None:
-    result = migrated(program("grads = old_optimizers.clip_grads(grads, config.clip)\n"))
+    result = migrated(closed(program("grads = old_optimizers.clip_grads(grads, config.clip)\n")))
 
     assert "clip_by_global_norm(config.clip)" in result
     assert "clip_grads" not in result

@@ -64,22 +64,6 @@ BESIDE = {
             return optimizer.params
         """,
     ),
-    "what an unknown function makes of a deep structure": (
-        """
-        import show
-
-        def read(params):
-            picture = show.tree({"a": {"b": {"c": {"d": make(params)}}}})
-            return picture.target, make(params).target
-        """,
-        """
-        import show
-
-        def read(params):
-            picture = show.tree({"a": {"b": {"c": {"d": make(params)}}}})
-            return picture.target, make(params).params
-        """,
-    ),
     "something that another create gives, as good as the best so far": (
         """
         def search(space, rounds, optimizer, grads):
@@ -604,13 +588,13 @@ WAYS = {
     "a list of optimizers": (
         """
         def train(members, grads):
-            opts = [make(params) for params in members]
+            opts = [make({"w": kernel}) for kernel in members]
             opts = [opt.apply_gradient(grads) for opt in opts]
             return [opt.target for opt in opts], opts[0].target
         """,
         """
         def train(members, grads):
-            opts = [make(params) for params in members]
+            opts = [make({"w": kernel}) for kernel in members]
             opts = [opt.apply_gradients(grads=grads) for opt in opts]
             return [opt.params for opt in opts], opts[0].params
         """,
@@ -910,30 +894,30 @@ WAYS = {
     "yield from, next and a generator expression": (
         """
         def one():
-            yield make(1)
+            yield make({})
 
         def two():
             yield from one()
 
         for x in two():
             print(x.target)
-        y = next(iter([make(2)]))
+        y = next(iter([make({})]))
         print(y.target)
-        for z in (make(i) for i in range(3)):
+        for z in (make({"w": i}) for i in range(3)):
             print(z.target)
         """,
         """
         def one():
-            yield make(1)
+            yield make({})
 
         def two():
             yield from one()
 
         for x in two():
             print(x.params)
-        y = next(iter([make(2)]))
+        y = next(iter([make({})]))
         print(y.params)
-        for z in (make(i) for i in range(3)):
+        for z in (make({"w": i}) for i in range(3)):
             print(z.params)
         """,
     ),
@@ -1155,11 +1139,11 @@ WHOLE = {
         import jax
         from flax import optim
 
-        def make(params, get):
-            params = jax.jit(get)(params)
+        def make(kernel):
+            params = {"w": kernel}
             definition = optim.Adam(1e-3)
             optimizer = jax.jit(definition.create, backend="cpu")(params)
-            shapes = jax.eval_shape(optim.Momentum(params["rate"]).create, params)
+            shapes = jax.eval_shape(optim.Momentum(0.1).create, params)
             return optimizer.target, shapes.target
         """,
         """
@@ -1167,8 +1151,8 @@ WHOLE = {
         import optax
         from flax.training import train_state
 
-        def make(params, get):
-            params = jax.jit(get)(params)
+        def make(kernel):
+            params = {"w": kernel}
             definition = optax.adam(1e-3)
             optimizer = jax.jit(
                 lambda params: train_state.TrainState.create(
@@ -1177,8 +1161,8 @@ WHOLE = {
                 backend="cpu",
             )(params)
             shapes = jax.eval_shape(
-                lambda target: train_state.TrainState.create(
-                    apply_fn=None, params=target, tx=optax.sgd(params["rate"], momentum=0.9)
+                lambda params: train_state.TrainState.create(
+                    apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
                 ),
                 params,
             )
@@ -1815,18 +1799,24 @@ PROJECTS = {
 
             import flax
 
+            class Camera:
+                target = (0, 0)
+
             @flax.struct.dataclass
             class State:
                 opt: Any
-                camera: Any
+                camera: Camera
             """,
             """
             from typing import Any
 
             from flax.training import train_state
 
+            class Camera:
+                target = (0, 0)
+
             class State(train_state.TrainState):
-                camera: Any
+                camera: Camera
             """,
         ),
         "steps": (

@@ -45,6 +45,14 @@ KEPT = {
         (END, "            kept = {'it': optimizer}\n            return kept['it'].target\n"),
         "it is kept in something else at train.py:18",
     ),
+    "variables are found by name": (
+        (LOOP, "            print(locals()['optimizer'])\n" + LOOP),
+        "it is kept in something else at train.py:15",
+    ),
+    "a text is run": (
+        (LOOP, "            eval('1 + 1')\n" + LOOP),
+        "its variables may be found by name at train.py:15",
+    ),
     "an unknown function gets it": (
         (LOOP, "            print(optimizer)\n" + LOOP),
         "it is handed to something else at train.py:15",
@@ -301,7 +309,6 @@ def test_stays_a_train_state(change: tuple[str, str], why: str) -> None:
 LEFT = {
     "a hyperparameter": ("(grads, beta1=0.5)", "FO910"),
     "gradients that are unpacked": ("(*grads)", "FO904"),
-    "gradients and a rate of which the order matters": ("(next(grads), learning_rate=next(grads))", "FO910"),
     "no rate": ("(grads, learning_rate=None)", "FO910"),
     "two arguments": ("(grads, 0.1)", "FO905"),
     "two rates": ("(grads, learning_rate=0.1, hyper_params=None)", "FO910"),

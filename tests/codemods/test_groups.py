@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from textwrap import dedent
 
@@ -223,7 +224,7 @@ def test_a_helper_that_is_there_already_is_used() -> None:
 
 def test_a_result_with_undefined_names_is_refused() -> None:
     """The last safety: an edit that names something that the file lacks."""
-    work = Work("train.py", "x = 1\n", (Replace((1, 4, 1, 5), "nowhere"),), {}, "alias", (), (), {})
+    work = Work("train.py", "x = 1\n", (Replace((1, 4, 1, 5), "nowhere"),), {}, "alias", (), (), (), "", {}, Counter())
 
     assert edit_file(work)[2] == "undefined: nowhere"
     assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]

@@ -233,7 +233,7 @@ def test_exports_stay_and_are_reported(text: str, name: str) -> None:
     assert [(site.code, site.status) for site in result.sites] == [("FO911", "unresolved")]
 
 
-def test_imported_from_here_by_another_file() -> None:
+def test_imported_from_here_by_another_file_that_keeps_it() -> None:
     results = project(
         {
             "common": "from flax import optim\n",
@@ -241,7 +241,7 @@ def test_imported_from_here_by_another_file() -> None:
             from common import optim
 
             def create(params):
-                return optim.Adam(1e-3).create(params)
+                return optim.Adam(1e-3).create(params), optim.adam
             """,
         }
     )

@@ -1051,31 +1051,14 @@ KEPT = {
         def make(params):
             return optim.Adam(1e-3).create(params), Adam(1e-3).create(params)
         """,
-        '''
+        """
         import flax
-        import optax
-        from flax.training import train_state
-
-
-        def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
-            """Adam by the names that its arguments had in Flax."""
-            return optax.adamw(
-                learning_rate,
-                b1=beta1,
-                b2=beta2,
-                eps=eps,
-                weight_decay=weight_decay,
-            )
-
-
         optim = flax.optim
-        Adam = flax_adam
+        Adam = flax.optim.Adam
         def make(params):
-            return train_state.TrainState.create(
-                apply_fn=None, params=params, tx=optax.adam(1e-3)
-            ), train_state.TrainState.create(apply_fn=None, params=params, tx=Adam(1e-3))
-        ''',
-        [(2, "FO903")],
+            return optim.Adam(1e-3).create(params), Adam(1e-3).create(params)
+        """,
+        [(2, "FO903"), (3, "FO901"), *[(5, "FO901")] * 2, (5, "FO903")],
     ),
 }
 

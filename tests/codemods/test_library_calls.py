@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import migrated, program
+from tests.codemods.programs import migrated, program, result_of
 
 BEFORE = """
 import collections
@@ -71,8 +71,6 @@ def train(params, batches):
 ODD = {
     "what is unpacked and comes from the device": "return jax.device_get(**options).target",
     "a partial application of what is unpacked": "return functools.partial(**options)().target",
-    "a derivative of what is unpacked": "return jax.value_and_grad(**options)(state.target)",
-    "derivatives, one of the other": "for _ in range(9): step = jax.grad(step)",
     "a scan over what is unpacked": "return jax.lax.scan(*steps)[0].target",
     "a while loop over what is unpacked": "return jax.lax.while_loop(*steps).target",
     "a for loop over what is unpacked": "return jax.lax.fori_loop(0, 9, *steps).target",
@@ -91,7 +89,6 @@ ODD = {
     "a record whose fields are found at run time": "return collections.namedtuple(name, xs.fields)(*xs).target",
     "a record without fields": "return typing.NamedTuple(name)(*xs).target",
     "a cast of what is unpacked": "return typing.cast(*steps).target",
-    "a module whose name is found at run time": "return importlib.import_module(name).target",
     "an attribute of what is unpacked": "return getattr(*steps).target",
     "an attribute whose name is found at run time": "return getattr(state, name).target",
     "reducing what is unpacked": "return functools.reduce(*steps).target",
@@ -100,5 +97,12 @@ ODD = {
 
 
 @pytest.mark.parametrize("line", ODD.values(), ids=ODD)
-def test_odd_calls_stay_beside_a_loop_that_migrates(line: str) -> None:
+def test_what_odd_calls_give_may_be_the_optimizer(line: str) -> None:
+    result = result_of(BEFORE.format(line=line))
+    assert not result.changed
+    assert "FO922" in {site.code for site in result.sites}
+
+
+def test_odd_calls_of_which_nothing_is_read_stay_beside_a_loop_that_migrates() -> None:
+    line = "for _ in range(9): step = jax.grad(step)"
     assert migrated(BEFORE.format(line=line)) == program(AFTER.format(line=line))

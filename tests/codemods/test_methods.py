@@ -285,13 +285,12 @@ REWRITTEN = {
         """,
         (ONE_COPY, AS_MANY_COPIES),
     ),
-    "a state dict in a variable that is serialized, counted and restored": (
+    "a state dict in a variable that is serialized and restored": (
         """
         def train(params, file):
             optimizer = make(params)
             state = optimizer.state_dict()
             file.write(serialization.msgpack_serialize(state))
-            print(len(jax.tree_util.tree_leaves(state)))
             return optimizer.restore_state(state)
 
         def other(state):
@@ -302,7 +301,6 @@ REWRITTEN = {
             optimizer = make(params)
             state = serialization.to_state_dict(optimizer)
             file.write(serialization.msgpack_serialize(state))
-            print(len(jax.tree_util.tree_leaves(state)))
             return serialization.from_state_dict(optimizer, state)
 
         def other(state):
@@ -370,3 +368,17 @@ def test_what_another_function_gives_may_still_have_its_copies() -> None:
 )
 def test_what_is_stored_unreplicated_has_none(imported: str, call: str) -> None:
     assert f"checkpoints.save_checkpoint(directory, {call}, step)\n" in migrated(STORED.format(imported, call))
+
+
+def test_a_state_dict_that_is_restored_by_its_parameters_name() -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def load(params, stored):
+            optimizer = optim.Adam(0.1).create(params)
+            return optimizer.restore_state(state=stored)
+        """
+    )
+
+    assert "return serialization.from_state_dict(optimizer, stored)" in after

@@ -38,6 +38,12 @@ COUNT = "`step` of `TrainState` does not always count the steps of its optimizer
 
 METHOD = "\n            def params_of(self):\n                return self.optimizer.target\n"
 OTHER = "        class Other(TrainState):\n            more: int = 0\n\n"
+FIELD, END = "            stats: Any\n", "            return state.optimizer.target\n"
+CHECK = "\n            def __post_init__(self):\n                check(self.stats)\n"
+LISTING = "\n            def fields(self):\n                return vars(self)\n"
+PATTERN = (
+    "            match state:\n                case TrainState(optimizer=found):\n                    print(found)\n"
+)
 READER = "\n        def read(any_state):\n            return any_state.optimizer\n"
 
 KEPT = {
@@ -67,7 +73,7 @@ KEPT = {
     ),
     "the state changes in between": (
         ("            return state.replace(step", "            state = other(state)\n            return state.replace(step"),
-        f"{COUNT} (train.py:20)",
+        "its fields may be listed or read by name at train.py:19",
     ),
     "the gradients change in between": (
         (
@@ -79,6 +85,37 @@ KEPT = {
     "a field that a train state has": (
         ("            stats: Any\n", "            stats: Any\n            params: Any = None\n"),
         "it has a field or method that a `TrainState` has, too",
+    ),
+    **{
+        f"something that is called `{name}`": (
+            (FIELD, f"{FIELD}            {name}: Any = None\n"),
+            "it has a field or method that a `TrainState` has, too",
+        )
+        for name in ("tx", "opt_state", "apply_fn", "create", "apply_gradients", "replace", "cls", "grads")
+    },
+    "a special method": (
+        (FIELD, FIELD + CHECK),
+        "it has a special method",
+    ),
+    "a method that hands the object on": (
+        (FIELD, FIELD + LISTING),
+        "its own methods use the optimizer",
+    ),
+    **{
+        f"its fields are asked for: {asked}": (
+            (END, f"            print({asked})\n{END}"),
+            "its fields may be listed or read by name at train.py:24",
+        )
+        for asked in (
+            *("getattr(state, 'optimizer')", "getattr(state, stats)", "vars(state)", "state.__dict__", "inspect(state)"),
+            *("dataclasses.asdict(state)", "dataclasses.astuple(state)", "dataclasses.fields(TrainState)"),
+            *("flax.serialization.to_state_dict(state)", "operator.attrgetter('optimizer')(state)", "pickle.dumps(state)"),
+            *("TrainState.__annotations__", "queue.put(state)"),
+        )
+    },
+    "a pattern takes it apart": (
+        (END, PATTERN + END),
+        "its fields may be listed or read by name at train.py:25",
     ),
     "methods of its own use the optimizer": (
         ("            stats: Any\n", "            stats: Any\n" + METHOD),
@@ -115,6 +152,21 @@ def test_what_stays_a_dataclass(change: tuple[str, str], why: str) -> None:
     assert notes == {f"The dataclass around it is no train state itself: {why}."}
 
 
+NAMED_STEP = {
+    "a method": "            def step(self):\n                return 3\n",
+    "a property": "            @property\n            def step(self):\n                return 3\n",
+    "a constant": "            step = 3\n",
+}
+
+
+@pytest.mark.parametrize("step", NAMED_STEP.values(), ids=NAMED_STEP)
+def test_a_step_that_counts_nothing_keeps_the_dataclass(step: str) -> None:
+    result = result_of(HEAD + UNCOUNTED.replace("            stats: Any\n", "            stats: Any\n\n" + step))
+
+    assert b"class TrainState:" in result.after
+    assert any("a field or method that a `TrainState` has, too" in site.note for site in result.sites)
+
+
 UNCOUNTED = STATE.replace("            step: int\n", "").replace("step=0, ", "").replace("step=state.step + 1, ", "")
 MADE = "            return TrainState(optimizer=optim.Adam(0.1).create(params), stats={})\n"
 NAMED = MADE.replace("optim.Adam(0.1).create(params)", "optimizer")
@@ -144,7 +196,7 @@ KEPT_UNCOUNTED = {
     ),
     "a state that is another by then": (
         (STEPPED, STEPPED + "            state = reset(state)\n"),
-        "its optimizer comes from another state at train.py:19",
+        "its fields may be listed or read by name at train.py:18",
     ),
     "a new optimizer for two states": (
         (CHANGED, CHANGED.replace("return", "other =") + CHANGED.replace("return ", "return other, ")),

@@ -722,14 +722,15 @@ REFUSED = {
             return definition.create(params)
         """,
     ),
-    "a rate and gradients that are computed in order": (
+    "hyperparameters and gradients that are computed in order": (
         "FO910",
         """
         from flax import optim
 
         def train(params, numbers):
             optimizer = optim.Adam().create(params)
-            return optimizer.apply_gradient(next(numbers), learning_rate=next(numbers))
+            hyper_params = optimizer.optimizer_def.hyper_params
+            return optimizer.apply_gradient(next(numbers), hyper_params=hyper_params.replace(learning_rate=next(numbers)))
         """,
     ),
     "a rate for an optimizer that a call gives": (
@@ -1008,16 +1009,6 @@ REFUSED = {
             file.on_open(optimizer.restore_state)
         """,
     ),
-    "a state dict restored by a keyword": (
-        "FO906",
-        """
-        from flax import optim, serialization
-
-        def save(params, file, log):
-            optimizer = optim.Adam(0.1).create(params)
-            return optimizer.restore_state(state=serialization.msgpack_restore(file.read()))
-        """,
-    ),
     "a state dict restored from arguments that are unpacked": (
         "FO906",
         """
@@ -1154,7 +1145,7 @@ REFUSED = {
         """,
     ),
     "something derived from an optimizer by an unknown function": (
-        "FO912",
+        "FO922",
         """
         import jax
         from flax import optim
@@ -1167,7 +1158,7 @@ REFUSED = {
         """,
     ),
     "an unknown function that calls back": (
-        "FO912",
+        "FO922",
         """
         import jax
         from flax import optim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -69,8 +70,16 @@ RENAMED = {
         "import jax\nimport jax.numpy as jnp\n\ndef f(x: jax.Array, y: jax.Array) -> jnp.ndarray: ...\n",
     ),
     "updates at an index": (
-        "import jax\n\nx = jax.ops.index_update(x, jax.ops.index[0, :], jax.tree_map(f, y))\nx = jax.ops.index_add(x.T, i, 1)\n",
-        "import jax\n\nx = x.at[0, :].set(jax.tree_util.tree_map(f, y))\nx = x.T.at[i].add(1)\n",
+        "import jax\n\nx = jax.numpy.zeros((2, 2))\nx = jax.ops.index_update(x, jax.ops.index[0, :], jax.tree_map(f, y))\n",
+        "import jax\n\nx = jax.numpy.zeros((2, 2))\nx = x.at[0, :].set(jax.tree_util.tree_map(f, y))\n",
+    ),
+    "updates at an index of what another update gave": (
+        "import jax\n\nx = jax.random.normal(key, (3,)).at[0].add(1)\nx = jax.ops.index_add(-1 * x, i, 1)\n",
+        "import jax\n\nx = jax.random.normal(key, (3,)).at[0].add(1)\nx = (-1 * x).at[i].add(1)\n",
+    ),
+    "updates at an index of what may be anything": (
+        "import jax\n\nx = jax.ops.index_update(y, 0, z)\nx = jax.ops.index_add(z.T, i, 1)\n",
+        "import jax\n\nx = jax.numpy.asarray(y).at[0].set(z)\nx = jax.numpy.asarray(z.T).at[i].add(1)\n",
     ),
     "a pair from pop": (
         "import flax\n\nstate, params = model.init(key, x).pop('params')\n",
@@ -133,6 +142,27 @@ def test_renamed(before: str, after: str) -> None:
     assert {site.status for site in result.sites} == {"rewritten"}
     again = run(after)
     assert (again.changed, again.sites) == (False, ())
+
+
+UPDATED = {
+    "an array of NumPy": "x = np.zeros(3)",
+    "a list": "x = [0.0, 0.0, 0.0]",
+    "an array that was fetched": "x = jax.device_get(jnp.zeros(3))",
+    "an array of either": "x = np.zeros(3)\n    if len(x) > 3:\n        x = jnp.zeros(3)",
+    "one of a tuple": "x, _ = np.zeros(3), jnp.zeros(3)",
+    "one of a loop": "for x in (np.zeros(3),):\n        pass",
+    "what a function gave": "x = np.asarray(jnp.zeros(3))",
+    "an array of JAX, in a loop": "x = jnp.zeros(3)\n    for index in range(2):\n        x = jax.ops.index_add(x, index, 0.0)",
+}
+
+
+@pytest.mark.parametrize("makes", UPDATED.values(), ids=UPDATED)
+def test_updates_at_an_index_of_anything_run(makes: str) -> None:
+    imports = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+    program = f"{imports}def run():\n    {makes}\n    return jax.ops.index_update(x, 1, 2.0)\n"
+    module: dict[str, Any] = {}
+    exec(run(program).after, module)
+    assert module["run"]().tolist() == [0.0, 2.0, 0.0]
 
 
 @pytest.mark.parametrize(("program", "message"), GONE.values(), ids=GONE)

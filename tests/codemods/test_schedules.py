@@ -146,31 +146,33 @@ KEPT = {
     ),
     "the schedule depends on the optimizer": (
         """
+        import optax
         from flax import optim
 
         def train(params, grads, config):
             optimizer = optim.Momentum(0.1).create(params)
             config.peak = largest(optimizer.target)
-            schedule = lambda step: config.peak / (step + 1)
+            schedule = optax.cosine_decay_schedule(config.peak, 100)
             for grad in grads:
                 optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
             return optimizer
         """,
-        "`config`, of which `schedule` is made, changes after the optimizer was made",
+        "something of which `schedule` is made may change at train.py:6, after the optimizer was made",
     ),
     "what the schedule is made of is updated first": (
         """
+        import optax
         from flax import optim
 
         def train(params, grads, config):
             optimizer = optim.Momentum(0.1).create(params)
             config.update(peak=0.2)
-            schedule = lambda step: config.peak / (step + 1)
+            schedule = optax.cosine_decay_schedule(config.peak, 100)
             for grad in grads:
                 optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
             return optimizer
         """,
-        "`config`, of which `schedule` is made, changes after the optimizer was made",
+        "something of which `schedule` is made may change at train.py:6, after the optimizer was made",
     ),
     "a call that may be one of another function": (
         """
@@ -845,34 +847,61 @@ KEPT = {
         """,
         "not every call of `create` is in view",
     ),
+    "a type that a parameter with a default gives": (
+        """
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train_step(optimizer, grad, dtype=jnp.float32):
+            lr = jnp.asarray(0.1 * 0.9 ** optimizer.state.step, dtype=dtype)
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """,
+        "the schedule is not in reach at train.py:9, where the optimizer is made",
+    ),
     "what it is made of changes between steps": (
         """
+        import jax
         from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
 
         def train(params, grads, config):
             optimizer = optim.Momentum(0.1).create(params)
             for grad in grads:
                 lr = config.lr * 0.9 ** optimizer.state.step
-                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+                optimizer = train_step(optimizer, grad, lr)
                 if plateau(grad):
                     config.lr = config.lr * 0.5
             return optimizer
         """,
-        "`config.lr` is set at train.py:9",
+        "`config.lr` at train.py:11 may be another when the optimizer is made",
     ),
     "an element of what it is made of changes between steps": (
         """
+        import jax
         from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
 
         def train(params, grads, rates):
             optimizer = optim.Momentum(0.1).create(params)
             for grad in grads:
                 lr = rates["base"] * rates["decay"] ** optimizer.state.step
-                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+                optimizer = train_step(optimizer, grad, lr)
                 rates["base"] = 0.5 * rates["base"]
             return optimizer
         """,
-        "`rates['base']` is set at train.py:8",
+        "`rates['base']` at train.py:11 may be another when the optimizer is made",
     ),
     "the step changes what it is made of": (
         """
@@ -889,7 +918,7 @@ KEPT = {
                 optimizer = train_step(optimizer, grad, config)
             return optimizer
         """,
-        "`config.base` is set at train.py:5",
+        "what it is made of changes before the step is taken",
     ),
 }
 
@@ -1258,10 +1287,7 @@ BECOME = {
             optimizer = train_state.TrainState.create(
                 apply_fn=None,
                 params=params,
-                tx=optax.sgd(
-                    optax.exponential_decay(0.1, transition_steps=1, decay_rate=0.9),
-                    momentum=0.9,
-                ),
+                tx=optax.sgd(lambda step: 0.1 * 0.9 ** step, momentum=0.9),
             )
             for _ in range(steps):
                 loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)
@@ -1527,43 +1553,6 @@ BECOME = {
             return optimizer
         """,
     ),
-    "a parameter with a default that no call gives": (
-        """
-        import jax.numpy as jnp
-        from flax import optim
-
-        def train_step(optimizer, grad, dtype=jnp.float32):
-            lr = jnp.asarray(0.1 * 0.9 ** optimizer.state.step, dtype=dtype)
-            return optimizer.apply_gradient(grad, learning_rate=lr)
-
-        def train(params, grads):
-            optimizer = optim.Momentum(0.1).create(params)
-            for grad in grads:
-                optimizer = train_step(optimizer, grad)
-            return optimizer
-        """,
-        """
-        import jax.numpy as jnp
-        import optax
-        from flax.training import train_state
-
-        def train_step(optimizer, grad):
-            return optimizer.apply_gradients(grads=grad)
-
-        def train(params, grads):
-            optimizer = train_state.TrainState.create(
-                apply_fn=None,
-                params=params,
-                tx=optax.sgd(
-                    optax.exponential_decay(0.1, transition_steps=1, decay_rate=0.9),
-                    momentum=0.9,
-                ),
-            )
-            for grad in grads:
-                optimizer = train_step(optimizer, grad)
-            return optimizer
-        """,
-    ),
     "a counter that `dataclasses.replace` moves on": (
         """
         import dataclasses
@@ -1820,7 +1809,7 @@ BECOME = {
         from flax import optim
 
         def train(params, others, grad, schedule):
-            optimizers = [optim.Momentum(0.1).create(each) for each in (params, others)]
+            optimizers = [optim.Momentum(0.1).create({"w": each}) for each in (params, others)]
             for optimizer in optimizers:
                 optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
                 yield optimizer
@@ -1831,7 +1820,7 @@ BECOME = {
 
         def train(params, others, grad, schedule):
             optimizers = [train_state.TrainState.create(
-                apply_fn=None, params=each, tx=optax.sgd(schedule, momentum=0.9)
+                apply_fn=None, params={"w": each}, tx=optax.sgd(schedule, momentum=0.9)
             ) for each in (params, others)]
             for optimizer in optimizers:
                 optimizer = optimizer.apply_gradients(grads=grad)
@@ -1893,10 +1882,7 @@ BECOME = {
                 optimizer = train_state.TrainState.create(
                     apply_fn=None,
                     params=params,
-                    tx=optax.sgd(
-                        optax.exponential_decay(config.lr, transition_steps=1, decay_rate=0.9),
-                        momentum=0.9,
-                    ),
+                    tx=optax.sgd(lambda step: config.lr * 0.9 ** step, momentum=0.9),
                 )
                 for grad in grads:
                     optimizer = train_step(optimizer, grad)
@@ -2204,7 +2190,7 @@ MAKERS = {
     "counting(0.1)": False,
     "storing(0.1)": False,
     "quiet((base := 0.1))": False,
-    "Ramp()": False,
+    "Ramp()": True,
     "unknown(0.1)": False,
 }
 

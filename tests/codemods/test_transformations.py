@@ -42,6 +42,8 @@ LEFT = {
         STEP.replace("grads", "rest(grads, definition.hyper_params)"),
         "FO907",
     ),
+    "a state from elsewhere": (STEP.replace("state, grads", "rest.state, grads"), "FO906"),
+    "the state of an optimizer": (STEP.replace("state, grads", "definition.create(params).state, grads"), "FO906"),
     "a step that keeps the rate, behind one that sets it": (f"{RATE_STEP}\n        {STEP}", "FO910"),
 }
 
@@ -61,12 +63,13 @@ REWRITTEN = {
         STEP,
         ["updates, state = definition.update(grads, state, params)", "params = optax.apply_updates(params, updates)"],
     ),
-    "a step by keywords, into attributes": (
-        """rest.params, rest.state = definition.apply_gradient(
-            grads=grads, hyper_params=definition.hyper_params, params=rest.params, state=rest.state)""",
+    "a step by keywords, into elements": (
+        """rest = [params, state]
+        rest[0], rest[1] = definition.apply_gradient(
+            grads=grads, hyper_params=definition.hyper_params, params=rest[0], state=rest[1])""",
         [
-            "updates, rest.state = definition.update(grads, rest.state, rest.params)",
-            "rest.params = optax.apply_updates(rest.params, updates)",
+            "updates, rest[1] = definition.update(grads, rest[1], rest[0])",
+            "rest[0] = optax.apply_updates(rest[0], updates)",
         ],
     ),
     "a step that is returned": (

@@ -24,7 +24,7 @@ GATE = 1e-11
 """Of each leaf's movement, in float64."""
 
 STEPS = 6
-IDIOMS = ("FO214", "FO215", "FO304", "FO404", "FO405", "FO502")
+IDIOMS = ("FO214", "FO215", "FO304", "FO404", "FO502")
 
 
 def decoded(content: bytes) -> str:

@@ -8,7 +8,6 @@ from codemods.edits import Argument, Edit, ReplaceStatement, RewriteCall
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
-from codemods.idioms.quiet import acts
 from codemods.optimizers.base import RATE
 from codemods.uses import Use
 
@@ -44,7 +43,8 @@ class Change:
         path = self.draft.origins.path(base)
         if holder is None or path is None or self.draft.origins.path(holder.value) != path:
             raise Unproven(f"its optimizer comes from another state at {where}")
-        if not self.draft.origins.unchanged(path.root, value, call):
+        held = [*self.draft.origins.chain(holder.value), *self.draft.origins.chain(base)]
+        if not all(self.draft.facts.dataflow.stays([one], one, call) for one in held):
             raise Unproven(f"its optimizer comes from another state at {where}")
         kept = tuple(
             Argument(name, index=index)
@@ -79,21 +79,20 @@ class Change:
         if use.kind == "optimizer.replace":
             if [word.arg for word in value.keywords] != ["target"] or value.args:
                 raise Unproven(f"its optimizer's state is exchanged at {where}")
+            if not self._may_wait([value.keywords[0].value], value, call):
+                raise Unproven(f"the parameters at {where} would be others where the state changes")
             holes.append(("params", unit.span(value.keywords[0].value)))
             return RewriteCall(
                 unit.span(call), "{base}.replace", (Argument("params", template="{params}"), *kept), tuple(holes)
             )
         gradients = self.draft.context.gradients(use)
-        if gradients is None or self.draft.context.axes(use.things) or not self._may_wait(gradients, value, call):
+        if gradients is None or self.draft.context.axes(use.things) or not self._may_wait([gradients], value, call):
             raise Unproven(f"the gradients at {where} would be others where the state changes")
-        others = (word.value for word in call.keywords if word.value is not value)
-        if acts(gradients) and any(acts(other) for other in others):
-            raise Unproven(f"the order of what {where} computes matters")
         holes.append(("grads", unit.span(gradients)))
         function, prelude = "{base}.apply_gradients", ""
         override = self.draft.context.override(use)
         if override is not None:
-            if override.arg != RATE or not self._may_wait(override.value, value, call):
+            if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
                 raise Unproven(f"the learning rate at {where} would be another where the state changes")
             holes.append(("rate", unit.span(override.value)))
             state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
@@ -107,9 +106,18 @@ class Change:
         scope = self.draft.facts.scope(node)
         return scope.binding(name) is None and isinstance(scope.node, ast.FunctionDef)
 
-    def _may_wait(self, node: ast.expr, first: ast.Call, second: ast.Call) -> bool:
-        """Whether an expression has the same value at a later call, or at one around the first."""
-        path = self.draft.origins.path(node)
-        if isinstance(node, ast.Constant) or first in ast.walk(second):
-            return True
-        return path is not None and self.draft.origins.unchanged(path.root, first, second)
+    def _may_wait(self, nodes: list[ast.expr], first: ast.Call, second: ast.Call) -> bool:
+        """Whether expressions may be evaluated, in this order, ahead of all else that a later call, or one around it, is given.
+
+        Raises:
+          Unproven: if what is given beside them is in the way.
+        """
+        dataflow = self.draft.facts.dataflow
+        others = [word.value for word in second.keywords if word.value is not first]
+        if first not in set(ast.walk(second)):
+            return dataflow.stays(nodes, first, second)
+        moved, *behind = nodes
+        if not all(dataflow.may_swap(moved, other) for other in (*others, *behind)):
+            where = self.draft.facts.scope(first).unit.place(first.lineno)
+            raise Unproven(f"the order of what {where} computes matters")
+        return True

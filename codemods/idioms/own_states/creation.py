@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import arguments_of, taking, values_of
 from codemods.edits import Argument, Replace, ReplaceStatement, RewriteCall
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.optimizers.methods import CREATE
 from codemods.origins import Variable, block_of, statement_of
 from codemods.rules.model_apply import apply_function
 
@@ -21,26 +23,22 @@ class Creation:
     def make(self, unit: Unit, call: ast.Call) -> None:
         """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
         where = unit.place(call.lineno)
-        if any(isinstance(one, ast.Starred) for one in call.args) or any(word.arg is None for word in call.keywords):
+        given = arguments_of(taking(**dict.fromkeys(self.draft.facts.flow.fields_in_order(self.draft.cls))), call)
+        if given is None:
             raise Unproven(f"its fields are unpacked at {where}")
-        names = self.draft.facts.flow.fields_in_order(self.draft.cls)
-        values = [*call.args, *(word.value for word in call.keywords)]
-        given = dict(zip(names, call.args, strict=False)) | {str(word.arg): word.value for word in call.keywords}
         if self.draft.name not in given:
             raise Unproven(f"it has no optimizer at {where}")
         makers = self._makers(given[self.draft.name], where)
-        params = {
-            ast.unparse(value) for maker in makers for value in (*maker.args, *(word.value for word in maker.keywords))
-        }
-        if len(params) != 1:
+        targets = [target for maker in makers for target in (arguments_of(CREATE, maker) or {}).values()]
+        if len({ast.unparse(target) for target in targets}) != 1:
             raise Unproven(f"its optimizers are made for different parameters before {where}")
         holes: list[tuple[str, tuple[int, int, int, int]]] = []
         transformation = self._transformation(given[self.draft.name], makers, unit, holes)
-        value = makers[0].args[0] if makers[0].args else makers[0].keywords[0].value
+        value = targets[0]
         apply_fn = apply_function(makers[0], value, unit, self.draft.facts)
         holes += [("callee", unit.span(call.func)), ("params", unit.span(value))]
         kept = [
-            Argument(name, index=values.index(node))
+            Argument(name, index=values_of(call).index(node))
             for name, node in given.items()
             if name not in (self.draft.name, STEP)
         ]

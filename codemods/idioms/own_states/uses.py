@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from codemods.dataflow.binding import arguments_of
 from codemods.edits import Replace, ReplaceStatement
 from codemods.evidence import CONFIG_LIKE, last_word
 from codemods.flow.objects import Instance, Module, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import Draft
+from codemods.optimizers.methods import CREATE
 from codemods.origins import block_of
-from codemods.rules.params import needs_any_params
 from codemods.uses import Use
 
 INNER = ("optimizer.target", "optimizer.apply_gradient", "state.step", "optimizer.state", "optimizer.replace")
@@ -107,8 +108,7 @@ class InnerUses:
         return holder
 
     def _is_unchanged(self, holder: ast.Attribute, receiver: ast.expr) -> bool:
-        path = self.draft.origins.path(holder.value)
-        return holder is receiver or (path is not None and self.draft.origins.unchanged(path.root, holder, receiver))
+        return holder is receiver or self.draft.facts.dataflow.stays([holder], holder, receiver)
 
     def _drop_alias(self, name: ast.Name) -> None:
         """Take `optimizer = state.optimizer` away."""
@@ -127,8 +127,9 @@ class InnerUses:
         whole = call if call is not None else outer
         if not isinstance(whole, ast.expr) or not group & {*self.draft.facts.things(whole, "optimizer")}:
             return
-        if call is None or len(call.args) + len(call.keywords) != 1:
+        if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
             raise Unproven(f"its optimizer is not made plainly at {use.unit.place(use.node.lineno)}")
-        if any(needs_any_params(self.draft.facts, thing) for thing in self.draft.facts.things(call, "optimizer")):
+        parameters = self.draft.context.parameters
+        if any(parameters.need_any(thing) for thing in self.draft.facts.things(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use

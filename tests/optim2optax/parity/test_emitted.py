@@ -117,7 +117,9 @@ MASKED = """
 UNKNOWN_WORDS = """
     from flax import optim
 
-    def create(params, words, rate):
+    def create(params, given, rate):
+        words = tuple(given)
+
         def excluded(path, _):
             return any(word in path for word in words)
 

@@ -1,0 +1,160 @@
+"""What an object of unknown origin may be: an optimizer that went out of view comes back somewhere, if it comes back at all.
+
+The analysis follows objects as far as code is in view. Where one gets out of view it escapes; where an object comes from there,
+nothing tells what it is. What is used as only a legacy object can be then belongs to those that have escaped in the same program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.flow.derived import Escape
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Container, Derived, Function, Place, Thing
+from codemods.flow.out_of_view import is_well_known
+from codemods.flow.scopes import Scope
+from codemods.relevance import Graph, import_graph, reachable
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+PURPOSES = {"apply_gradient": "optimizer", "optimize": "optimizer", "create": "definition"}
+"""The methods for which things of a kind are made."""
+
+
+class ClosedWorld:
+    """Brings together what went out of view and what comes from there."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.flow = facts.flow
+        self._programs: dict[str, set[str]] = {}
+
+    def sources(self, unit: Unit, node: ast.expr) -> dict[Thing, Escape | None]:
+        """The things that an expression of unknown origin may hold, with the places where they got out of view."""
+        derived = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
+        if derived:
+            return {thing: self.flow.derivation.escapes.get(thing) for thing in derived}
+        runs_text = unit in self._running_text  # which may set any variable
+        if not runs_text and self.is_something_else(node):
+            return {}
+        program = self.program(unit)
+        made = [thing for thing in self._made if thing.unit.path in program]
+        escaped = [thing for thing in made if thing in self.escapes]
+        if not runs_text and self.comes_from_callers(node):
+            return {thing: self.escapes[thing] for thing in escaped}
+        lost = [thing for thing in made if thing in self.escapes or thing not in self._put_to_use]
+        return {thing: self.escapes.get(thing) for thing in lost or made}
+
+    def comes_from_callers(self, node: ast.expr) -> bool:
+        """Whether an object comes from whoever calls functions that nothing in view speaks of, and from nowhere else."""
+        roots = self.flow.derivation.roots.of(self.flow.places[node])
+        return all(self._is_from_a_caller(root) for root in roots)
+
+    def _is_from_a_caller(self, root: Place) -> bool:
+        match root:
+            case ("variable", Scope(node=ast.FunctionDef() as function) as scope, str() as name):
+                parameters = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+                is_plain = scope.parent is scope.module and not function.decorator_list
+                return is_plain and function.name not in self._spoken_of and name in {one.arg for one in parameters}
+            case ("element" | "elements" | "keys", Container(node=ast.Dict() | ast.List() | ast.Tuple(), role=""), *_):
+                return True  # nothing is put there
+            case ast.Constant() | ast.JoinedStr() | ast.Compare():
+                return True
+        return False
+
+    @cached_property
+    def _running_text(self) -> set[Unit]:
+        """The files that run a text as code."""
+        calls = self.flow.reading.calls
+        return {unit for unit, call in calls if "builtins.exec" in self.facts.externals(call.func)}
+
+    @cached_property
+    def _spoken_of(self) -> set[str]:
+        """The names and attributes that are read anywhere in the project, or stand in quotes."""
+        found: set[str] = set()
+        for unit in self.facts.project.units:
+            for node in unit.nodes:
+                match node:
+                    case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                        found.add(name)
+                    case ast.alias(name=name):
+                        found.add(name)
+        return found
+
+    def is_something_else(self, node: ast.expr) -> bool:
+        """Whether an object comes from packages that make no legacy optimizers, and to which none was given."""
+        names = self.flow.derivation.roots.names(node)
+        return all(is_well_known(name) for name in names)
+
+    @cached_property
+    def _made(self) -> list[Thing]:
+        """The optimizers and definitions that calls in view make."""
+        made = (thing for _, call in self.flow.reading.calls for thing in self.facts.things(call) if thing.node is call)
+        return [thing for thing in dict.fromkeys(made) if thing.kind in ("optimizer", "definition")]
+
+    @cached_property
+    def _put_to_use(self) -> set[Thing]:
+        """The optimizers that take a step in view, and the definitions that make an optimizer there."""
+        return {
+            thing
+            for _, node in self.flow.reading.attributes
+            if (kind := PURPOSES.get(node.attr)) is not None
+            for thing in self.facts.things(node.value, kind)
+        }
+
+    @cached_property
+    def escapes(self) -> dict[Thing, Escape]:
+        """Everything that gets out of view.
+
+        Into code that is not there, to whoever calls a function that nobody calls, or into a field whose name is not known.
+        """
+        found = dict(self.flow.derivation.escapes)
+        for function in self.flow.reading.functions:
+            if not self.flow.entered[function.node]:
+                for thing in self._returned(function):
+                    found.setdefault(thing, Escape(function.unit, function.node))
+        for cls in self.flow.written_somewhere():
+            for token in self.flow.derivation.contents.at((("some field", cls),)):
+                if isinstance(token, Thing):
+                    found.setdefault(token, Escape(cls.unit, cls.node))
+        return found
+
+    def _returned(self, function: Function) -> Iterable[Thing]:
+        return [token for token in self.flow.derivation.contents.within(function) if isinstance(token, Thing)]
+
+    def program(self, unit: Unit) -> set[str]:
+        """The paths of the files that a file imports, those that import it, and what these import."""
+        if unit.path not in self._programs:
+            imports, importers = self._import_graph
+            self._programs[unit.path] = reachable(reachable([unit.path], importers), imports)
+        return self._programs[unit.path]
+
+    @cached_property
+    def _import_graph(self) -> tuple[Graph, Graph]:
+        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
+
+
+def replaces_target(unit: Unit, node: ast.Attribute) -> bool:
+    """Whether this is the method in `x.replace(target=…)`."""
+    call = unit.parents.get(node)
+    return (
+        node.attr == "replace"
+        and isinstance(call, ast.Call)
+        and call.func is node
+        and any(word.arg == "target" for word in call.keywords)
+    )
+
+
+def creates(unit: Unit, node: ast.Attribute) -> bool:
+    """Whether this is the method in `x.create(params)`, called as a definition's is: what it gives is not unpacked."""
+    call = unit.parents.get(node)
+    if node.attr != "create" or not isinstance(call, ast.Call) or call.func is not node:
+        return False
+    statement = unit.parents.get(call)
+    if isinstance(statement, ast.Assign) and any(isinstance(target, ast.Tuple) for target in statement.targets):
+        return False
+    words = [word.arg for word in call.keywords if word.arg != "focus"]
+    return len(call.args) + len(words) == 1 and words in ([], ["target"], [None])

@@ -1,0 +1,255 @@
+"""Where variables are set and read, and which of the settings may be the one that a read finds."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.dataflow.order import ENTRY, FunctionNode
+from codemods.dataflow.program import Program
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Function
+from codemods.flow.scopes import SCOPES, Scope
+
+LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A name, and the scope that binds it."""
+
+    scope: Scope
+    name: str
+
+    @property
+    def unit(self) -> Unit:
+        return self.scope.unit
+
+
+@dataclass(frozen=True)
+class Path:
+    """`variable.first.second`, by the variable that it starts from."""
+
+    root: Variable
+    attributes: tuple[str, ...]
+
+
+class Definitions:
+    """Follows values backwards, as far as only one way leads."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._stores: dict[Unit, dict[tuple[ast.AST, str], list[ast.AST]]] = {}
+        self._loads: dict[Unit, dict[Variable, list[ast.Name]]] = {}
+
+    def variable(self, name: ast.Name) -> Variable | None:
+        """What a name means where it is read; None for a builtin."""
+        scope = self.program.flow.reading.scopes.get(name)
+        bound = scope.binding(name.id) if scope is not None else None
+        return None if bound is None else Variable(bound, name.id)
+
+    def stores(self, variable: Variable) -> list[ast.AST]:
+        """All that sets a variable: names, parameters, definitions, imports. A `global` or `nonlocal` counts as one, too."""
+        unit = variable.unit
+        if unit not in self._stores:
+            self._stores[unit] = _stores_of(unit)
+        return self._stores[unit].get((variable.scope.node, variable.name), [])
+
+    def loads(self, variable: Variable) -> list[ast.Name]:
+        """Where a variable is read in its own file."""
+        if variable.unit not in self._loads:
+            self._loads[variable.unit] = self._loads_of(variable.unit)
+        return self._loads[variable.unit].get(variable, [])
+
+    def _loads_of(self, unit: Unit) -> dict[Variable, list[ast.Name]]:
+        found: dict[Variable, list[ast.Name]] = defaultdict(list)
+        for node in unit.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                scope = self.program.scope(unit, node)
+                bound = scope.binding(node.id)
+                if bound is not None:
+                    found[Variable(bound, node.id)].append(node)
+        return found
+
+    def loads_of(self, name: ast.Name, beside: ast.expr) -> list[ast.Name]:
+        """Where the variable is read that a name means where an expression is."""
+        bound = self.program.flow.reading.scopes[beside].binding(name.id)
+        return [] if bound is None else self.loads(Variable(bound, name.id))
+
+    def stores_of(self, name: ast.Name, beside: ast.expr) -> list[ast.AST]:
+        """What sets the variable that a name means where an expression is."""
+        bound = self.program.flow.reading.scopes[beside].binding(name.id)
+        return [] if bound is None else self.stores(Variable(bound, name.id))
+
+    def chain(self, node: ast.expr) -> list[ast.expr]:
+        """A path of attributes, and those that lead to where it starts from, by plain assignments of local variables."""
+        found = [node]
+        while True:
+            while isinstance(node, ast.Attribute):
+                node = node.value
+            value = self.local_value(node) if isinstance(node, ast.Name) else None
+            if not isinstance(value, ast.Name | ast.Attribute):
+                return found
+            found.append(value)
+            node = value
+
+    def reaching(self, name: ast.Name, variable: Variable) -> list[ast.AST] | None:
+        """The settings of which a read may find the value; None if others than those of its own function may be.
+
+        A parameter is set where its function begins.
+        """
+        stores = self.stores(variable)
+        site = self.program.site(variable.unit, name)
+        if site is None or site.owner is not self.program.scope(variable.unit, name).function.node:
+            return None
+        order = self.program.order(site.owner)
+        numbers: dict[int, ast.AST] = {}
+        for store in stores:
+            number = ENTRY if isinstance(store, ast.arg) else order.at.get(_setter(variable.unit, store))
+            if number is None or variable.scope.node is not site.owner:
+                return None
+            numbers[number] = store
+        found: dict[ast.AST, None] = {}
+        seen, pending = {site.number}, list(order.before[site.number])
+        while pending:
+            number = pending.pop()
+            if number in numbers:
+                found[numbers[number]] = None
+            elif number not in seen:
+                seen.add(number)
+                pending += order.before[number]
+        return list(found)
+
+    # The one value of a variable
+
+    def setting(self, variable: Variable) -> ast.stmt | None:
+        """The statement that sets a variable, if it is the only one that does, and does nothing else."""
+        stores = self.stores(variable)
+        if len(stores) != 1:
+            return None
+        match stores[0]:
+            case ast.FunctionDef() as function:
+                return function
+            case ast.Name() as name:
+                statement = variable.unit.parents.get(name)
+                if isinstance(statement, ast.Assign) and statement.targets == [name]:
+                    return statement
+                if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                    return statement
+        return None
+
+    def value(self, variable: Variable) -> ast.expr | None:
+        """The only value that a variable ever has, if an assignment gives it."""
+        statement = self.setting(variable)
+        return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+
+    def values(self, variable: Variable) -> list[ast.expr | None]:
+        """What each assignment gives a variable; None for one that does more, and for all else that sets it, but for `del`."""
+        found: list[ast.expr | None] = []
+        for store in self.stores(variable):
+            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
+                continue
+            statement = variable.unit.parents.get(store)
+            plain = isinstance(statement, ast.Assign) and statement.targets == [store]
+            found.append(statement.value if plain and isinstance(statement, ast.Assign) else None)
+        return found
+
+    def only_value(self, name: ast.Name) -> ast.expr | None:
+        """What the only assignment to a variable gives it, wherever the variable is."""
+        variable = self.variable(name)
+        return None if variable is None else self.value(variable)
+
+    def local_value(self, name: ast.Name) -> ast.expr | None:
+        """What the only assignment to a local variable gives it."""
+        variable = self.variable(name)
+        if variable is None or not isinstance(variable.scope.node, FunctionNode):
+            return None
+        return self.value(variable)
+
+    def expanded(self, node: ast.expr) -> ast.expr:
+        """What the only assignment to a local variable gives it, as far back as that leads."""
+        while isinstance(node, ast.Name) and (value := self.local_value(node)) is not None:
+            node = value
+        return node
+
+    def path(self, node: ast.expr) -> Path | None:
+        """The path that an expression is, from as far back as plain assignments of local variables lead."""
+        match node:
+            case ast.Name():
+                value = self.local_value(node)
+                further = self.path(value) if value is not None else None
+                if further is not None:
+                    return further
+                variable = self.variable(node)
+                return None if variable is None else Path(variable, ())
+            case ast.Attribute(value=value, attr=attribute):
+                base = self.path(value)
+                return None if base is None else Path(base.root, (*base.attributes, attribute))
+        return None
+
+    def parameter(self, variable: Variable) -> FunctionNode | None:
+        """The function of which a variable is a parameter that is never set to anything else."""
+        stores = self.stores(variable)
+        node = variable.scope.node
+        if len(stores) == 1 and isinstance(stores[0], ast.arg) and isinstance(node, FunctionNode):
+            extra = (node.args.vararg, node.args.kwarg)
+            return None if stores[0] in extra else node
+        return None
+
+    @staticmethod
+    def returned(function: Function) -> list[ast.expr]:
+        """The expressions that a function returns."""
+        if isinstance(function.node, ast.Lambda):
+            return [function.node.body]
+        returns = [node for node in ast.walk(function.node) if isinstance(node, ast.Return) and node.value is not None]
+        own = [node for node in returns if function_of(function.unit, node) is function.node]
+        return [node.value for node in own if node.value is not None]
+
+
+def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
+    """The function that a node is in; None outside of all."""
+    return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
+
+
+def _setter(unit: Unit, store: ast.AST) -> ast.AST:
+    """What is evaluated where a variable is set."""
+    return unit.parents[store] if isinstance(store, ast.alias) else store
+
+
+def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
+    found: dict[tuple[ast.AST, str], list[ast.AST]] = defaultdict(list)
+    elsewhere: dict[str, list[ast.AST]] = defaultdict(list)
+    for node in unit.nodes:
+        for name in _names_set(node):
+            found[_owner(unit, node), name].append(node)
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            for name in node.names:
+                elsewhere[name].append(node)
+    for (_, name), nodes in found.items():
+        nodes.extend(elsewhere.get(name, ()))
+    return found
+
+
+def _names_set(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.alias(name=name, asname=bound):
+            yield bound or name.partition(".")[0]
+
+
+def _owner(unit: Unit, node: ast.AST) -> ast.AST:
+    """The scope in which a node binds a name: for `:=`, none of a comprehension."""
+    parent = unit.parents.get(node)
+    bound = isinstance(parent, ast.NamedExpr) and parent.target is node
+    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    around = (outer for outer in unit.ancestors(node) if not (bound and isinstance(outer, comprehensions)))
+    return next((outer for outer in around if isinstance(outer, (*SCOPES, ast.Module))), unit.tree)

@@ -1,0 +1,73 @@
+"""What evaluating something reads and writes. What is not known to leave all else as it is, acts: it may do anything."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from codemods.flow.objects import Object
+from codemods.flow.scopes import Scope
+
+
+@dataclass(frozen=True)
+class Local:
+    """A variable, by the scope that binds it; of the module's own, if that is a module's."""
+
+    scope: Scope
+    name: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """An attribute or element of some objects, or all of them for None. No owners: the object may be any."""
+
+    name: object
+    owners: frozenset[Object] = frozenset()
+
+    def overlaps(self, other: Field) -> bool:
+        """Whether a change of one may be a change of the other."""
+        if self.name != other.name and None not in (self.name, other.name):
+            return False
+        return not (self.owners and other.owners and self.owners.isdisjoint(other.owners))
+
+
+Cell = Local | Field
+
+
+@dataclass
+class Effects:
+    """What is read and written; whether that is of the `world` outside, too; whether it `acts`, so that it may be anything."""
+
+    reads: set[Cell] = field(default_factory=set)
+    writes: set[Cell] = field(default_factory=set)
+    acts: bool = False
+    world: bool = False
+
+    @property
+    def are_none(self) -> bool:
+        """Whether everything else is left as it is."""
+        return not self.acts and not self.writes and not self.world
+
+    def add(self, other: Effects) -> None:
+        self.reads |= other.reads
+        self.writes |= other.writes
+        self.acts = self.acts or other.acts
+        self.world = self.world or other.world
+
+    def outside(self, function: ast.AST) -> Effects:
+        """The same, but for what is a run's own of a function: its variables, and the containers that it makes."""
+        inside = _parts_of(function)
+
+        def stays(cell: Cell) -> bool:
+            if isinstance(cell, Local):
+                return cell.scope.node not in inside
+            return not cell.owners or any(getattr(owner, "node", None) not in inside for owner in cell.owners)
+
+        reads = {cell for cell in self.reads if stays(cell)}
+        return Effects(reads, {cell for cell in self.writes if stays(cell)}, self.acts, self.world)
+
+
+@lru_cache(maxsize=1024)
+def _parts_of(function: ast.AST) -> frozenset[ast.AST]:
+    return frozenset(ast.walk(function))

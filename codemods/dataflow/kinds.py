@@ -1,0 +1,179 @@
+"""What plain values expressions are: text, numbers, arrays, containers, as far as that is certain."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.dataflow import pure
+from codemods.dataflow.binding import Bound, bind_values, signature_of
+from codemods.dataflow.definitions import Definitions, Variable
+from codemods.dataflow.order import FunctionNode
+from codemods.dataflow.program import Program, is_any
+from codemods.flow.objects import Container, Result
+from codemods.vocabulary import COPY, GET
+
+TEXT, TEXTS, NUMBER, ARRAY, SCHEDULE = "text", "texts", "number", "array", "schedule"
+METHODS = {TEXT: pure.TEXT_METHODS, NUMBER: pure.NUMBER_METHODS, ARRAY: pure.ARRAY_METHODS}
+
+
+def _builtins(names: str) -> frozenset[str]:
+    return frozenset(f"builtins.{name}" for name in names.split())
+
+
+LAZY = _builtins("enumerate zip reversed map filter iter super")
+UNKNOWN = (COPY | GET) | {"builtins.getattr", "typing.cast", "dataclasses.replace"}
+"""What may give an iterator again that it was given."""
+
+NUMBERS = _builtins("abs int float len round bool pow divmod hash ord")
+SPLITTING = ("split", "rsplit", "splitlines")
+MAKING_TEXT = _builtins("str repr chr hex bin ascii")
+ITERATORS = frozenset(("generator", "map", "zip", "enumerate", "chain"))
+
+
+class Kinds:
+    """Tells the kinds of expressions by what makes them."""
+
+    def __init__(self, program: Program, definitions: Definitions) -> None:
+        self.program = program
+        self.definitions = definitions
+        self._known: dict[ast.expr, str] = {}
+
+    def of(self, node: ast.expr) -> str:
+        """The kind of an expression; empty if it is not known."""
+        if node not in self._known:
+            self._known[node] = ""
+            self._known[node] = self._of(node)
+        return self._known[node]
+
+    def _of(self, node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=str() | bytes()) | ast.JoinedStr():
+                return TEXT
+            case ast.Constant(value=int() | float() | complex()):
+                return NUMBER
+            case ast.BinOp(left=left, right=right):
+                return self._of_both(self.of(left), self.of(right))
+            case ast.UnaryOp(operand=operand):
+                return self.of(operand)
+            case ast.IfExp(body=first, orelse=second):
+                return self.of(first) if self.of(first) == self.of(second) else ""
+            case ast.Name():
+                return self._of_name(node)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return TEXTS if elements and {self.of(one) for one in elements} == {TEXT} else ""
+            case ast.ListComp(elt=element):
+                return TEXTS if self.of(element) == TEXT else ""
+            case ast.Attribute(value=value, attr="T" | "at" | "real" | "imag") | ast.Subscript(value=value):
+                return self.of(value) if self.of(value) == ARRAY else ""
+            case ast.Call():
+                return self._of_call(node)
+        return ""
+
+    def _of_name(self, node: ast.Name) -> str:
+        """The kind of all values that a name may have where it is read."""
+        variable = self.definitions.variable(node)
+        if variable is None:
+            return ""
+        stores = self.definitions.reaching(node, variable)
+        if stores is None:
+            stores = self.definitions.stores(variable)
+            stores = stores if len(stores) == 1 else []
+        kinds = {self._of_store(store, variable) for store in stores}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _of_store(self, store: ast.AST, variable: Variable) -> str:
+        parent = variable.unit.parents.get(store)
+        match store, parent:
+            case ast.Name(), ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=ast.expr() as value):
+                return self.of(value)
+            case ast.Name(), (ast.For(iter=source) | ast.comprehension(iter=source)) if parent.target is store:
+                return TEXT if self.of(source) == TEXTS else ""
+            case ast.arg(), ast.arguments():
+                return self._of_parameter(store.arg, variable.scope.node)
+        return ""
+
+    def _of_parameter(self, name: str, function: ast.AST) -> str:
+        """The kind of all that is given for a parameter, if all calls are in view."""
+        if not isinstance(function, FunctionNode) or self.program.callers(function) is None:
+            return ""
+        kinds: set[str] = set()
+        for site, offset in self.program.flow.entered[function]:
+            unpacked = site.starred is not None or bool(site.unpacked)
+            found = bind_values(signature_of(function.args, offset), site.positional, site.keywords, unpacked)
+            given = found.complete.get(name) if isinstance(found, Bound) and not unpacked else None
+            kinds.add(self.of(given) if isinstance(given, ast.expr) else "")
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    @staticmethod
+    def _of_both(left: str, right: str) -> str:
+        if TEXT in (left, right):
+            return TEXT
+        if ARRAY in (left, right):
+            return ARRAY
+        return left if left == right else ""
+
+    def _of_call(self, node: ast.Call) -> str:
+        name = self.program.full_name(node.func)
+        if name in NUMBERS:
+            return NUMBER
+        if name in MAKING_TEXT:
+            return TEXT
+        if name.startswith(pure.ARRAY_MODULES):
+            return ARRAY
+        if name.startswith(pure.SCHEDULES):
+            return SCHEDULE
+        if isinstance(node.func, ast.Attribute) and self.has_method(node.func.value, node.func.attr):
+            return TEXTS if node.func.attr in SPLITTING else self.of(node.func.value)
+        return ""
+
+    def is_schedule(self, node: ast.expr) -> bool:
+        """Whether a function was made by a library of schedules and transformations, and so is pure itself."""
+        return self.of(node) == SCHEDULE or any(
+            isinstance(item, Result) and pure.is_pure(item.name) for item in self.program.objects(node)
+        )
+
+    def has_method(self, owner: ast.expr, name: str) -> bool:
+        """Whether an expression is of a kind that has a method of a name, which then changes nothing."""
+        return name in METHODS.get(self.of(owner), ())
+
+    def is_immutable(self, node: ast.expr) -> bool:
+        """Whether nothing can set an element of what an expression gives."""
+        return self.of(node) in (TEXT, NUMBER, ARRAY)
+
+    def is_again(self, node: ast.expr) -> bool:
+        """Whether an expression gives the same elements each time that it is gone through."""
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.ListComp | ast.SetComp | ast.DictComp):
+            return True
+        if isinstance(node, ast.GeneratorExp):
+            return True  # gone through where it stands
+        if self.of(node) in (TEXT, TEXTS, ARRAY):
+            return True
+        if isinstance(node, ast.Call):
+            name = self.program.full_name(node.func)
+            if name in LAZY:
+                return all(self.is_again(one) for one in node.args)
+            if self._makes_anew(name):
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys", "values"):
+                return self._holds_containers(node.func.value)
+        value = self.definitions.only_value(node) if isinstance(node, ast.Name) else None
+        if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
+            return self.is_again(value)
+        if isinstance(value, ast.Call) and self._makes_anew(self.program.full_name(value.func)):
+            return True
+        return self._holds_containers(node)
+
+    @staticmethod
+    def _makes_anew(name: str) -> bool:
+        """Whether an external function gives something new that is no iterator."""
+        return pure.is_pure(name) and name not in LAZY and name not in UNKNOWN
+
+    def _holds_containers(self, node: ast.expr) -> bool:
+        items = self.program.objects(node)
+        return bool(items) and all(
+            isinstance(item, Container)
+            and not is_any(item)
+            and item.role not in ITERATORS
+            and not isinstance(item.node, ast.GeneratorExp)
+            for item in items
+        )

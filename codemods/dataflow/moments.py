@@ -1,0 +1,400 @@
+"""What may happen between two moments of a program, and whether that changes what an expression reads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from codemods.dataflow.definitions import LOOPS, Definitions, Variable
+from codemods.dataflow.effects import Cell, Effects, Field, Local
+from codemods.dataflow.evaluation import Evaluations
+from codemods.dataflow.order import ENTRY, EXIT, FunctionNode, Owner
+from codemods.dataflow.program import Program, Site, is_any
+from codemods.flow.constraints import Constraints
+from codemods.flow.modules import Unit
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Function,
+    Instance,
+    Method,
+    Module,
+    Namespace,
+    Object,
+    Opaque,
+    Partial,
+)
+
+Numbers = dict[Owner, set[int]]
+
+
+class Dataflow:
+    """Answers when things happen, and whether that matters, for a whole project."""
+
+    def __init__(self, flow: Constraints) -> None:
+        self.program = Program(flow)
+        self.definitions = Definitions(self.program)
+        self.evaluations = Evaluations(self.program, self.definitions)
+        self._changed: dict[object, bool] = {}
+
+    # Effects
+
+    def effects(self, node: ast.AST) -> Effects:
+        """What evaluating an expression or statement reads and writes."""
+        return self.evaluations.whole(self.program.unit_of(node), node)
+
+    def is_quiet(self, node: ast.AST) -> bool:
+        """Whether all else stays as it is whether or not, and whenever, an expression is evaluated."""
+        return self.effects(node).are_none
+
+    def may_swap(self, first: ast.AST, second: ast.AST) -> bool:
+        """Whether two expressions may change places."""
+        one, other = self.effects(first), self.effects(second)
+        if (one.acts or one.world) and (other.acts or other.world):
+            return False
+        return not (self.changes(one, other.reads | other.writes) or self.changes(other, one.reads | one.writes))
+
+    def changes(self, effects: Effects, cells: Collection[Cell]) -> bool:
+        """Whether something with some effects may change what is in some cells."""
+        written = [*effects.writes, *(self._behind.writes if effects.acts else ())]
+        for cell in cells:
+            if isinstance(cell, Local):
+                if cell in written:
+                    return True
+            elif (effects.acts and not self._is_hidden(cell)) or any(
+                isinstance(other, Field) and self._overlap(cell, other) for other in written
+            ):
+                return True
+        return False
+
+    def _overlap(self, one: Field, other: Field) -> bool:
+        if one.owners and not other.owners:
+            return one.overlaps(other) and not self._is_hidden(one)
+        if other.owners and not one.owners:
+            return one.overlaps(other) and not self._is_hidden(other)
+        return one.overlaps(other)
+
+    def _is_hidden(self, cell: Field) -> bool:
+        """Whether no code that is not in view can have its hands on an object."""
+        return bool(cell.owners) and cell.owners.isdisjoint(self._escaped)
+
+    # Escape
+
+    @cached_property
+    def _escaped(self) -> frozenset[Object]:
+        """What some code that is not in view is given, and what that leads to."""
+        pending: list[Object] = []
+        for unit, call in self.program.flow.reading.calls:
+            if self.evaluations.own(unit, call).acts:
+                for given in (*call.args, *(word.value for word in call.keywords)):
+                    pending += self.program.objects(given.value if isinstance(given, ast.Starred) else given)
+                owners = self.program.objects(call.func.value) if isinstance(call.func, ast.Attribute) else ()
+                pending += [owner for owner in owners if self._may_inherit(owner)]
+        for unit in self.program.flow.project.units:
+            for node in unit.nodes:
+                for gone in self._given_away(unit, node):
+                    pending += self.program.objects(gone)
+        return frozenset(self._within(pending))
+
+    def _given_away(self, unit: Unit, node: ast.AST) -> Iterable[ast.AST]:
+        """What gets to code that is not in view at a node that is no call."""
+        match node:
+            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
+                return [value]
+            case ast.Attribute(value=value, attr="__dict__"):
+                return [value]
+            case ast.Attribute(value=value, ctx=ast.Store()) | ast.Subscript(value=value, ctx=ast.Store()):
+                owners = self.program.objects(value)
+                known = owners and all(
+                    isinstance(owner, Instance | Container | Class | Module) and not is_any(owner) for owner in owners
+                )
+                statement = unit.parents.get(node)
+                return [statement.value] if not known and isinstance(statement, ast.Assign) else []
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                unknown = any(self.evaluations.is_unknown_decorator(one) for one in node.decorator_list)
+                return [node] if unknown else []
+        return []
+
+    def _may_inherit(self, owner: Object) -> bool:
+        """Whether a method that is not in view may be one of an object."""
+        ancestry = self.program.flow.ancestry(owner.cls) if isinstance(owner, Instance) else ()
+        return any(not isinstance(item, Class) for item in ancestry)
+
+    def _within(self, items: Iterable[Object]) -> set[Object]:
+        """Objects, and all that can be reached from them."""
+        solver = self.program.flow.solver
+        pending, found = list(items), set[Object]()
+        while pending:
+            item = pending.pop()
+            if item in found:
+                continue
+            found.add(item)
+            match item:
+                case Container():
+                    pending += solver.at(("elements", item))
+                case Instance(cls=owner) | Namespace(owner=owner) | (Opaque() as owner):
+                    for place in self.program.flow.field_places(owner):
+                        pending += solver.at(place)
+                case Method(owner=owner, function=function):
+                    pending += [owner] if function is None else [owner, function]
+                case Partial(call=call, function=function):
+                    pending.append(function)
+                    for node in (*call.args[1:], *(word.value for word in call.keywords)):
+                        pending += self.program.objects(node)
+        return found
+
+    @cached_property
+    def _behind(self) -> Effects:
+        """What functions do that code may call which is not in view."""
+        found = Effects()
+        for item in self._escaped:
+            nodes = [item.node] if isinstance(item, Function) else []
+            if isinstance(item, Instance | Class):
+                cls = item.cls if isinstance(item, Instance) else item
+                nodes = [one.node for functions in self.program.members(cls).values() for one in functions]
+            if isinstance(item, Module) and item.unit is not None:
+                scope = self.program.flow.modules[item.unit]
+                found.writes |= {Local(scope, name) for name in scope.names}
+            for node in nodes:
+                found.add(self.evaluations.summary(node))
+        return found
+
+    # Within one run of a function
+
+    def stays(self, nodes: Iterable[ast.expr], first: ast.AST, second: ast.AST, known: bool = True) -> bool:
+        """Whether expressions have the same values at two moments of one run of a function, the first of which is met before.
+
+        They must be `known` to change nothing themselves; else nothing is asked of what functions out of view make of theirs.
+        """
+        unit = self.program.unit_of(first)
+        start, end = self.program.site(unit, first), self.program.site(unit, second)
+        if start is None or end is None or start.owner is not end.owner:
+            return False
+        cells = self._read(nodes) if known else {cell for node in nodes for cell in self.effects(node).reads}
+        if cells is None:
+            return False
+        numbers = self.program.order(start.owner).between(start.number, end.number)
+        return not self._change(unit, start.owner, numbers, cells)
+
+    def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
+        """Whether a variable has the same value at two moments of one run of a function, the first of which is met before.
+
+        The arguments of a function stand for its beginning.
+        """
+        unit = variable.unit
+        end = self.program.site(unit, second)
+        start = self._beginning(unit, first) if isinstance(first, ast.arguments) else self.program.site(unit, first)
+        if start is None or end is None or start.owner is not end.owner:
+            return False
+        order = self.program.order(start.owner)
+        if not order.dominates(start.number, end.number):
+            return False
+        cell = Local(variable.scope, variable.name)
+        return not self._change(unit, start.owner, order.between(start.number, end.number), {cell})
+
+    @staticmethod
+    def _beginning(unit: Unit, arguments: ast.arguments) -> Site | None:
+        function = unit.parents.get(arguments)
+        return Site(unit, function, ENTRY) if isinstance(function, FunctionNode) else None
+
+    def is_before(self, first: ast.AST, second: ast.AST) -> bool:
+        """Whether one node is always evaluated before another in a run of a function."""
+        unit = self.program.unit_of(first)
+        start, end = self.program.site(unit, first), self.program.site(unit, second)
+        if start is None or end is None or start.owner is not end.owner:
+            return False
+        return self.program.order(start.owner).dominates(start.number, end.number)
+
+    def between(self, first: ast.AST, second: ast.AST) -> list[ast.AST] | None:
+        """What may be evaluated after one node and before another is next; None if they are not of one run of a function."""
+        unit, other = self.program.unit_of(first), self.program.unit_of(second)
+        start, end = self.program.site(unit, first), self.program.site(other, second)
+        if start is None or end is None or start.owner is not end.owner:
+            return None
+        order = self.program.order(start.owner)
+        numbers = order.forward(start.number, without=end.number) & order.backward(end.number, without=start.number)
+        return [order.nodes[number] for number in sorted(numbers)]
+
+    def may_follow(self, second: ast.AST, first: ast.AST) -> bool:
+        """Whether one node may be evaluated after another in a run of a function."""
+        unit = self.program.unit_of(first)
+        start, end = self.program.site(unit, first), self.program.site(unit, second)
+        if start is None or end is None or start.owner is not end.owner:
+            return True
+        return end.number in self.program.order(start.owner).forward(start.number)
+
+    def _read(self, nodes: Iterable[ast.expr]) -> set[Cell] | None:
+        """What expressions read; None if they do more than that."""
+        cells: set[Cell] = set()
+        for node in nodes:
+            effects = self.effects(node)
+            if not effects.are_none:
+                return None
+            cells |= effects.reads
+        return cells
+
+    def _change(self, unit: Unit, owner: Owner, numbers: Iterable[int], cells: Collection[Cell]) -> bool:
+        order = self.program.order(owner)
+        return bool(cells) and any(
+            number > EXIT and self.changes(self.evaluations.at(unit, order.nodes[number]), cells) for number in numbers
+        )
+
+    # From one function to another
+
+    def lasts(
+        self,
+        nodes: Iterable[ast.expr],
+        made: ast.AST,
+        later: ast.AST,
+        carriers: Collection[Object],
+    ) -> bool:
+        """Whether evaluations find the same where something is made and wherever that is met at a later place.
+
+        Args:
+          nodes: the expressions, each without those within it.
+          made: what makes something, such as an optimizer.
+          later: where it is used, in whatever function.
+          carriers: what is made, and what comes of that.
+        """
+        found = [self.evaluations.at(self.program.unit_of(node), node) for node in nodes]
+        if not all(effects.are_none for effects in found):
+            return False
+        cells = {cell for effects in found for cell in effects.reads}
+        moving = {cell for cell in cells if not self._is_settled(cell, carriers)}
+        if not moving:
+            return True
+        unit, other = self.program.unit_of(made), self.program.unit_of(later)
+        start, end = self.program.site(unit, made), self.program.site(other, later)
+        if start is None or end is None:
+            return False
+        key = (start.owner, start.number, end.owner, end.number, frozenset(moving))
+        if key not in self._changed:
+            self._changed[key] = self._may_change(start, end, moving, carriers)
+        return not self._changed[key]
+
+    def _is_steady(self, cell: Cell) -> bool:
+        """Whether a variable is set once and for all in each run of its scope."""
+        if not isinstance(cell, Local):
+            return False
+        variable = Variable(cell.scope, cell.name)
+        stores = self.definitions.stores(variable)
+        if any(not isinstance(store, ast.alias) for store in stores) and len(stores) != 1:
+            return False
+        looped = any(isinstance(outer, LOOPS) for store in stores for outer in self._around(store, cell))
+        return not looped and cell not in self._set_from_outside
+
+    def _is_settled(self, cell: Cell, carriers: Collection[Object]) -> bool:
+        return isinstance(cell, Local) and self.is_settled(Variable(cell.scope, cell.name), carriers)
+
+    def is_settled(self, variable: Variable, carriers: Collection[Object]) -> bool:
+        """Whether a variable has one value in each run of its scope, and what is made in a run is used in that run alone."""
+        return self._is_steady(Local(variable.scope, variable.name)) and self.is_shared(variable, carriers)
+
+    def is_shared(self, variable: Variable, carriers: Collection[Object]) -> bool:
+        """Whether what is made in a run of a variable's function is used in that run alone."""
+        owner = variable.scope.function.node
+        return isinstance(owner, Owner) and not self._may_have_older(owner, carriers)
+
+    @staticmethod
+    def _around(store: ast.AST, cell: Local) -> Iterable[ast.AST]:
+        for outer in cell.scope.unit.ancestors(store):
+            if outer is cell.scope.node:
+                return
+            yield outer
+
+    @cached_property
+    def _set_from_outside(self) -> set[Cell]:
+        """The variables of modules that are set as attributes, or may be through the module itself."""
+        found: set[Cell] = set(self._behind.writes)
+        for unit, node in self.program.flow.reading.attributes:
+            if not isinstance(node.ctx, ast.Load):
+                found |= self.evaluations.own(unit, node).writes
+        for unit, call in self.program.flow.reading.calls:
+            name = self.program.full_name(call.func)
+            if name in ("builtins.globals", "builtins.exec", "builtins.eval"):
+                scope = self.program.flow.modules[unit]
+                found |= {Local(scope, name) for name in scope.names}
+            elif name == "builtins.setattr":
+                found |= self.evaluations.own(unit, call).writes
+        return {cell for cell in found if isinstance(cell, Local)}
+
+    def _may_change(self, made: Site, later: Site, cells: set[Cell], carriers: Collection[Object]) -> bool:
+        """Whether cells may change between something being made and a later place.
+
+        Goes up from both to the functions that call those where they happen, until they meet in one of which a run cannot have
+        got what is made from an earlier one.
+        """
+        above, below = self._up(made), self._up(later)
+        pending, seen = [later.owner], set[Owner]()
+        used: set[Owner] = set()
+        while pending:
+            owner = pending.pop()
+            if owner in seen:
+                continue
+            seen.add(owner)
+            order, unit = self.program.order(owner), self.program.unit_of(owner)
+            ends = {one for number in below[owner] for one in order.backward(number)}
+            if owner in above and not self._may_have_older(owner, carriers):
+                used.add(owner)
+                starts = {one for number in above[owner] for one in order.forward(number)}
+                if self._change(unit, owner, starts & ends, cells):
+                    return True
+                continue
+            callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
+            if callers is None or self._are_own(cells, owner) or self._change(unit, owner, ends, cells):
+                return True
+            pending += [site.owner for site in callers]
+        return self._changes_on_the_way(made, used, above, cells)
+
+    @staticmethod
+    def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
+        """Whether some of the cells are variables that each run of a function has for itself."""
+        return any(isinstance(cell, Local) and cell.scope.function.node is owner for cell in cells)
+
+    def _changes_on_the_way(self, made: Site, meeting: set[Owner], above: Numbers, cells: set[Cell]) -> bool:
+        """Whether cells may change behind what makes something, in the functions below those of the meeting."""
+        pending, seen = [made.owner], set[Owner]()
+        while pending:
+            owner = pending.pop()
+            if owner in seen or owner in meeting:
+                continue
+            seen.add(owner)
+            order = self.program.order(owner)
+            numbers = {one for number in above[owner] for one in order.forward(number)}
+            if self._change(self.program.unit_of(owner), owner, numbers, cells):
+                return True
+            callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
+            pending += [site.owner for site in callers or ()]
+        return False
+
+    def _up(self, site: Site) -> Numbers:
+        """The evaluations in which another happens: itself, and the calls that lead to it, by whose code they are."""
+        found: Numbers = {}
+        pending = [site]
+        while pending:
+            current = pending.pop()
+            if current.number in found.setdefault(current.owner, set()):
+                continue
+            found[current.owner].add(current.number)
+            if isinstance(current.owner, FunctionNode):
+                pending += self.program.callers(current.owner) or ()
+        return found
+
+    def _may_have_older(self, owner: Owner, carriers: Collection[Object]) -> bool:
+        """Whether a run of a function may get something from outside that an earlier run has made."""
+        if isinstance(owner, ast.Module):
+            return False
+        function = self.program.functions.get(owner)
+        if function is None:
+            return True
+        items: list[Object] = []
+        arguments = owner.args
+        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+            items += self.program.objects_at(function.scope, one.arg) if one is not None else ()
+        scope = function.scope.parent
+        while scope is not None:
+            for name in scope.names:
+                items += self.program.objects_at(scope, name)
+            scope = scope.parent
+        return not self._within(items).isdisjoint(carriers)

@@ -1,0 +1,321 @@
+"""The evaluations of a function or module in every order in which they may happen: a control-flow graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from codemods.flow.scopes import Comprehension
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Owner = ast.Module | FunctionNode
+Loop = ast.For | ast.AsyncFor | ast.While
+ENTRY, EXIT = 0, 1
+
+
+class Order:
+    """The evaluations of an owner's own code, by number, and which may follow which.
+
+    An expression is evaluated when all that it is made of has been; a simple statement has its own number at its end. The body
+    of a class and what a comprehension does count as done in place; a function within is its definition alone. Where an
+    exception may lead, a path leads, so that there may be more paths here than the program can take, never fewer.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.nodes: list[ast.AST] = [owner, owner]
+        self.at: dict[ast.AST, int] = {}
+        self.after: list[set[int]] = [set(), set()]
+        self.before: list[set[int]] = [set(), set()]
+        self._reached: dict[tuple[int, int], frozenset[int]] = {}
+        _Builder(self).build()
+
+    def add(self, node: ast.AST) -> int:
+        """A new number, for the evaluation of a node."""
+        self.nodes.append(node)
+        self.after.append(set())
+        self.before.append(set())
+        self.at[node] = number = len(self.nodes) - 1
+        return number
+
+    def connect(self, first: int, second: int) -> None:
+        self.after[first].add(second)
+        self.before[second].add(first)
+
+    def forward(self, number: int, without: int = -1) -> frozenset[int]:
+        """What may come after an evaluation, on ways that do not lead through another. It is among them in a loop."""
+        if (number, without) not in self._reached:
+            self._reached[number, without] = _reached(self.after, self.after[number], without)
+        return self._reached[number, without]
+
+    def backward(self, number: int, without: int = -1) -> frozenset[int]:
+        """What may have come before an evaluation, on ways that do not lead through another."""
+        key = (-number - 1, without)
+        if key not in self._reached:
+            self._reached[key] = _reached(self.before, self.before[number], without)
+        return self._reached[key]
+
+    def between(self, first: int, second: int) -> frozenset[int]:
+        """What may happen after an evaluation, as long as that is not repeated, and before another."""
+        return self.forward(first, without=first) & self.backward(second, without=first)
+
+    def dominates(self, first: int, second: int) -> bool:
+        """Whether each way to an evaluation leads through another."""
+        return first in (ENTRY, second) or second not in self.forward(ENTRY, without=first)
+
+
+def _reached(edges: list[set[int]], starts: Iterable[int], without: int) -> frozenset[int]:
+    pending = [number for number in starts if number != without]
+    found = set(pending)
+    while pending:
+        for number in edges[pending.pop()]:
+            if number not in found and number != without:
+                found.add(number)
+                pending.append(number)
+    return frozenset(found)
+
+
+@dataclass
+class _LoopEnds:
+    """Where `continue` leads, and from where `break` comes."""
+
+    head: int
+    breaks: set[int] = field(default_factory=set)
+
+
+class _Builder:
+    """Walks the code of an owner; `ends` are the evaluations that the next one follows."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.ends: set[int] = {ENTRY}
+        self.loops: list[_LoopEnds] = []
+        self.guarded: list[set[int]] = []
+
+    def build(self) -> None:
+        owner = self.order.owner
+        if isinstance(owner, ast.Lambda):
+            self.expression(owner.body)
+        else:
+            self.body(owner.body)
+        self._lead_to(EXIT)
+
+    def _emit(self, node: ast.AST) -> int:
+        number = self.order.add(node)
+        self._lead_to(number)
+        self.ends = {number}
+        for guarded in self.guarded:
+            guarded.add(number)
+        return number
+
+    def _lead_to(self, number: int) -> None:
+        for end in self.ends:
+            self.order.connect(end, number)
+
+    @contextmanager
+    def _guard(self) -> Iterator[set[int]]:
+        """Collects the evaluations of which any may be the last."""
+        guarded = set(self.ends)
+        self.guarded.append(guarded)
+        yield guarded
+        self.guarded.pop()
+
+    # Statements
+
+    def body(self, statements: Iterable[ast.stmt]) -> None:
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.If(test=test):
+                self.expression(test)
+                self._branches([node.body, node.orelse])
+            case ast.For() | ast.AsyncFor():
+                self.expression(node.iter)
+                self._loop(node, node.target)
+            case ast.While():
+                self._loop(node, node.test)
+            case ast.Try() | ast.TryStar():
+                self._try(node)
+            case ast.With() | ast.AsyncWith():
+                self._with(node)
+            case ast.Match():
+                self._match(node)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._expressions((*node.decorator_list, *_defaults(node.args)))
+                self._emit(node)
+            case ast.ClassDef():
+                self._expressions((*node.decorator_list, *node.bases, *(word.value for word in node.keywords)))
+                self.body(node.body)
+                self._emit(node)
+            case _:
+                self._simple(node)
+
+    def _simple(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                self.expression(value)
+                for target in targets:
+                    self.expression(target)
+            case ast.AnnAssign(target=target, value=value):
+                self._expressions([] if value is None else [value, target])
+            case ast.AugAssign(target=ast.Attribute() | ast.Subscript() as target, value=value):
+                self._expressions(child for child in ast.iter_child_nodes(target) if isinstance(child, ast.expr))
+                self.expression(value)
+                self._emit(target)
+            case ast.AugAssign(target=target, value=value):
+                self._expressions([value, target])
+            case ast.Global() | ast.Nonlocal() | ast.Pass():
+                return
+            case _:
+                self._expressions(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        self._emit(node)
+        self._leave(node)
+
+    def _leave(self, node: ast.stmt) -> None:
+        """Go where a statement leads that ends a block."""
+        match node:
+            case ast.Return():
+                self._lead_to(EXIT)
+            case ast.Break() if self.loops:
+                self.loops[-1].breaks |= self.ends
+            case ast.Continue() if self.loops:
+                self._lead_to(self.loops[-1].head)
+            case ast.Raise():
+                self._lead_to(EXIT)
+            case _:
+                return
+        self.ends = set()
+
+    def _branches(self, bodies: Iterable[list[ast.stmt]]) -> None:
+        start, ends = self.ends, set[int]()
+        for statements in bodies:
+            self.ends = set(start)
+            self.body(statements)
+            ends |= self.ends
+        self.ends = ends
+
+    def _loop(self, node: Loop, first: ast.expr) -> None:
+        """A loop: at its head it asks for the next element, or whether to go on."""
+        head = self._emit(node)
+        if isinstance(node, ast.While):
+            self.expression(first)
+        endless = isinstance(first, ast.Constant) and bool(first.value)
+        done = set() if endless else set(self.ends)
+        self.loops.append(_LoopEnds(head))
+        if not isinstance(node, ast.While):
+            self.expression(first)
+        self.body(node.body)
+        self._lead_to(head)
+        self.ends = done
+        breaks = self.loops.pop().breaks
+        self.body(node.orelse)
+        self.ends |= breaks
+
+    def _try(self, node: ast.Try | ast.TryStar) -> None:
+        with self._guard() as anywhere:
+            with self._guard() as guarded:
+                self.body(node.body)
+            self.body(node.orelse)
+            ends = set(self.ends)
+            for handler in node.handlers:
+                self.ends = set(guarded)
+                self._expressions([] if handler.type is None else [handler.type])
+                self._emit(handler)
+                self.body(handler.body)
+                ends |= self.ends
+        self.ends = ends
+        if not node.finalbody:
+            return
+        self.ends = ends | anywhere
+        self.body(node.finalbody)
+        self._lead_to(EXIT)
+        if self.loops:
+            self.loops[-1].breaks |= self.ends
+            self._lead_to(self.loops[-1].head)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self.expression(item.context_expr)
+            self._emit(item)
+            self._expressions([] if item.optional_vars is None else [item.optional_vars])
+        with self._guard() as guarded:
+            self.body(node.body)
+        self.ends |= guarded
+        self._emit(node)
+
+    def _match(self, node: ast.Match) -> None:
+        self.expression(node.subject)
+        ends, last = set[int](), set(self.ends)
+        for case in node.cases:
+            self.ends = last
+            for part in ast.walk(case.pattern):
+                self._emit(part)
+            last = last | self.ends
+            if case.guard is not None:
+                self.expression(case.guard)
+                last |= self.ends
+            self.body(case.body)
+            ends |= self.ends
+        self.ends = ends | last
+
+    # Expressions
+
+    def _expressions(self, nodes: Iterable[ast.expr]) -> None:
+        for node in nodes:
+            self.expression(node)
+
+    def expression(self, node: ast.expr) -> None:
+        """What is evaluated for an expression or stored in a target, and that last."""
+        match node:
+            case ast.BoolOp(values=[first, *others]) | ast.Compare(left=first, comparators=others):
+                self.expression(first)
+                ends = set(self.ends)
+                for index, other in enumerate(others):
+                    self.expression(other)
+                    ends = ends | self.ends if index or isinstance(node, ast.BoolOp) else set(self.ends)
+                self.ends = ends
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.expression(test)
+                start = self.ends
+                self.expression(body)
+                ends, self.ends = self.ends, start
+                self.expression(orelse)
+                self.ends = self.ends | ends
+            case ast.Lambda(args=arguments):
+                self._expressions(_defaults(arguments))
+            case ast.NamedExpr(target=target, value=value):
+                self._expressions([value, target])
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    self._expressions([value] if key is None else [key, value])
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                self._comprehension(node, node.generators)
+            case ast.Call(func=function, args=arguments, keywords=words):
+                self._expressions((function, *arguments, *(word.value for word in words)))
+            case _:
+                self._expressions(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        self._emit(node)
+
+    def _comprehension(self, node: Comprehension, generators: list[ast.comprehension]) -> None:
+        if not generators:
+            self._expressions([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+            return
+        first, *others = generators
+        self.expression(first.iter)
+        head = self._emit(first)
+        self.expression(first.target)
+        for condition in first.ifs:
+            self.expression(condition)
+            self._lead_to(head)
+        self._comprehension(node, others)
+        self._lead_to(head)
+        self.ends = {head}
+
+
+def _defaults(arguments: ast.arguments) -> list[ast.expr]:
+    """What is evaluated where a function is defined."""
+    return [*arguments.defaults, *(default for default in arguments.kw_defaults if default is not None)]

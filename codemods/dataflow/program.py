@@ -1,0 +1,181 @@
+"""Who calls whom, and what belongs to which function."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from codemods.dataflow.order import FunctionNode, Order, Owner
+from codemods.dataflow.pure import CALLING
+from codemods.flow.constraints import Constraints
+from codemods.flow.containers import POOL
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Class, Container, Derivative, External, Function, Method, Object, Partial
+from codemods.flow.scopes import Scope, ScopeNode
+
+Members = dict[str, list[Function]]
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """An evaluation in an owner's code."""
+
+    unit: Unit
+    owner: Owner
+    number: int
+
+
+class Program:
+    """The functions of a project, the order of what each does, and the calls between them."""
+
+    def __init__(self, flow: Constraints) -> None:
+        self.flow = flow
+        self._orders: dict[Owner, Order] = {}
+        self._sites: dict[ast.AST, Site | None] = {}
+
+    def objects(self, node: ast.AST) -> tuple[Object, ...]:
+        """What an expression may hold, as far as that is known."""
+        place = self.flow.places.get(node) if isinstance(node, ast.expr) else node
+        return () if place is None else tuple(self.flow.solver.at(place))
+
+    def full_name(self, node: ast.expr) -> str:
+        """The full name of what an expression says, if imports tell."""
+        found = [item.name for item in self.objects(node) if isinstance(item, External)]
+        if len(found) == 1:
+            return found[0]
+        owner = self.full_name(node.value) if isinstance(node, ast.Attribute) and not found else ""
+        return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
+
+    # Places in the code
+
+    def order(self, owner: Owner) -> Order:
+        if owner not in self._orders:
+            self._orders[owner] = Order(owner)
+        return self._orders[owner]
+
+    def site(self, unit: Unit, node: ast.AST) -> Site | None:
+        """Where a node is evaluated; None for what never is, such as an annotation."""
+        if node not in self._sites:
+            owner = owner_of(unit, node)
+            number = self.order(owner).at.get(node)
+            self._sites[node] = None if number is None else Site(unit, owner, number)
+        return self._sites[node]
+
+    # Variables
+
+    @cached_property
+    def scopes(self) -> dict[ast.AST, Scope]:
+        """The scopes, by what opens them."""
+        found: dict[ast.AST, Scope] = {scope.node: scope for scope in self.flow.modules.values()}
+        for node, scope in self.flow.reading.scopes.items():
+            found.setdefault(scope.node, scope)
+            if isinstance(node, ast.ClassDef):
+                found[node] = scope
+        for node, function in self.functions.items():
+            found[node] = function.scope
+        return found
+
+    def scope(self, unit: Unit, node: ast.AST) -> Scope:
+        """The scope in which a node stands."""
+        if node in self.flow.reading.scopes and isinstance(node, ast.expr):
+            return self.flow.reading.scopes[node]
+        around = (self.scopes.get(outer) for outer in unit.ancestors(node) if isinstance(outer, ScopeNode))
+        return next((scope for scope in around if scope is not None), self.flow.modules[unit])
+
+    def objects_at(self, scope: Scope, name: str) -> tuple[Object, ...]:
+        """What a variable may hold."""
+        return tuple(self.flow.solver.at(("variable", scope, name)))
+
+    # Functions
+
+    def unit_of(self, node: ast.AST) -> Unit:
+        """The file in which a node stands."""
+        scope = self.flow.reading.scopes.get(node)
+        if scope is not None and isinstance(node, ast.expr):
+            return scope.unit
+        return next(unit for unit in self.flow.project.units if node in unit.parents or node is unit.tree)
+
+    @cached_property
+    def functions(self) -> dict[ast.AST, Function]:
+        """The functions that anything may hold, by their definitions."""
+        found: dict[ast.AST, Function] = {}
+        for unit in self.flow.project.units:
+            for node in unit.nodes:
+                if isinstance(node, FunctionNode):
+                    for item in self.flow.solver.at(node):
+                        if isinstance(item, Function) and item.node is node:
+                            found[node] = item
+        return found
+
+    @cached_property
+    def callees(self) -> dict[ast.AST, dict[FunctionNode, None]]:
+        """The functions that a call reaches, through whatever hands them on."""
+        found: dict[ast.AST, dict[FunctionNode, None]] = defaultdict(dict)
+        for node, sites in self.flow.entered.items():
+            if isinstance(node, FunctionNode):
+                for site, _ in sites:
+                    found[site.node][node] = None
+        return found
+
+    def callers(self, function: FunctionNode) -> list[Site] | None:
+        """The calls of a function; None if others may call it than those in view."""
+        entered = self.flow.entered.get(function, ())
+        if isinstance(function, ast.Lambda) and not entered:
+            return self._mapping(function)
+        found = [self.site(site.unit, site.node) for site, _ in entered if isinstance(site.node, ast.expr)]
+        known = [site for site in found if site is not None]
+        return known if known and len(known) == len(entered) else None
+
+    def _mapping(self, function: ast.Lambda) -> list[Site] | None:
+        """The call that a function is given to without a name, if that does nothing but call it."""
+        unit = self.unit_of(function)
+        call = unit.parents.get(function)
+        site = self.site(unit, call) if isinstance(call, ast.Call) and self.full_name(call.func) in CALLING else None
+        return None if site is None else [site]
+
+    def members(self, cls: Class) -> Members:
+        """The functions that a class and its bases define, nearest first."""
+        if cls not in self._members:
+            found: Members = defaultdict(list)
+            for ancestor in self.flow.ancestry(cls):
+                for node in ancestor.node.body if isinstance(ancestor, Class) else ():
+                    if isinstance(node, FunctionNode) and node in self.functions:
+                        found[node.name].append(self.functions[node])
+            self._members[cls] = found
+        return self._members[cls]
+
+    @cached_property
+    def _members(self) -> dict[Class, Members]:
+        return {}
+
+
+def functions_in(items: Iterable[Object]) -> Iterator[Function]:
+    """The functions of the project among some objects, behind partial applications, methods and derivatives."""
+    for item in items:
+        inner = item
+        while isinstance(inner, Partial | Derivative):
+            inner = inner.function
+        if isinstance(inner, Method) and inner.function is not None:
+            inner = inner.function
+        if isinstance(inner, Function):
+            yield inner
+
+
+def is_any(item: Object) -> bool:
+    """Whether an object stands for what code gives that is not in view: it may be any, with what was given to that within."""
+    return isinstance(item, Container) and item.role == POOL
+
+
+def owner_of(unit: Unit, node: ast.AST) -> Owner:
+    """The function, or module, in whose course a node is evaluated."""
+    inner = node
+    for outer in unit.ancestors(node):
+        if isinstance(outer, ast.Lambda) and inner is outer.body:
+            return outer
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) and inner in outer.body:
+            return outer
+        inner = outer
+    return unit.tree

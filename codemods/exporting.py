@@ -1,0 +1,198 @@
+"""Whether a legacy name that a file imports has to stay there: for the file itself, or for others that take it from there."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from codemods.facts import Facts
+from codemods.flow.constraints import Import, PassedOn
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Module
+from codemods.flow.scopes import Scope
+from codemods.legacy import legacy_name
+from codemods.model import Refusal, Status
+from codemods.plan import Decision, Plan
+from codemods.rules import reasons
+
+Kept = tuple[Status, Refusal]
+INERT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
+
+
+class Exports:
+    """The legacy imports of a project that stay, each with the reason. `gone` gives the nodes that the edits of a file remove."""
+
+    def __init__(self, plan: Plan, gone: Callable[[Unit], set[ast.AST]]) -> None:
+        self.plan = plan
+        self.facts = plan.facts
+        self._gone_of = gone
+        self._gone: dict[Unit, set[ast.AST]] = {}
+        self._known: dict[ast.alias, Kept | None] = {}
+        self._asked: set[tuple[Scope, str]] = set()
+
+    def gone(self, unit: Unit) -> set[ast.AST]:
+        if unit not in self._gone:
+            self._gone[unit] = self._gone_of(unit)
+        return self._gone[unit]
+
+    def remaining(self, item: Import) -> list[ast.AST]:
+        """The places that go on reading an imported name. Of a quoted annotation only the names from flax go."""
+        stays_quoted = item.target.partition(".")[0] != "flax"
+        gone = self.gone(item.unit)
+        return [
+            node
+            for node in loads(item.unit, item, self.facts)
+            if node not in gone or (stays_quoted and isinstance(node, ast.Constant))
+        ]
+
+    def kept(self, item: Import) -> Kept | None:
+        """Why an import stays; None if it can go."""
+        if item.alias not in self._known:
+            self._known[item.alias] = None  # of imports in a circle, none stays for the sake of the others
+            self._known[item.alias] = self._reason(item)
+        return self._known[item.alias]
+
+    def _reason(self, item: Import) -> Kept | None:
+        unit = item.unit
+        decisions = self.plan.of(unit)
+        own = next((decision for decision in decisions if decision.use.node is item.statement), None)
+        if own is not None and own.refusal is not None:
+            return own.status, own.refusal
+        remaining = self.remaining(item)
+        if item.target == "flax.optim" and item.alias.name == "flax.optim" and not item.alias.asname:
+            remaining = [node for node in remaining if _is_legacy_chain(node, unit, self.facts)]
+        if isinstance(item.statement, ast.Import):
+            remaining += [decision.use.node for decision in decisions if _looks_up_module(decision)]
+        if remaining:
+            return _needed(remaining, decisions, unit)
+        if self._is_export(item):
+            return "unresolved", reasons.name_kept(
+                f"`{item.name}` may be imported from this module by others.",
+                "Export what replaces it, or remove the import.",
+            )
+        if not self._only_for_names(item):
+            return "unresolved", reasons.name_kept(
+                "This import also runs the module that it imports from.", "Import the module itself in its place."
+            )
+        return None
+
+    def _is_export(self, item: Import) -> bool:
+        unit = item.unit
+        if item.scope.parent is not None:
+            return False
+        line = unit.code.split("\n")[item.statement.lineno - 1]
+        used = loads(unit, item, self.facts)
+        silent = not used and (unit.is_package or "noqa" in line)
+        on_purpose = item.alias.asname == item.alias.name
+        names = self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
+        return silent or on_purpose or any(self._leaves(item.scope, name) for name in names)
+
+    def _leaves(self, scope: Scope, name: str) -> bool:
+        """Whether a name of a module has to be there for other files."""
+        return _lists(scope.unit, name) or self._taken(scope, name) or self._read_elsewhere(scope.unit, name)
+
+    def _taken(self, scope: Scope, name: str) -> bool:
+        """Whether an import in another file takes a name from a module, and stays."""
+        if (scope, name) in self._asked:
+            return False
+        self._asked.add((scope, name))
+        taken = any(self._stays(passed, name) for passed in self._takers[scope] if passed.alias.name in (name, "*"))
+        self._asked.remove((scope, name))
+        return taken
+
+    def _stays(self, passed: PassedOn, name: str) -> bool:
+        """Whether an import from another file of the project stays, or what a star brought is read or passed on."""
+        if passed.name == "*":
+            gone = self.gone(passed.unit)
+            read = any(node not in gone for node in _reads(passed.unit, passed.scope, name, self.facts))
+            return read or self._leaves(passed.scope, name)
+        items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
+        return any(self.kept(item) is not None for item in items)
+
+    @cached_property
+    def _takers(self) -> dict[Scope, list[PassedOn]]:
+        found: dict[Scope, list[PassedOn]] = defaultdict(list)
+        for passed in self.facts.flow.reading.passed_on:
+            for scope in passed.sources:
+                found[scope].append(passed)
+        return found
+
+    def _read_elsewhere(self, owner: Unit, name: str) -> bool:
+        """Whether another file reads the name as an attribute of a module, and goes on doing so."""
+        return any(
+            unit is not owner
+            and any(isinstance(found, Module) and found.unit is owner for found in self.facts.objects(node.value))
+            and node not in self.gone(unit)
+            for unit, node in self._attributes[name]
+        )
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
+        found: dict[str, list[tuple[Unit, ast.Attribute]]] = defaultdict(list)
+        for unit, node in self.facts.flow.reading.attributes:
+            found[node.attr].append((unit, node))
+        return found
+
+    def _only_for_names(self, item: Import) -> bool:
+        """Whether a module of the project does nothing when it is imported, so that only its names are missed."""
+        passed = (passed for passed in self.facts.flow.reading.passed_on if passed.alias is item.alias)
+        return all(
+            isinstance(node, INERT) or not any(isinstance(part, ast.Call) for part in ast.walk(node))
+            for found in passed
+            for scope in found.sources
+            for node in scope.unit.tree.body
+        )
+
+
+def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
+    """Every place in the file that reads an imported name, quoted annotations included."""
+    names = facts.legacy.members(item.target) if item.name == "*" else (item.name,)
+    return [node for name in names for node in _reads(unit, item.scope, name, facts)]
+
+
+def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
+    """The places in a file that read a name which a scope of it binds."""
+    for node in unit.nodes:
+        if (
+            isinstance(node, ast.Name)
+            and node.id == name
+            and not isinstance(node.ctx, ast.Store)
+            and node in facts.flow.reading.scopes
+            and facts.scope(node).binding(name) is scope
+        ):
+            yield node
+    for annotation in facts.flow.reading.annotations:
+        is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
+        words = (ast.walk(inner.expression) for inner in facts.with_quoted(annotation)) if is_quoted else ()
+        if any(isinstance(word, ast.Name) and word.id == name for found in words for word in found):
+            yield annotation.node
+
+
+def _lists(unit: Unit, name: str) -> bool:
+    """Whether a module says a name where it says `__all__`."""
+    return any(
+        isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
+        and any(isinstance(part, ast.Name) and part.id == "__all__" for part in ast.walk(node))
+        and any(isinstance(word, ast.Constant) and word.value == name for word in ast.walk(node))
+        for node in unit.tree.body
+    )
+
+
+def _looks_up_module(decision: Decision) -> bool:
+    """Whether a file goes on asking for the module `flax.optim` by its name, so that it has to be imported."""
+    return decision.use.kind == "module" and not decision.applies and isinstance(decision.use.node, ast.Subscript)
+
+
+def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
+    parent = unit.parents.get(node)
+    return isinstance(parent, ast.Attribute) and any(legacy_name(name) is not None for name in facts.externals(parent))
+
+
+def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Kept:
+    lines = sorted({getattr(node, "lineno", 0) for node in remaining})
+    where = ", ".join(unit.place(line) for line in lines[:3])
+    inside = [decision for decision in decisions if any(node in set(ast.walk(decision.use.node)) for node in remaining)]
+    status: Status = "suppressed" if inside and all(found.status == "suppressed" for found in inside) else "unresolved"
+    return status, reasons.name_kept(f"{where} still needs this import.", "Migrate what needs it first.")

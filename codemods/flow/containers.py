@@ -1,0 +1,188 @@
+"""What containers do: those of Python by their own methods, and pools, which hand out again whatever was put in.
+
+A pool stands for everything of which only this is known: queues, heaps, executors and futures, iterators that mix what they are
+given. What goes into one may come out of it, go into a container beside it, or be given to a function beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import types
+from typing import TYPE_CHECKING
+
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    External,
+    Function,
+    Getter,
+    Method,
+    Object,
+    Partial,
+    Place,
+)
+
+if TYPE_CHECKING:
+    from codemods.flow.calls import Calls, CallSite, Key
+
+POOL = "pool"
+"""The role of a container of which nothing is known but what was put in."""
+
+GENERATOR = "generator"
+
+KINDS = (
+    *(list, dict, set, frozenset, tuple, types.GeneratorType),
+    *(collections.deque, collections.OrderedDict, collections.Counter, collections.ChainMap, collections.defaultdict),
+)
+METHODS = frozenset(
+    ("unfreeze", "unflatten", "_replace", *(name for kind in KINDS for name in dir(kind) if name != "__dict__"))
+)
+"""The methods of Python's containers, and of those of Flax and JAX that are like them."""
+
+CLASSES = (
+    *(f"builtins.{kind}" for kind in ("list", "dict", "set", "frozenset", "tuple")),
+    *("collections.", "typing.NamedTuple", "typing.Dict", "typing.List", "queue."),
+)
+"""External classes whose instances hold elements."""
+
+STORING = frozenset(("append", "add", "appendleft", "insert"))
+MERGING = frozenset(("extend", "extendleft", "update", "__iadd__", "__ior__"))
+READING = frozenset(("get", "pop", "__getitem__", "popleft", "__next__", "send"))
+SAME = frozenset(("copy", "__iter__", "unfreeze", "unflatten", "_replace", "new_child"))
+QUIET = frozenset(
+    ("clear", "count", "index", "__len__", "__contains__", "__delitem__", "remove", "discard", "sort", "reverse")
+)
+SHIFTING = frozenset(
+    (
+        *("insert", "pop", "remove", "reverse", "sort", "rotate", "appendleft", "extendleft", "popleft"),
+        *("__delitem__", "__setitem__", "extend"),
+    )
+)
+"""Methods behind which an element may be at another index."""
+
+
+def is_container_class(item: Object) -> bool:
+    """Whether something is a class of Python's that holds elements, or one of the kinds from which people derive such classes."""
+    return isinstance(item, External) and item.name.startswith(CLASSES)
+
+
+def may_hold_pairs(container: Container) -> bool:
+    """Whether a container may be one of pairs that a dict is made of, and not a dict itself."""
+    plain = isinstance(container.node, ast.List | ast.Tuple | ast.Set | ast.ListComp | ast.SetComp | ast.GeneratorExp)
+    return plain or container.role in ("zip", "items", "chain", "map", "enumerate", "concatenation", GENERATOR, POOL)
+
+
+def call_container_method(flow: Calls, container: Container, name: str, site: CallSite) -> None:
+    """What `container.name(…)` does."""
+    if name in SHIFTING:
+        scramble(flow, container)
+    if name in STORING:
+        for place in site.positional:
+            flow.store_element(container, None, place)
+    elif name in MERGING:
+        _merge_all(flow, container, site)
+    elif name == "setdefault":
+        for place in site.positional[1:]:
+            flow.store_element(container, key_argument(site), place)
+        flow.load_element(container, key_argument(site), site.result)
+    elif name in READING:
+        _read(flow, container, name, site)
+    elif name in SAME:
+        flow.solver.add(site.result, container)
+        for keyword, place in site.keywords.items():
+            flow.store_element(container, keyword, place)
+    elif name == "items":
+        _items(flow, container, site)
+    elif name == "values":
+        values = Container(site.node, "values")
+        flow.solver.add(site.result, values)
+        flow.store_element(values, None, ("elements", container))
+    elif name not in QUIET:
+        _put_together(flow, container, site)
+
+
+def _put_together(flow: Calls, container: Container, site: CallSite) -> None:
+    """What a method of which nothing is known does: what it is given it may keep, and what is kept it may give back."""
+    box: Place = ("holder", container)
+    flow.solver.add(box, container)
+    _share(flow, site, container, box, ("elements", container), arguments(site))
+    flow.solver.add(site.result, container)
+    flow.load_element(container, None, site.result)
+
+
+def _merge_all(flow: Calls, container: Container, site: CallSite) -> None:
+    for place in (*site.positional, *site.unpacked):
+        flow.merge(place, container)
+        flow.merge_pairs(place, container)
+    for keyword, place in site.keywords.items():
+        flow.store_element(container, keyword, place)
+
+
+def _read(flow: Calls, container: Container, name: str, site: CallSite) -> None:
+    if name == "send":
+        for place in site.positional:
+            flow.store_element(container, "sent", place)
+    key = key_argument(site) if name in ("get", "pop", "__getitem__") else None
+    flow.load_element(container, key, site.result)
+    for place in site.positional[1:]:
+        flow.solver.connect(place, site.result)
+
+
+def _items(flow: Calls, container: Container, site: CallSite) -> None:
+    pairs, pair = Container(site.node, "items"), Container(site.node, "item")
+    flow.solver.add(site.result, pairs)
+    flow.solver.add(("pair", site.node), pair)
+    flow.store_element(pairs, None, ("pair", site.node))
+    flow.store_element(pair, 1, ("value", site.node))
+    flow.load_element(container, None, ("value", site.node))
+    flow.solver.connect(("keys", container), ("key", site.node))
+    flow.store_element(pair, 0, ("key", site.node))
+
+
+def scramble(flow: Calls, container: Container) -> None:
+    """Let an element be at any index."""
+    flow.solver.connect(("elements", container), ("element", container, None))
+
+
+def key_argument(site: CallSite) -> Key:
+    """The literal key that a method of a dict is given."""
+    first = site.node.args[0] if isinstance(site.node, ast.Call) and site.node.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, int | str) else None
+
+
+def arguments(site: CallSite) -> tuple[Place, ...]:
+    """The places of all arguments of a call."""
+    return (*site.positional, *site.keywords.values(), *site.unpacked)
+
+
+def mix(flow: Calls, site: CallSite, places: tuple[Place, ...]) -> None:
+    """Let all that is at some places, or within what is there, come out of a call.
+
+    It also goes into every container among them, and is given to every function among them.
+    """
+    pool: Place = (POOL, site.node)
+    whole = Container(site.node, POOL)
+    box: Place = ("box", site.node)
+    flow.solver.add(box, whole)
+    flow.solver.connect(pool, site.result)
+    flow.solver.add(site.result, whole)
+    flow.store_element(whole, None, pool)
+    _share(flow, site, whole, box, pool, places)
+
+
+def _share(flow: Calls, site: CallSite, whole: Container, box: Place, pool: Place, places: tuple[Place, ...]) -> None:
+    """Let a container hold all that is at some places or within, and give it to the containers and functions among that."""
+    given = flow.site_with(site, box, pool)
+
+    def arrive(item: Object) -> None:
+        if isinstance(item, Container):
+            flow.store_element(item, None, pool)
+            flow.merge_whole(item, whole)
+        elif isinstance(item, Function | Method | Partial | Derivative | Getter | Class):
+            flow.invoke(item, given)
+
+    for place in places:
+        flow.store_element(whole, None, place)
+        flow.solver.watch(place, arrive)

@@ -1,0 +1,145 @@
+"""Which things of interest an object carries, however deep: in its elements, fields, arguments or results."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from codemods.dataflow.binding import values_of
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    Derived,
+    Function,
+    Instance,
+    Method,
+    Object,
+    Opaque,
+    Partial,
+    Place,
+    Thing,
+)
+
+if TYPE_CHECKING:
+    from codemods.flow.calls import Calls
+
+Token = Thing | Derived
+"""A thing that is carried; as something derived from itself, if containers alone are around it."""
+
+Carrier = Container | Instance | Opaque | Partial | Method | Function | Derivative
+
+
+class Contents:
+    """Keeps count of what carriers carry while the solution grows. A cycle of containers is no trouble to it."""
+
+    def __init__(self, flow: Calls) -> None:
+        self.flow = flow
+        self._held: dict[Object, dict[Token, None]] = defaultdict(dict)
+        self._outer: dict[Object, dict[Object, None]] = defaultdict(dict)
+        self._places: dict[Object, dict[Place, None]] = defaultdict(dict)
+        self._watched: set[Place] = set()
+        self._inside: dict[Place, dict[Object, None]] = defaultdict(dict)
+        self._known: set[Object] = set()
+
+    def watch(self, place: Place) -> None:
+        """Let `update` tell of this place."""
+        self._watched.add(place)
+
+    def within(self, item: Object) -> Iterable[Token]:
+        """What an object carries, or is."""
+        match item:
+            case Thing():
+                return (item, Derived(item))
+            case Derived():
+                return (item,)
+        return tuple(self._held.get(item, ()))
+
+    def at(self, places: Iterable[Place]) -> dict[Token, None]:
+        """What the objects at some places carry."""
+        items = (item for place in places for item in self.flow.solver.at(place))
+        return {token: None for item in items for token in self.within(item)}
+
+    def update(self, touched: Iterable[Place]) -> dict[Place, None]:
+        """Take in what is new at some places. The watched ones among them, and those at which something carries more now."""
+        found: dict[Place, None] = {}
+        for place in touched:
+            if place in self._watched:
+                found[place] = None
+            for holder in self._holders(place):
+                self._take_in(holder, place, found)
+            if place in self._watched:
+                for item in self.flow.solver.at(place):
+                    if isinstance(item, Carrier):
+                        self._places[item][place] = None
+                        self._know(item, found)
+        return found
+
+    def _holders(self, place: Place) -> Iterator[Object]:
+        """The objects of which a place is a part."""
+        yield from self._inside.get(place, ())
+        match place:
+            case ("elements" | "keys", Container() as container):
+                yield container
+            case ("field", Class() as cls, _) | ("some field" | "held", Class() as cls):
+                yield Instance(cls)
+            case ("field", Opaque() as opaque, _) | ("some field" | "held", Opaque() as opaque):
+                yield opaque
+
+    def _take_in(self, holder: Object, place: Place, found: dict[Place, None]) -> None:
+        for item in self.flow.solver.at(place):
+            if isinstance(item, Carrier) and holder not in self._outer[item]:
+                self._outer[item][holder] = None
+                self._know(item, found)
+            for token in self.within(item):
+                self._hold(holder, token, found)
+
+    def _hold(self, holder: Object, token: Token, found: dict[Place, None]) -> None:
+        pending = [holder]
+        while pending:
+            item = pending.pop()
+            passes = isinstance(token, Thing) or isinstance(item, Container)
+            if passes and token not in self._held[item]:
+                self._held[item][token] = None
+                found.update(self._places.get(item, {}))
+                pending.extend(self._outer.get(item, ()))
+
+    def _know(self, item: Object, found: dict[Place, None]) -> None:
+        """Look into an object that is met first: what comes to its parts later is told by their places."""
+        if item in self._known:
+            return
+        self._known.add(item)
+        for inner in _wrapped(item):
+            self._outer[inner][item] = None
+            self._know(inner, found)
+            for token in self.within(inner):
+                self._hold(item, token, found)
+        for place in self._parts(item):
+            self._inside[place][item] = None
+            self._take_in(item, place, found)
+
+    def _parts(self, item: Object) -> Iterator[Place]:
+        """The places of an object's parts that do not tell by themselves whose they are."""
+        match item:
+            case Function(node=node):
+                yield ("return", node)
+            case Partial(call=call):
+                for value in values_of(call):
+                    yield self.flow.places[value.value if isinstance(value, ast.Starred) else value]
+            case Container():
+                yield ("elements", item)
+            case Instance(cls=cls):
+                yield from self.flow.field_places(cls)
+
+
+def _wrapped(item: Object) -> Iterator[Object]:
+    """The objects that one is made of."""
+    match item:
+        case Method(owner=owner, function=function):
+            yield owner
+            if function is not None:
+                yield function
+        case Partial(function=function) | Derivative(function=function):
+            yield function

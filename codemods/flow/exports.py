@@ -1,0 +1,86 @@
+"""The names that a star import brings: what a module binds and lists, through others, around circles."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+
+from codemods.flow.modules import Unit
+from codemods.flow.scopes import Scope
+
+LIST = "__all__"
+
+
+def open_stars(
+    modules: Mapping[Unit, Scope],
+    stars: Iterable[tuple[Unit, ast.ImportFrom]],
+    found: Callable[[Unit, ast.ImportFrom], Iterable[Unit]],
+    members: Callable[[str], Iterable[str]],
+) -> None:
+    """Let every module bind the names that its star imports bring, to the fixed point.
+
+    Args:
+      modules: the scope of each module, with the names that it binds itself.
+      stars: the star imports.
+      found: the modules of the project that a star import means; none if it is from outside.
+      members: the names that a star import of a module outside is known to bring.
+    """
+    opened = [(modules[unit], node) for unit, node in stars]
+    for scope, node in opened:
+        if not list(found(scope.unit, node)):
+            scope.names.update(members(node.module or ""))
+    changed = True
+    while changed:
+        changed = False
+        for scope, node in opened:
+            new = {name for unit in found(scope.unit, node) for name in exported(modules[unit])} - scope.names
+            scope.names |= new
+            changed = changed or bool(new)
+
+
+def exported(scope: Scope) -> set[str]:
+    """The names that a star import of a module brings; of a list that is computed, every name that the module has."""
+    if LIST not in scope.names:
+        return {name for name in scope.names if not name.startswith("_")}
+    listed = _listed(scope.unit)
+    return scope.names - {LIST} if listed is None else listed
+
+
+def stars_of(unit: Unit) -> list[ast.ImportFrom]:
+    """The star imports of a module."""
+    return [node for node in unit.nodes if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+
+
+def _listed(unit: Unit) -> set[str] | None:
+    """The names in `__all__`, or more than these; None if it is not written out."""
+    names: set[str] = set()
+    for node in unit.nodes:
+        if isinstance(node, ast.Name) and node.id == LIST:
+            said = _said(unit, node)
+            if said is None:
+                return None
+            names |= said
+    return names
+
+
+def _said(unit: Unit, node: ast.Name) -> set[str] | None:
+    """The names that one mention of `__all__` puts into it."""
+    match unit.parents[node]:
+        case ast.Assign(targets=[_], value=value) | ast.AugAssign(op=ast.Add(), value=value):
+            return _words(value)
+        case ast.AnnAssign(value=value):
+            return set() if value is None else _words(value)
+        case ast.Attribute(attr="append" | "extend") as method:
+            call = unit.parents[method]
+            if not isinstance(call, ast.Call) or len(call.args) != 1:
+                return None
+            return _words(ast.List(call.args) if method.attr == "append" else call.args[0])
+        case _:
+            return None
+
+
+def _words(node: ast.expr) -> set[str] | None:
+    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return None
+    words = {part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return words if len(words) == len({ast.dump(part) for part in node.elts}) else None

@@ -1,0 +1,76 @@
+"""Which attributes something has that is no legacy object."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.flow.objects import Class, Container, External, Instance, Module, Object, Result
+from codemods.legacy import FOREIGN, legacy_name
+from codemods.vocabulary import OTHER_OPTIMIZERS
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+
+FOREIGN_OPTIMIZERS = (*FOREIGN, *OTHER_OPTIMIZERS)
+
+
+class Members:
+    """The members of the project's classes, those that are set later included."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    @cached_property
+    def _set_later(self) -> dict[Class, set[str]]:
+        """The attributes that something sets at the instances of each class, such as its constructor."""
+        found: dict[Class, set[str]] = defaultdict(set)
+        for _, node in self.facts.flow.reading.attributes:
+            if isinstance(node.ctx, ast.Store):
+                for item in self.facts.objects(node.value):
+                    if isinstance(item, Instance):
+                        found[item.cls].add(node.attr)
+        return found
+
+    def offers(self, item: Object, name: str) -> bool:
+        """Whether something that is no legacy object is known to answer to this attribute."""
+        match item:
+            case Instance(cls=cls):
+                ancestry = self.facts.flow.ancestry(cls)
+                if any(isinstance(base, External) and legacy_name(base.name) is not None for base in ancestry):
+                    return False
+                members = self._members(cls)
+                return name in members or (name == "replace" and "step" in members)
+            case Module() | Class():
+                return True
+            case Result() | External():
+                return foreign(item)
+            case _:
+                return False
+
+    def may_offer(self, item: Object, name: str) -> bool:
+        """Whether something is known to answer to this attribute, or has members that are not in view."""
+        match item:
+            case Instance(cls=cls):
+                inherits = any(isinstance(base, External) for base in self.facts.flow.ancestry(cls))
+                return inherits or "__getattr__" in self._members(cls) or self.offers(item, name)
+            case Container():
+                return bool(self.facts.flow.solver.at(("element", item, name)))
+            case Result():
+                return item.is_instance or foreign(item)
+            case _:
+                return True
+
+    def _members(self, cls: Class) -> set[str]:
+        members = {*self.facts.flow.fields_in_order(cls)}
+        for base in self.facts.flow.ancestry(cls):
+            if isinstance(base, Class):
+                members |= base.scope.names | self._set_later.get(base, set())
+        return members
+
+
+def foreign(item: Object) -> bool:
+    """Whether something comes from a package with optimizers of its own."""
+    return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)

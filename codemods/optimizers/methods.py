@@ -1,0 +1,30 @@
+"""What the methods of legacy objects take."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.dataflow.binding import taking
+
+CREATE = taking("target", focus=None)
+"""`definition.create`."""
+
+STEP = taking("grads", "**overrides")
+"""`optimizer.apply_gradient`."""
+
+LOSS_STEP = taking("loss_fn", "**overrides")
+"""`optimizer.optimize`, and `optimizer.compute_gradient`, which had no overrides."""
+
+BARE_STEP = taking("hyper_params", "params", "state", "grads")
+"""`definition.apply_gradient`."""
+
+REPLICATE = taking(devices=None, axis_name=ast.Constant("batch"))
+"""`optimizer.replicate`, which named the axis over which later steps average."""
+
+RESTORE_STATE = taking("state")
+INIT_STATE = taking("params")
+TRAVERSAL = taking("filter_fn")
+"""`ModelParamTraversal`."""
+
+RATE_FIRST = taking("*others", "**words", learning_rate=None)
+"""What all constructors but the composite ones take."""

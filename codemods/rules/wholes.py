@@ -1,0 +1,48 @@
+"""What a program does with an optimizer as a whole, and cannot do with a train state."""
+
+from __future__ import annotations
+
+from codemods.handling import BY_PATH, COMPARED, COUNTED, PICKLED
+from codemods.model import Refusal
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.uses import Use
+
+WHY = {
+    PICKLED: (
+        "The optimizer is pickled here; a train state holds functions, which cannot be.",
+        "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
+    ),
+    COMPARED: (
+        "Optimizers are compared here; two train states are compared array by array, which fails.",
+        "Compare by `is`, or what is of interest of the two.",
+    ),
+    COUNTED: (
+        "The leaves of the optimizer are counted or told apart here; a train state has them in another order, and counts beside.",
+        "Use the leaves of `optimizer.target`.",
+    ),
+    BY_PATH: (
+        "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
+        "Use the paths within `optimizer.target`.",
+    ),
+}
+
+
+@rule("FO109", "an optimizer of complex parameters", "complex")
+def complex_parameters(use: Use, context: Context) -> Refusal:
+    """Five of the optimizers step complex parameters otherwise than optax does. Where the program, or one that it is imported by,
+    makes complex numbers, these are left.
+    """
+    return reasons.complex_parameters(
+        f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the square, and optax takes its "
+        "squared modulus.",
+        "Keep real and imaginary parts as parameters of their own, or write the rule as a transformation.",
+    )
+
+
+@rule("FO216", "an optimizer as a whole", "whole")
+def whole(use: Use, context: Context) -> Refusal:
+    """A train state goes where its optimizer went: into and out of functions, containers, `jit`, `pmap`, `scan` and
+    checkpoints. What only a legacy optimizer can do is left, with a reason.
+    """
+    return reasons.unlike(*WHY[use.name])

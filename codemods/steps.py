@@ -1,0 +1,150 @@
+"""The step that an optimizer counts: an array in legacy, and a plain number in a `TrainState` that has taken none under `jit`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.flow.modules import Unit
+from codemods.flow.objects import External, Function, Object, Partial, Thing
+from codemods.handling import names_of, tree_function
+from codemods.origins import Variable
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+TAKING_NUMBERS = ("jax.", "numpy.")
+"""The packages whose functions take a number wherever they take an array."""
+
+
+class Steps:
+    """Finds where something asks more of a step than a number can do."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.facts = context.facts
+
+    def is_array(self, optimizer: Thing) -> bool:
+        """Whether an optimizer has to be made with an array for its step."""
+        others = (outer for outer, inner in self.facts.legacy.links if inner is optimizer)
+        return optimizer in self._array_steps or not self._array_steps.isdisjoint(others)
+
+    @cached_property
+    def _array_steps(self) -> frozenset[Thing]:
+        """The optimizers of which something asks more of the step than a number can do, beside `.state.step`."""
+        found: set[Thing] = set()
+        for _, call in self.facts.flow.reading.calls:
+            name = tree_function(self.facts, call)
+            if name in ("flatten", "leaves") or (name in ("map", "multimap") and self._asks_leaves(call)):
+                found.update(self.context.handling.held(call))
+        return frozenset(found)
+
+    def _asks_leaves(self, call: ast.Call) -> bool:
+        """Whether the function of a `tree_map` may ask more of a leaf than a number can do."""
+        function = call.args[0] if call.args else None
+        return function is None or not all(map(self._takes_numbers, self._functions(function)))
+
+    def _functions(self, node: ast.expr) -> Iterable[Object | None]:
+        found = list(self.facts.objects(node))
+        name = self.facts.full_name(node)
+        return found or ([External(name)] if name else [None])
+
+    def _takes_numbers(self, item: Object | None) -> bool:
+        match item:
+            case External(name=name):
+                return name.startswith(TAKING_NUMBERS)
+            case Partial(function=function):
+                return self._takes_numbers(function)
+            case Function(node=node):
+                leaves = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+                several = [node.args.vararg.arg] if node.args.vararg is not None else []
+                uses = [*self._loads(item, leaves), *(_element(load, item) for load in self._loads(item, several))]
+                return all(self._is_number(use, item) for use in uses)
+        return False
+
+    def _loads(self, function: Function, names: Iterable[str]) -> list[ast.Name]:
+        """Where parameters of a function are read."""
+        return [load for name in names for load in self.context.origins.loads(Variable(function.scope, name))]
+
+    def _is_number(self, node: ast.AST, function: Function) -> bool:
+        """Whether a number will do for a leaf where it is used."""
+        parent = function.unit.parents.get(node)
+        match parent:
+            case ast.Lambda() | ast.Return():
+                return True
+            case ast.Subscript(value=value, slice=index) if value is node:
+                return _is_of_stacked(index)
+            case ast.Call(func=called) if called is not node:
+                return any(name.startswith(TAKING_NUMBERS) for name in names_of(self.facts, called))
+            case ast.BinOp(op=ast.MatMult()):
+                return False
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.IfExp() | ast.BoolOp():
+                return self._is_number(parent, function)
+            case ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
+                return self._is_number(parent, function)
+        return False
+
+    def needs_array(self, read: ast.Attribute, unit: Unit) -> bool:
+        """Whether the step that is read at a place is asked for what a plain number does not have or do."""
+        steps = self.facts.things(read, "step")
+        return self._asks(read, unit) or not self._asked_steps.isdisjoint(steps)
+
+    @cached_property
+    def _asked_steps(self) -> frozenset[Thing]:
+        """The steps of optimizers of which something that gets them asks what only an array has."""
+        asked: set[Thing] = set()
+        for node, scope in self.facts.flow.reading.scopes.items():
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not _is_read(node):
+                steps = self.facts.things(node, "step")
+                if steps and self._asks(node, scope.unit):
+                    asked.update(steps)
+        return frozenset(asked)
+
+    def _asks(self, node: ast.expr, unit: Unit, at_least_one: bool = False) -> bool:
+        """Whether a step, or what is computed of it, is asked for what a plain number does not have or do."""
+        parent = unit.parents.get(node)
+        match parent:
+            case ast.Attribute():
+                return True
+            case ast.Subscript(value=value, slice=index) if value is node:
+                return not _is_of_stacked(index)
+            case ast.BinOp(left=left, op=ast.Pow()) if left is node and not at_least_one:
+                return not _is_positive(parent.right)
+            case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=right) if right is node:
+                return not at_least_one or self._asks(parent, unit)
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                other = right if left is node else left
+                return self._asks(parent, unit, at_least_one or _is_positive(other))
+            case ast.BinOp() | ast.UnaryOp() | ast.IfExp():
+                return self._asks(parent, unit)
+            case ast.Assign(targets=[ast.Name() as name]) if not self.facts.things(node, "step"):
+                return any(self._asks(load, unit, at_least_one) for load in self.context.origins.loads_of(name, node))
+            case ast.Call(func=function):
+                return "builtins.isinstance" in self.facts.externals(function)
+        return False
+
+
+def _element(node: ast.Name, function: Function) -> ast.AST:
+    """Of a tuple of leaves, what stands for one of them: `xs[0]`, or else the tuple."""
+    parent = function.unit.parents.get(node)
+    return parent if isinstance(parent, ast.Subscript) and parent.value is node else node
+
+
+def _is_of_stacked(index: ast.expr) -> bool:
+    """Whether an index can only be that of an array with a dimension, which no number has ever been."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and isinstance(part.value, int))
+        for part in parts
+    )
+
+
+def _is_positive(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value > 0
+
+
+def _is_read(node: ast.expr) -> bool:
+    """Whether this is `x.state.step` itself, of which the rule for it decides."""
+    return isinstance(node, ast.Attribute) and node.attr == "step"

@@ -1,0 +1,162 @@
+"""The functions of JAX, Flax and NumPy by what they do, under every name that they have had."""
+
+from __future__ import annotations
+
+OF_TREES = ("jax.tree_util.tree_", "jax.tree.", "jax.tree_")
+"""What the names of the functions of pytrees begin with: `jax.tree_util.tree_map`, `jax.tree.map`, `jax.tree_map`."""
+
+
+def _of_trees(*words: str) -> frozenset[str]:
+    return frozenset(f"{module}{word}" for module in OF_TREES for word in words)
+
+
+def _of_numbers(*words: str) -> frozenset[str]:
+    """Functions of arrays and numbers."""
+    modules = ("jax.numpy", "numpy", "math", "jax.lax")
+    return frozenset(f"{module}.{word}" for module in modules for word in words)
+
+
+def _in(module: str, *words: str) -> frozenset[str]:
+    return frozenset(f"{module}.{word}" for word in words)
+
+
+# Trees
+
+MAP_TREES = _of_trees("map", "multimap")
+MAP_TREES_WITH_PATH = _of_trees("map_with_path")
+LIST_LEAVES = _of_trees("leaves")
+FLATTEN = _of_trees("flatten")
+TELL_PATHS = _of_trees("flatten_with_path", "leaves_with_path")
+UNFLATTEN = _of_trees("unflatten")
+STRUCTURE = _of_trees("structure")
+REDUCE_TREES = _of_trees("reduce")
+RAVEL_TREE = frozenset(("jax.flatten_util.ravel_pytree",))
+FREEZE = frozenset(f"flax.core.{module}{word}" for module in ("", "frozen_dict.") for word in ("freeze", "unfreeze"))
+FROZEN_DICTS = frozenset(("flax.core.FrozenDict", "flax.core.frozen_dict.FrozenDict"))
+COPY = _in("copy", "copy", "deepcopy")
+
+KEEP_VALUES = (_in("jax", "device_get", "device_put", "block_until_ready") | COPY) | _of_numbers(
+    "array", "asarray", "broadcast_to", "copy", "expand_dims", "repeat", "reshape", "squeeze", "stack"
+)
+"""What gives an array with the numbers of its argument."""
+
+# Functions of functions
+
+JIT = "jax.jit"
+COMPILE = frozenset((JIT, "jax.experimental.pjit.pjit", "flax.linen.jit"))
+MAP_OVER_AXES = _in("jax", "pmap", "vmap", "soft_pmap") | {"jax.experimental.maps.xmap"}
+REMATERIALIZE = frozenset(("jax.checkpoint", "jax.remat", "flax.linen.remat"))
+SHAPES_OF = frozenset(("jax.eval_shape",))
+WRAP = COMPILE | MAP_OVER_AXES | REMATERIALIZE | _in("jax", "named_call", "xla_computation", "make_jaxpr")
+"""What makes a function that takes the same arguments."""
+
+CALL_WITH_OTHERS = frozenset((JIT, "jax.pmap", "jax.vmap")) | SHAPES_OF
+"""What calls its first argument with the others, or gives a function that does."""
+
+CUSTOM_DERIVATIVES = _in("jax", "custom_vjp", "custom_jvp")
+GRADIENT, VALUE_AND_GRADIENT = frozenset(("jax.grad",)), frozenset(("jax.value_and_grad",))
+DIFFERENTIATE = GRADIENT | VALUE_AND_GRADIENT
+LINEARIZE = _in("jax", "vjp", "linearize", "jvp")
+PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
+
+SCAN, WHILE, FOR, BRANCH, SWITCH, MAP_SLICES = (
+    _in("jax.lax", name) for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
+)
+CONTROL = SCAN | WHILE | FOR | BRANCH | SWITCH
+"""What calls functions with the pytrees that it is given."""
+
+CALL_BACK = frozenset(("jax.pure_callback", "jax.debug.callback", "jax.experimental.io_callback")) | _in(
+    "jax.experimental.host_callback", "call", "id_tap"
+)
+"""What calls a function of Python from within one of JAX."""
+
+# Devices
+
+REPLICATE = frozenset(("flax.jax_utils.replicate",))
+UNREPLICATE = frozenset(("flax.jax_utils.unreplicate",))
+SHARD = frozenset(("flax.jax_utils.pad_shard_unpad", "flax.training.common_utils.shard"))
+PUT = _in("jax", "device_put", "device_put_replicated", "device_put_sharded")
+GET = frozenset(("jax.device_get",))
+WAIT = frozenset(("jax.block_until_ready",))
+BARRIER = frozenset(("jax.lax.optimization_barrier",))
+PREFETCH = frozenset(("flax.jax_utils.prefetch_to_device",))
+BROADCAST = frozenset(("jax.experimental.multihost_utils.broadcast_one_to_all",))
+ADD_OVER_DEVICES = frozenset(("jax.lax.psum",))
+REDUCE_OVER_DEVICES = ADD_OVER_DEVICES | {"jax.lax.pmean"}
+GATHER = frozenset(("jax.lax.all_gather",))
+STOP_GRADIENT = frozenset(("jax.lax.stop_gradient",))
+
+# Checkpoints
+
+CHECKPOINTS = _in("clu.checkpoint", "Checkpoint", "MultihostCheckpoint")
+SAVE = frozenset(("flax.training.checkpoints.save_checkpoint", *(f"{name}.save" for name in CHECKPOINTS)))
+RESTORE = frozenset(("flax.training.checkpoints.restore_checkpoint",))
+TO_STATE_DICT = frozenset(("flax.serialization.to_state_dict",))
+FROM_STATE_DICT = frozenset(("flax.serialization.from_state_dict",))
+TO_BYTES = frozenset(("flax.serialization.to_bytes",))
+FROM_BYTES = frozenset(("flax.serialization.from_bytes",))
+TO_MSGPACK = frozenset(("flax.serialization.msgpack_serialize",))
+FROM_MSGPACK = frozenset(("flax.serialization.msgpack_restore",))
+STORE = SAVE | TO_STATE_DICT | TO_BYTES
+"""What takes the content of an object to keep it."""
+
+FILL = (RESTORE | FROM_STATE_DICT | FROM_BYTES) | {
+    f"{name}.{method}" for name in CHECKPOINTS for method in ("restore", "restore_or_initialize")
+}
+"""What gives an object like its target, with another content."""
+
+READ_PLAIN = RESTORE | FROM_MSGPACK
+"""What may give plain dicts and arrays."""
+
+CONVERT_CHECKPOINT = frozenset(("flax.training.checkpoints.convert_pre_linen",))
+FLATTEN_DICT = frozenset(("flax.traverse_util.flatten_dict",))
+
+HAND_THROUGH = (
+    (WRAP | CUSTOM_DERIVATIVES | REPLICATE | UNREPLICATE | SHARD | PUT | GET | WAIT | BARRIER | PREFETCH | BROADCAST)
+    | (REDUCE_OVER_DEVICES | GATHER | STOP_GRADIENT | FREEZE | COPY | STRUCTURE | UNFLATTEN)
+    | (FROM_BYTES | FROM_STATE_DICT | TO_STATE_DICT)
+)
+"""What gives its first argument, or something like it."""
+
+PYTREES = (REPLICATE | UNREPLICATE | PUT | GET | WAIT | BARRIER | STOP_GRADIENT | REDUCE_OVER_DEVICES) | (
+    SAVE | RESTORE | TO_BYTES | FROM_BYTES | COPY | MAP_TREES
+)
+"""What takes any pytree, and gives one like it if anything."""
+
+PICKLE = ("_pickle.", "joblib.dump", "multiprocessing.", "numpy.save", "pickle.", "shelve.", "torch.save")
+"""How the names begin of what pickles: functions, and classes whose methods do."""
+
+# Classes
+
+STRUCT = frozenset(("flax.struct.dataclass",))
+STRUCTS = STRUCT | {"flax.struct.PyTreeNode", "chex.dataclass"}
+MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
+ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
+"""How the names of functions and classes begin that give arrays."""
+
+NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
+"""How the names of functions begin that neither keep nor give back what they are given."""
+
+OTHER_OPTIMIZERS = ("jax.example_libraries.", "jax.experimental.")
+"""How the names begin of JAX's own optimizers."""
+
+# Numbers
+
+ADD = _of_numbers("add") | {"operator.add"}
+SELECT = _of_numbers("where") | {"jax.lax.select"}
+IS_FINITE = _of_numbers("isfinite", "isnan", "is_finite")
+ROOT = _of_numbers("sqrt")
+SUM = _of_numbers("sum") | {"builtins.sum"}
+SQUARE = _of_numbers("square")
+DOT = _of_numbers("vdot")
+RAVEL = _of_numbers("ravel")
+VECTOR_NORM = _of_numbers("linalg.norm")
+MAKE_ARRAY = _in("jax.numpy", "array", "asarray")
+STACK = _of_numbers("array", "asarray", "stack", "concatenate")
+CLIP_GRADIENTS, TREE_NORM = (
+    _in("jax.experimental.optimizers", name) | _in("jax.example_libraries.optimizers", name)
+    for name in ("clip_grads", "l2_norm")
+)
+GLOBAL_NORM = (
+    TREE_NORM | {"optax.global_norm", "optax.tree.norm"} | _in("optax.tree_utils", "tree_l2_norm", "tree_norm")
+)

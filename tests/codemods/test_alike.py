@@ -1,0 +1,479 @@
+"""Whole programs, before and after side by side, in what an optimizer was beside a holder of parameters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from optim2optax.parity.legacy import legacy_flax, replaced
+from tests.codemods.programs import program, result_of
+
+PROGRAM = """
+    import copy
+    import pickle
+
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from flax import optim
+
+    def gradients(params):
+        return jax.tree_util.tree_map(lambda x: 0.1 * x + 1.0, params)
+
+    def step(optimizer):
+        return optimizer.apply_gradient(gradients(optimizer.target))
+
+    {functions}
+
+    def run():
+        params = {{"w": jnp.arange(3.0) + 1.0, "b": jnp.ones(2)}}
+        definition = optim.Adam(0.1)
+        optimizer = definition.create(params)
+        {body}
+    """
+
+
+@pytest.fixture(params=[False, True], ids=["32 bits", "64 bits"])
+def x64(request: pytest.FixtureRequest) -> Iterator[bool]:
+    with jax.enable_x64(request.param):
+        yield request.param
+
+
+def text_of(body: str, functions: str = "") -> str:
+    lines = [(part.strip("\n").replace("\n", "\n" + " " * indent)) for part, indent in ((functions, 4), (body, 8))]
+    return PROGRAM.format(functions=lines[0], body=lines[1])
+
+
+def outcome(code: str) -> Any:
+    module = ModuleType("program")
+    with replaced(sys.modules, {module.__name__: module}):
+        exec(compile(code, "train.py", "exec"), vars(module))
+        return module.run()
+
+
+def assert_alike(text: str) -> str:
+    """The new code of a program, which gives what the old one does."""
+    result = result_of(text)
+    assert {site.status for site in result.sites} <= {"rewritten"}, result.sites
+    with legacy_flax():
+        before = outcome(program(text))
+    after = outcome(result.after.decode())
+    structures = [str(jax.tree_util.tree_structure(tree)) for tree in (before, after)]
+    assert structures[0] == structures[1]
+    for old, new in zip(*map(jax.tree_util.tree_leaves, (before, after)), strict=True):
+        if isinstance(old, str):
+            assert old == new
+        else:
+            np.testing.assert_allclose(np.asarray(new), np.asarray(old), rtol=1e-5)
+    return result.after.decode()
+
+
+def assert_left(text: str, code: str) -> None:
+    """Nothing changes, for that reason; and the program did run."""
+    result = result_of(text)
+    assert result.after.decode() == program(text)
+    assert code in {site.code for site in result.sites}
+    with legacy_flax():
+        outcome(program(text))
+
+
+RESET = """
+def reset(optimizer{parameter}):
+    {statement}
+        states = jax.tree_util.tree_map(jnp.zeros_like, optimizer.state.param_states)
+    return optimizer.replace(state=optimizer.state.replace(param_states=states))
+"""
+STATES_FROM_ELSEWHERE = {
+    "a parameter that may be given": (
+        RESET.format(parameter=", states=None, fresh=True", statement="if fresh:"),
+        "return reset(step(optimizer)).target",
+    ),
+    "a parameter that has to be named": (
+        RESET.format(parameter=", *, states=None, fresh=True", statement="if fresh:"),
+        "return reset(step(optimizer)).target",
+    ),
+    "all that is given": (
+        RESET.format(parameter=", fresh=True, *states", statement="if fresh:"),
+        "return reset(step(optimizer)).target",
+    ),
+    "a parameter, beside what is unpacked": (
+        RESET.format(parameter=", states=None, fresh=True", statement="if fresh:\n        other, states = 1, None"),
+        "return reset(step(optimizer)).target",
+    ),
+    "the state of another definition, for a step with a rate": (
+        """
+def update(definition, params, state):
+    params, state = definition.apply_gradient(
+        definition.hyper_params.replace(learning_rate=0.1), params, state, gradients(params)
+    )
+    return params, state
+""",
+        "params, state = update(optim.Adam(0.2), params, definition.init_state(params))\nreturn params",
+    ),
+    "the state of an optimizer, for a step without one": (
+        """
+def update(definition, params, state):
+    params, state = definition.apply_gradient(definition.hyper_params, params, state, gradients(params))
+    return params, state
+""",
+        "params, state = update(optim.Adam(0.2), params, optimizer.state)\nreturn params",
+    ),
+}
+
+
+@pytest.mark.parametrize(("functions", "body"), STATES_FROM_ELSEWHERE.values(), ids=STATES_FROM_ELSEWHERE)
+def test_a_state_in_the_legacy_layout_is_not_put_into_the_new_one(
+    functions: str, body: str, legacy_wheel: object
+) -> None:
+    assert_left(text_of(body, functions), "FO906")
+
+
+KEPT = {
+    "copied leaf by leaf": "return jax.tree_util.tree_map(lambda x: x.copy(), optimizer).target",
+    "measured leaf by leaf": "jax.tree_util.tree_map(lambda x: x.shape, optimizer)\nreturn optimizer.target",
+    "a dimension for each leaf": "return jax.tree_util.tree_map(lambda x: x[None], optimizer).target",
+    "leaves through a function of the program": """
+def double(x):
+    return jnp.concatenate([x.ravel(), x.ravel()])
+return jax.tree_util.tree_map(double, optimizer).target
+""",
+    "leaves through a function made of another": """
+import functools
+spread = functools.partial(lambda count, x: jnp.broadcast_to(x, (count,) + x.shape), 2)
+many = jax.tree_util.tree_map(spread, optimizer)
+return jax.vmap(step)(many).target
+""",
+    "stacked and stepped": """
+others = [optimizer, definition.create(gradients(params))]
+many = jax.tree_util.tree_map(lambda *x: jnp.stack(x), *others)
+many = jax.vmap(step)(many)
+return jax.tree_util.tree_map(lambda x: x[1], many).target, many.state.step
+""",
+    "in a container": """
+kept = {"optimizer": optimizer, "best": 1.0 * jnp.ones(())}
+kept = jax.tree_util.tree_map(lambda x: x.copy(), kept)
+return step(kept["optimizer"]).target
+""",
+    "with types for the leaves": """
+types = jax.tree_util.tree_map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), optimizer)
+return types.state.step.dtype.name, optimizer.target
+""",
+    "is an array asked of each leaf": """
+checked = jax.tree_util.tree_map(lambda x: x if isinstance(x, jnp.ndarray) else x / 0, optimizer)
+return checked.target
+""",
+    "waiting for all leaves": """
+for leaf in jax.tree_util.tree_leaves(optimizer):
+    leaf.block_until_ready()
+return optimizer.target
+""",
+    "all leaves, taken apart and put together": """
+leaves, structure = jax.tree_util.tree_flatten(optimizer)
+return step(jax.tree_util.tree_unflatten(structure, leaves)).target
+""",
+    "are all leaves finite": """
+assert all(jnp.isfinite(leaf).all() for leaf in jax.tree_util.tree_leaves(optimizer))
+return optimizer.target
+""",
+    "an exchanged state": """
+optimizer = step(optimizer).replace(state=definition.init_state(params))
+return jax.tree_util.tree_map(lambda x: x.copy(), optimizer).target
+""",
+    "a creation within a function that is mapped": """
+many = jax.vmap(lambda scale: definition.create({"w": scale * jnp.ones(3)}))(jnp.arange(2.0))
+many = jax.tree_util.tree_map(lambda x: x[::-1], many)
+return jax.vmap(step)(many).target
+""",
+    "a creation that is compiled": """
+made = jax.jit(definition.create)(params)
+return jax.tree_util.tree_map(lambda x: x.copy(), made).target
+""",
+    "carried through a loop": """
+optimizer = jax.lax.fori_loop(0, 3, lambda _, optimizer: step(optimizer), optimizer)
+return optimizer.target, optimizer.state.step
+""",
+    "carried through a loop behind a copy": """
+optimizer = jax.tree_util.tree_map(lambda x: x.copy(), optimizer)
+optimizer, steps = jax.lax.scan(lambda carry, _: (step(carry), carry.state.step), optimizer, None, length=3)
+return optimizer.target, steps
+""",
+    "a type of the step": "return optimizer.state.step.dtype.name, step(optimizer).state.step.dtype.name",
+    "a type of the step under a name": "count = optimizer.state.step\nreturn count.dtype.name, count.shape",
+    "a type of the next step": "count = optimizer.state.step + 1\nreturn count.dtype.name",
+    "a type of a quotient": "return (optimizer.state.step / 3).dtype.name",
+    "the step in a tuple": "pair = (optimizer.state.step, 1)\nreturn pair[0].astype(jnp.float32)",
+    "the step in a function": """
+def said(count):
+    return count.astype(jnp.float32)
+return said(optimizer.state.step)
+""",
+    "a quotient by the step": "return jnp.minimum(1.0, 1.0 / optimizer.state.step)",
+    "a root of the step": "return jnp.minimum(1.0, optimizer.state.step ** -0.5)",
+    "the rest of a quotient by the step": "return jnp.minimum(1.0, 0.5 * (3 / (2 * optimizer.state.step)))",
+    "a deep copy": "return step(copy.deepcopy(step(optimizer))).target",
+}
+LEFT = {
+    "pickled": ("return pickle.loads(pickle.dumps(optimizer)).target", "FO924"),
+    "pickled in a container": (
+        "return pickle.loads(pickle.dumps({'optimizer': optimizer}))['optimizer'].target",
+        "FO924",
+    ),
+    "pickled in an object": (
+        """
+class Agent:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+    def save(self, path):
+        with open(path, "wb") as file:
+            pickle.dump(self, file)
+return Agent(optimizer).optimizer.target
+""",
+        "FO924",
+    ),
+    "pickled by an object": (
+        "import io\npickler = pickle.Pickler(io.BytesIO())\npickler.dump(optimizer)\nreturn optimizer.target",
+        "FO924",
+    ),
+    "saved by NumPy": (
+        "import io\nnp.save(io.BytesIO(), optimizer)\nreturn optimizer.target",
+        "FO924",
+    ),
+    "compared": ("return optimizer == optim.Adam(0.1).create(params)", "FO924"),
+    "sought in a list": ("return optimizer in [optim.Adam(0.1).create(params), optimizer]", "FO924"),
+    "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
+    "measured": ("return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))", "FO924"),
+    "measured by a loop": (
+        "total = 0\nfor leaf in jax.tree_util.tree_leaves(optimizer):\n    total += leaf.size\nreturn total",
+        "FO924",
+    ),
+    "reduced": (
+        "return jax.tree_util.tree_reduce(lambda total, x: total + x.sum(), optimizer, 0.0)",
+        "FO924",
+    ),
+    "its leaves told apart": ("return jax.tree_util.tree_leaves(optimizer)[1].shape", "FO924"),
+    "its leaves told apart behind their structure": (
+        "leaves, _ = jax.tree_util.tree_flatten(optimizer)\nreturn leaves[1].shape",
+        "FO924",
+    ),
+    "its leaves told apart by paths": (
+        "return str(jax.tree_util.tree_flatten_with_path(optimizer)[0][0][0])",
+        "FO924",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
+def test_what_a_train_state_does_as_well(body: str, x64: bool, legacy_wheel: object) -> None:
+    assert_alike(text_of(body))
+
+
+@pytest.mark.parametrize(("body", "code"), LEFT.values(), ids=LEFT)
+def test_what_a_train_state_does_not(body: str, code: str, legacy_wheel: object) -> None:
+    assert_left(text_of(body), code)
+
+
+OF_ANY_SHAPE = {
+    "an element of an element": 'other = definition.create({"norm": {"scale": params["w"]}}["norm"]["scale"])',
+    "an element of what was given": """
+def scale_of(tree):
+    return definition.create(tree["norm"]["scale"])
+other = scale_of({"norm": {"scale": params["w"]}})
+""",
+    "an element of an unpacked dict": "norm, = {**{'norm': params['w']}}.values()\nother = definition.create(norm)",
+    "what a function of another package gave": """
+import operator
+other = definition.create(operator.itemgetter("w")(params))
+""",
+    "a field": "import types\nholder = types.SimpleNamespace()\nsetattr(holder, 'w' * 1, params['w'])\n"
+    "other = definition.create(holder.w)",
+    "a list of NumPy's arrays": "other = definition.create([np.ones(3, np.float32), np.zeros(2, np.float32)])",
+    "a tuple of them, by a generator": "other = definition.create(tuple(np.ones(size, np.float32) for size in (2, 3)))",
+    "an object of a class of its own": """
+@jax.tree_util.register_pytree_node_class
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+    def tree_flatten(self):
+        return (self.first, self.second), None
+    @classmethod
+    def tree_unflatten(cls, _, leaves):
+        return cls(*leaves)
+other = definition.create(Pair(params["w"], params["b"]))
+""",
+    "a dict": "other = definition.create({**params})",
+    "a named tuple": """
+import collections
+Pair = collections.namedtuple("Pair", "first second")
+other = definition.create(Pair(params["w"], params["b"]))
+""",
+}
+
+
+@pytest.mark.parametrize("body", OF_ANY_SHAPE.values(), ids=OF_ANY_SHAPE)
+def test_parameters_of_any_shape(body: str, legacy_wheel: object) -> None:
+    assert_alike(text_of(f"{body.strip()}\nreturn jax.tree_util.tree_leaves(step(other).target)"))
+
+
+RATES = {
+    "a number": "0.05",
+    "a whole number": "1",
+    "one of NumPy, of 32 bits": "np.float32(0.05)",
+    "one of NumPy, of 64 bits": "np.float64(0.05)",
+    "a whole number of NumPy": "np.int32(1)",
+    "an array": "jnp.asarray(0.05)",
+    "an array of 32 bits": "jnp.asarray(0.05, jnp.float32)",
+    "an array of 16 bits": "jnp.asarray(0.05, jnp.bfloat16)",
+    "an array of NumPy": "np.array(0.05, np.float32)",
+}
+IN_LOOPS = {
+    "a loop of steps": "made = jax.lax.fori_loop(0, 3, lambda _, made: rated(made), made)",
+    "a loop under a condition": "made = jax.lax.while_loop(lambda made: made.state.step < 3, rated, made)",
+    "a scan": "made, _ = jax.lax.scan(lambda made, _: (rated(made), None), made, jnp.arange(3))",
+    "a branch": "made = jax.lax.cond(made.state.step < 3, rated, lambda made: made, made)",
+    "a scan behind a step": "made = rated(made)\nmade, _ = jax.lax.scan(lambda made, _: (rated(made), 0), made, jnp.arange(3))",
+}
+RATED = """
+def rated(made):
+    return made.apply_gradient(gradients(made.target), learning_rate={rate})
+"""
+
+
+@pytest.mark.parametrize("loop", IN_LOOPS.values(), ids=IN_LOOPS)
+@pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
+def test_a_rate_in_a_loop_has_the_type_of_the_one_before(loop: str, rate: str, x64: bool, legacy_wheel: object) -> None:
+    body = f"""
+dtype = jnp.result_type(float)
+made = optim.Momentum().create({{"w": jnp.arange(3, dtype=dtype)}})
+{loop}
+return made.target
+"""
+    assert_alike(text_of(body, RATED.format(rate=rate)))
+
+
+@pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
+def test_a_rate_of_a_step_without_an_optimizer_in_a_loop(rate: str, x64: bool, legacy_wheel: object) -> None:
+    body = f"""
+def without(carry, _):
+    params, state = carry
+    params, state = momentum.apply_gradient(
+        momentum.hyper_params.replace(learning_rate={rate}), params, state, gradients(params)
+    )
+    return (params, state), None
+dtype = jnp.result_type(float)
+params = {{"w": jnp.arange(3, dtype=dtype)}}
+momentum = optim.Momentum(0.1)
+carry = (params, momentum.init_state(params))
+carry, _ = jax.lax.scan(without, carry, None, length=3)
+return carry[0]
+"""
+    assert_alike(text_of(body))
+
+
+OF_REALS = ["Adam(0.1)", "AdaBelief(0.1)", "Adafactor(0.1)", "LAMB(0.1)", "RMSProp(0.1)", "WeightNorm(optim.Adam(0.1))"]
+OF_ALL = [
+    "GradientDescent(0.1)",
+    "Momentum(0.1, nesterov=True, weight_decay=0.01)",
+    "Adadelta(0.1)",
+    "Adagrad(0.1)",
+    "LARS(0.1)",
+    "LARS(0.1, weight_decay=0.01)",
+    "WeightNorm(optim.Momentum(0.1))",
+]
+COMPLEX = """
+    import jax
+    import jax.numpy as jnp
+    from flax import optim
+
+    def gradients(params):
+        return jax.tree_util.tree_map(lambda x: (0.3 + {unit}) * x + 0.1, params)
+
+    def run():
+        params = None
+        params = {{"w": jnp.array([[1.0, -0.5], [0.4, 2.0]]) + 0.5 * {unit}}}
+        optimizer = optim.{definition}.create(params)
+        for _ in range(3):
+            optimizer = optimizer.apply_gradient(gradients(optimizer.target))
+        return optimizer.target
+    """
+UNITS = {
+    "a number": "1j",
+    "a type": "jnp.complex64(2.0)",
+    "a type by its name": 'jnp.ones((), dtype="complex64")',
+    "Python's type": "complex(0, 1)",
+    "made of two": "jax.lax.complex(0.0, 1.0)",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Casting from complex")
+@pytest.mark.parametrize("definition", OF_REALS)
+def test_optimizers_that_step_complex_parameters_otherwise_are_left(definition: str, legacy_wheel: object) -> None:
+    assert_left(COMPLEX.format(definition=definition, unit="1j"), "FO925")
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+def test_what_makes_complex_numbers(unit: str, legacy_wheel: object) -> None:
+    assert_left(COMPLEX.format(definition="Adam(0.1)", unit=unit), "FO925")
+
+
+@pytest.mark.parametrize("definition", OF_ALL)
+def test_optimizers_that_step_complex_parameters_alike(definition: str, x64: bool, legacy_wheel: object) -> None:
+    assert_alike(COMPLEX.format(definition=definition, unit="1j"))
+
+
+def test_who_asks_for_complex_numbers_makes_none(legacy_wheel: object) -> None:
+    assert_alike(COMPLEX.format(definition="Adam(0.1)", unit="isinstance(params, (complex, str))"))
+
+
+OF_MODELS = """
+    import jax
+    import jax.numpy as jnp
+    from flax import linen as nn
+    from flax import optim
+
+    class Net(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(2)(x)
+
+    def make(definition, seed):
+        model = Net()
+        return definition.create(model.init(jax.random.PRNGKey(seed), jnp.ones((1, 3)))["params"])
+
+    def restart(definition, params):
+        return definition.create(params)
+
+    def step(optimizer):
+        return optimizer.apply_gradient(jax.tree_util.tree_map(lambda x: 0.1 * x + 1.0, optimizer.target))
+
+    def run():
+        definition = optim.Adam(0.1)
+        first = make(definition, 0)
+        second = {second}
+        both = {body}
+        return jax.tree_util.tree_leaves(both.target)
+    """
+JOINED = {
+    "stacked": (
+        "make(definition, 1)",
+        "step(jax.tree_util.tree_map(lambda *x: jnp.stack(x), first, second))",
+    ),
+    "averaged with one that another function made": (
+        "restart(definition, first.target)",
+        "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, step(first), second)",
+    ),
+    "one of two branches": (
+        "restart(definition, first.target)",
+        "jax.lax.cond(True, lambda: step(first), lambda: second)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("second", "body"), JOINED.values(), ids=JOINED)
+def test_optimizers_that_meet_have_the_same_structure(second: str, body: str, legacy_wheel: object) -> None:
+    assert_alike(OF_MODELS.format(second=second, body=body))

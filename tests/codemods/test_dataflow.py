@@ -1,0 +1,359 @@
+"""What may happen between two moments, what that changes, and which settings a read may find."""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterator
+
+import pytest
+
+from codemods.dataflow.definitions import Variable
+from codemods.dataflow.moments import Dataflow
+from codemods.dataflow.order import ENTRY, EXIT, Order
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from tests.codemods.programs import program
+
+
+class Program:
+    """A program with its dataflow, in which nodes are found by their source text."""
+
+    def __init__(self, text: str, **others: str) -> None:
+        self.units = [
+            _unit("train.py", program(text)),
+            *(_unit(f"{name}.py", program(more)) for name, more in others.items()),
+        ]
+        self.facts = Facts(self.units)
+        self.dataflow: Dataflow = self.facts.dataflow
+
+    def at(self, source: str, index: int = 0) -> ast.expr:
+        """The expression that reads so, in the order of the lines."""
+        nodes = [node for unit in self.units for node in unit.nodes if isinstance(node, ast.expr)]
+        found = [
+            node
+            for node in nodes
+            if ast.unparse(node) == source and not isinstance(getattr(node, "ctx", None), ast.Store)
+        ]
+        return sorted(found, key=lambda node: (node.lineno, node.col_offset))[index]
+
+    def stays(self, source: str) -> bool:
+        """Whether an expression has the same value from its first evaluation to the call of `use`."""
+        return self.dataflow.stays([self.at(source)], self.at(source), self.at("use()"))
+
+
+def _unit(path: str, code: str) -> Unit:
+    return Unit(path, code, ast.parse(code))
+
+
+# Order
+
+BETWEEN = {
+    "a branch that is not taken on the way": ("first()\nif test:\n    between()\nsecond()", True),
+    "a branch that leaves": ("first()\nif test:\n    between()\n    raise Stop\nsecond()", False),
+    "a branch that returns": ("first()\nif test:\n    between()\n    return\nsecond()", False),
+    "the other branch": ("if test:\n    first()\nelse:\n    between()\nsecond()", False),
+    "a loop around both": ("for x in xs:\n    first()\n    second()\n    between()", False),
+    "a loop around the second": ("first()\nfor x in xs:\n    second()\n    between()", True),
+    "a loop that is left": ("first()\nfor x in xs:\n    second()\n    between()\n    break", False),
+    "what a loop does when it ends": ("first()\nfor x in xs:\n    pass\nelse:\n    between()\nsecond()", True),
+    "an endless loop": ("first()\nwhile True:\n    second()\nbetween()", False),
+    "a handler": ("try:\n    first()\nexcept E:\n    between()\nsecond()", True),
+    "a handler of what comes later": ("first()\ntry:\n    second()\nexcept E:\n    between()", False),
+    "what is done in the end": ("try:\n    first()\n    return\nfinally:\n    between()\n    second()", True),
+    "a case": ("first()\nmatch x:\n    case 1:\n        between()\nsecond()", True),
+    "a body of `with`": ("first()\nwith x:\n    between()\nsecond()", True),
+    "a definition": ("first()\ndef later():\n    between()\nsecond()", False),
+    "a lambda": ("first()\nlater = lambda: between()\nsecond()", False),
+    "a body of a class": ("first()\nclass C:\n    between()\nsecond()", True),
+    "an argument": ("f(first(), between(), second())", True),
+    "an argument behind": ("f(first(), second(), between())", False),
+    "another operand": ("first() and between() and second()", True),
+    "one of two values": ("(between() if first() else x), second()", True),
+    "an element of a comprehension": ("first()\n[between() for x in xs]\nsecond()", True),
+    "a value ahead of its target": ("x[first()] = between(), second()", False),
+}
+
+
+@pytest.mark.parametrize(("body", "is_between"), BETWEEN.values(), ids=BETWEEN)
+def test_what_may_happen_between_two_evaluations(body: str, is_between: bool) -> None:
+    function = ast.parse("def f():\n" + "\n".join(f"    {line}" for line in body.splitlines())).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    order = Order(function)
+    numbers = {ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)}
+
+    reached = order.between(numbers["first()"], numbers["second()"])
+
+    assert (numbers.get("between()") in reached) == is_between
+
+
+def test_an_evaluation_that_each_way_leads_through() -> None:
+    [function] = ast.parse("def f():\n    if a():\n        b()\n    c()").body
+    assert isinstance(function, ast.FunctionDef)
+    order = Order(function)
+    numbers = {ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)}
+
+    assert order.dominates(numbers["a()"], numbers["c()"])
+    assert order.dominates(ENTRY, numbers["b()"])
+    assert not order.dominates(numbers["b()"], numbers["c()"])
+    assert EXIT in order.forward(numbers["c()"])
+
+
+# Definitions
+
+REACHING = {
+    "the last of two": ("x = 1\nx = 2\nuse(x)", {3}),
+    "either of two branches": ("x = 1\nif test:\n    x = 2\nuse(x)", {2, 4}),
+    "a parameter": ("use(p)", {1}),
+    "a parameter that may be set": ("if p is None:\n    p = 0\nuse(p)", {1, 3}),
+    "what the last turn of a loop set": ("x = 0\nwhile x < 3:\n    x = x + 1\nuse(x)", {2, 4}),
+    "the target of a loop": ("for x in xs:\n    use(x)", {2}),
+    "what is set within an expression": ("if (x := f()):\n    use(x)", {2}),
+    "what a handler is given": ("try:\n    f()\nexcept E as x:\n    use(x)", {4}),
+    "what `with` gives": ("with f() as x:\n    use(x)", {2}),
+    "what a pattern takes": ("match y:\n    case [x]:\n        use(x)", {3}),
+    "an import": ("import x\nuse(x)", {2}),
+    "what a function within is": ("def x():\n    pass\nuse(x)", {2}),
+}
+
+
+@pytest.mark.parametrize(("body", "lines"), REACHING.values(), ids=REACHING)
+def test_the_settings_that_a_read_may_find(body: str, lines: set[int]) -> None:
+    code = "def f(p):\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    found = Program(code)
+    [name] = [
+        node.args[0] for node in found.units[0].nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "use"
+    ]
+    assert isinstance(name, ast.Name)
+    variable = found.dataflow.definitions.variable(name)
+    assert variable is not None
+
+    stores = found.dataflow.definitions.reaching(name, variable)
+
+    assert stores is not None
+    assert {getattr(store, "lineno", 0) for store in stores} == lines
+
+
+def test_a_variable_that_another_function_sets_may_have_any_value() -> None:
+    found = Program(
+        """
+        def f():
+            x = 1
+            def g():
+                nonlocal x
+                x = 2
+            g()
+            use(x)
+        """
+    )
+    name = found.at("x")
+    assert isinstance(name, ast.Name)
+
+    variable = found.dataflow.definitions.variable(name)
+
+    assert variable is not None
+    assert found.dataflow.definitions.reaching(name, variable) is None
+
+
+def test_names_mean_what_the_compiler_says() -> None:
+    code = program(
+        """
+        import jax
+        LIMIT = 3
+
+        class Trainer:
+            rate = LIMIT
+
+            def step(self, batch, *, scale=LIMIT, **rest):
+                global COUNT
+                COUNT = scale
+                total = sum(x * scale for x in batch if (last := x))
+
+                def inner():
+                    nonlocal total
+                    total = last + jax.nn.relu(total)
+                    return [rest for rest in batch]
+                return inner, self
+        """
+    )
+    unit = _unit("train.py", code)
+    definitions = Facts([unit]).dataflow.definitions
+    table = symtable.symtable(code, "train.py", "exec")
+
+    for scope in _tables(table):
+        if scope.get_type() == "function" and scope.get_name() not in ("genexpr", "listcomp"):
+            node = next(
+                node for node in unit.nodes if isinstance(node, ast.FunctionDef) and node.name == scope.get_name()
+            )
+            bound = {name for name in scope.get_identifiers() if scope.lookup(name).is_local()} - {
+                "genexpr",
+                "listcomp",
+            }
+            inner = definitions.program.functions[node].scope
+            ours = {
+                name
+                for name in inner.names
+                if definitions.stores(Variable(inner, name)) and name not in inner.elsewhere
+            }
+            assert ours == bound
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _tables(child)
+
+
+# Effects
+
+QUIET = {
+    "a number": ("1 + 2", True),
+    "a function of NumPy": ("np.sqrt(x)", True),
+    "a function of NumPy that sets": ("np.copyto(x, y)", False),
+    "random numbers of NumPy": ("np.random.rand()", False),
+    "random numbers of JAX, which have no state": ("jax.random.split(key)", True),
+    "a line in the log": ("logging.info(x)", True),
+    "a method of text": ("'a b'.split()", True),
+    "a method of the same name": ("x.split()", False),
+    "an element of a dictionary": ("{'a': 1}.get('a')", True),
+    "an element of a queue": ("x.get()", False),
+    "the next of an iterator": ("next(x)", False),
+    "what is set within": ("(y := 1)", False),
+    "a function of which nothing is known": ("unknown(x)", False),
+    "a function in view": ("double(x)", True),
+    "one that calls itself": ("again(x)", True),
+    "one that sets a variable of the module": ("count()", False),
+    "one that sets what it is given": ("fill(x)", False),
+    "one that sets a list of its own": ("collect(x)", True),
+    "a function that is mapped": ("jax.tree_util.tree_map(double, x)", True),
+    "one of which nothing is known": ("jax.tree_util.tree_map(unknown, x)", False),
+    "the sum of a list": ("sum([x, y])", True),
+    "the sum of what may be an iterator": ("sum(x)", False),
+    "a function, which is not called": ("lambda: unknown(x)", True),
+}
+
+
+@pytest.mark.parametrize(("expression", "is_quiet"), QUIET.values(), ids=QUIET)
+def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, is_quiet: bool) -> None:
+    found = Program(
+        f"""
+        import logging
+        import jax
+        import numpy as np
+        from elsewhere import unknown
+
+        TOTAL = 0
+
+        def double(v):
+            w = 2 * v
+            return w
+
+        def again(v):
+            return v if v < 1 else again(v - 1)
+
+        def count():
+            global TOTAL
+            TOTAL = TOTAL + 1
+
+        def fill(v):
+            v.rate = 1
+
+        def collect(v):
+            values = []
+            values.append(v)
+            return values
+
+        def f(x, y, key):
+            return {expression}
+        """
+    )
+    [value] = [node.value for node in found.units[0].nodes if isinstance(node, ast.Return)][-1:]
+    assert value is not None
+
+    assert found.dataflow.is_quiet(found.at(ast.unparse(ast.parse(expression, mode="eval").body))) == is_quiet
+
+
+# Sameness
+
+STAYS = {
+    "nothing in between": ("x = config.lr", "config.lr", True),
+    "another attribute is set": ("x = config.lr\nconfig.size = 1", "config.lr", True),
+    "it is set": ("x = config.lr\nconfig.lr = 1", "config.lr", False),
+    "it is set by another name": ("x = config.lr\nother = config\nother.lr = 1", "config.lr", False),
+    "it is set under some name": ("x = config.lr\nsetattr(config, name, 1)", "config.lr", False),
+    "it may be set by a function out of view": ("x = config.lr\nfinalize(config)", "config.lr", False),
+    "and not a variable": ("x = rate\nfinalize(config)", "rate", True),
+    "a line in the log": ("x = config.lr\nprint(config)", "config.lr", True),
+    "a function in view sets it": ("x = config.lr\nhalve(config)", "config.lr", False),
+    "a function in view reads it": ("x = config.lr\ndouble(config)", "config.lr", True),
+    "a variable is set": ("x = rate\nrate = 1", "rate", False),
+    "a variable is set within a function that is called": ("x = rate\nreset()", "rate", False),
+    "an element is set": ("x = rates['a']\nrates['a'] = 1", "rates['a']", False),
+    "some element is set": ("x = rates['a']\nrates[name] = 1", "rates['a']", False),
+    "another element is set": ("x = rates['a']\nrates['b'] = 1", "rates['a']", True),
+    "a list of this function alone, whatever else is done": ("x = own[0]\nfinalize(config)", "own[0]", True),
+    "a list that has been given away": ("finalize(own)\nx = own[0]\nfinalize(config)", "own[0]", False),
+    "it calls what acts itself": ("x = pick(config)", "pick(config)", False),
+}
+
+
+@pytest.mark.parametrize(("body", "source", "stays"), STAYS.values(), ids=STAYS)
+def test_whether_an_expression_has_the_same_value_later(body: str, source: str, stays: bool) -> None:
+    lines = "\n".join(f"            {line}" for line in body.splitlines())
+    found = Program(
+        f"""
+        from elsewhere import finalize, pick
+
+        def halve(c):
+            c.lr = c.lr / 2
+
+        def double(c):
+            return 2 * c.lr
+
+        def train(config, rates, name, rate):
+            own = [1, 2]
+            def reset():
+                nonlocal rate
+                rate = 0
+{lines}
+            use()
+        """
+    )
+
+    assert found.stays(source) == stays
+
+
+SWAPS = {
+    "two that only read": ("a.x", "b.x", True),
+    "two functions of which nothing is known": ("f()", "g()", False),
+    "one of them, and a constant": ("f()", "1", True),
+    "one of them, and an attribute": ("f()", "b.x", False),
+    "one of them, and a variable": ("f()", "a", True),
+    "a variable that the other sets": ("(a := 1)", "a", False),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "may"), SWAPS.values(), ids=SWAPS)
+def test_whether_two_expressions_may_change_places(one: str, other: str, may: bool) -> None:
+    found = Program(f"from elsewhere import f, g\ndef h(a, b):\n    return [{one}, {other}]")
+    [display] = [node for node in found.units[0].nodes if isinstance(node, ast.List)]
+    first, second = display.elts
+
+    assert found.dataflow.may_swap(first, second) == may
+    assert found.dataflow.may_swap(second, first) == may
+
+
+def test_what_a_library_does_outside_changes_nothing_that_it_is_not_given() -> None:
+    found = Program(
+        """
+        from flax.training import checkpoints
+
+        def train(config, state):
+            x = config.lr
+            checkpoints.save_checkpoint("runs", state, 1)
+            use()
+        """
+    )
+
+    assert found.stays("config.lr")
+    assert not found.dataflow.is_quiet(found.at("checkpoints.save_checkpoint('runs', state, 1)"))

@@ -1,0 +1,42 @@
+"""An optimizer that passes through any chain of carriers is migrated whole and trains equal, or is refused whole, with a word.
+
+OPTIM2OPTAX_PROGRAMS is how many are tried; `python -m benchmarks.flows` tries them by the thousand, and counts.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.generated.flows import ALL, Flow, flow, flows
+from tests.generated.verdicts import KEPT, verdict
+
+MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
+
+
+def assert_kept(generated: Flow) -> None:
+    """A program is migrated and equal, or refused with a word."""
+    found = verdict(generated.files)
+    assert found.kind in KEPT, f"{found.kind}: {found.why} ({', '.join(generated.carriers)})"
+    assert found.said or found.kind == "equal"
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("carrier", Random(0).sample([*ALL], min(MANY, len(ALL))))
+def test_one_carrier_before_a_read_of_the_target(carrier: str) -> None:
+    assert_kept(flow(Random(0), [carrier], plain=True))
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@settings(
+    max_examples=MANY,
+    deadline=None,
+    derandomize="OPTIM2OPTAX_PROGRAMS" not in os.environ,
+    suppress_health_check=[*HealthCheck],
+)
+@given(generated=flows())
+def test_any_chain_of_carriers(generated: Flow) -> None:
+    assert_kept(generated)

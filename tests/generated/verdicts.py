@@ -1,0 +1,193 @@
+"""What a migration makes of a whole program, judged by running it as it was and as it is.
+
+A program is a few files, of which `train.py` has a function `run(params, batches)` that gives two lists: parameters, which are
+numbers to compare, and plain values, which are equal or not. It may import `toolbelt`, which no migration is given.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import importlib.abc
+import importlib.util
+import io
+import linecache
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from codemods import FileResult, Options, Source, migrate
+from optim2optax.parity.legacy import legacy_flax
+from optim2optax.parity.precision import double_everywhere, precise
+from tests.generated.properties import assert_alike, parameters
+
+Files = Mapping[str, str]
+"""The text of each file by its path."""
+
+Kind = Literal["equal", "refused", "half migrated", "different", "silent", "crashed"]
+KEPT: tuple[Kind, ...] = ("equal", "refused")
+"""What may become of a program. All else breaks a promise:
+
+- half migrated: it ran before, and now neither with the old Flax nor without it;
+- different: it runs, and its numbers or values are others;
+- silent: it needs the old Flax as before, and nothing was said;
+- crashed: the migration itself failed.
+"""
+
+BATCHES = (0.3, -0.2, 0.5)
+ABSENT = Path(__file__).parent / "toolbelt.py"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a program.
+
+    Attributes:
+        kind: in a word.
+        why: of a refusal the codes, of a broken promise the error.
+        said: whether any site was reported as left.
+        after: the files as they are now.
+    """
+
+    kind: Kind
+    why: str
+    said: bool
+    after: Files
+
+
+class InvalidProgramError(Exception):
+    """A program does not run as it is written."""
+
+
+def verdict(files: Files, options: Options | None = None) -> Verdict:
+    """What becomes of a program.
+
+    Raises:
+        InvalidProgramError: if it does not run with the old Flax.
+    """
+    try:
+        with legacy_flax():
+            before = outcome(files)
+    except Exception as error:
+        raise InvalidProgramError(f"{type(error).__name__}: {error}") from error
+    sources = [Source(path, text.encode()) for path, text in files.items()]
+    try:
+        results = migrate(sources, options)
+    except Exception as error:  # noqa: BLE001 - a finding like any other
+        return Verdict("crashed", _told(error), said=False, after=files)
+    if errors := [result.error for result in results if result.error is not None and _parses(files[result.path])]:
+        return Verdict("crashed", errors[0], said=False, after=files)
+    return _judged(files, before, results)
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict:
+    after = {result.path: result.after.decode() for result in results}
+    left = sorted({site.code for result in results for site in result.sites if site.status == "unresolved"})
+    whole, why = _compared(before, after, legacy=False)
+    if whole == "equal":
+        return Verdict("equal", "", bool(left), after)
+    if after == files:
+        return Verdict("refused" if left else "silent", ", ".join(left), bool(left), after)
+    old, _ = _compared(before, after, legacy=True)
+    if old == "equal":  # a part was migrated, beside a part that was refused
+        return Verdict("refused" if left else "silent", ", ".join(left), bool(left), after)
+    return Verdict(whole, why, bool(left), after)
+
+
+def _compared(before: Any, after: Files, legacy: bool) -> tuple[Kind, str]:
+    try:
+        with legacy_flax() if legacy else contextlib.nullcontext():
+            now = outcome(after)
+    except Exception as error:  # noqa: BLE001 - so is this
+        return "half migrated", _told(error)
+    try:
+        assert_same(before, now)
+    except Exception as error:  # noqa: BLE001 - what is compared may be no parameters at all
+        return "different", _told(error)
+    return "equal", ""
+
+
+def _told(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+def outcome(files: Files) -> Any:
+    """What a program's `run` gives."""
+    with double_everywhere(), precise(), modules(files) as train, contextlib.redirect_stdout(io.StringIO()):
+        return train.run(parameters(), BATCHES)
+
+
+def assert_same(before: Any, after: Any) -> None:
+    """Two outcomes have the same numbers and values."""
+    (old_numbers, old_values), (new_numbers, new_values) = before, after
+    assert list(map(repr, old_values)) == list(map(repr, new_values)), f"{old_values} became {new_values}"
+    assert_alike(old_numbers, new_numbers)
+
+
+class _Files(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports modules from texts."""
+
+    def __init__(self, files: Files) -> None:
+        self._texts = {_module_name(path): text for path, text in files.items()}
+        self._packages = {_module_name(path) for path in files if path.endswith("__init__.py")}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self._texts and not any(other.startswith(f"{name}.") for other in self._texts):
+            return None
+        return importlib.util.spec_from_loader(name, self, is_package=self.is_package(name))
+
+    def is_package(self, fullname: str) -> bool:
+        return fullname in self._packages or fullname not in self._texts
+
+    def get_source(self, fullname: str) -> str:
+        return self._texts.get(fullname, "")
+
+
+def _module_name(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@contextlib.contextmanager
+def modules(files: Files) -> Iterator[Any]:
+    """The module `train` of a program, and for a while all that it imports of it."""
+    absent = _absent()
+    there = {**sys.modules}
+    sys.modules.update({"toolbelt": absent, "toolbelt.functional": absent})
+    finder = _Files(files)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield importlib.import_module("train")
+    finally:
+        sys.meta_path.remove(finder)
+        for name in {_module_name(path).partition(".")[0] for path in files} | {"toolbelt"}:
+            for found in [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]:
+                del sys.modules[found]
+        sys.modules.update({name: module for name, module in there.items() if name not in sys.modules})
+        linecache.clearcache()
+
+
+def _absent() -> Any:
+    """A fresh `toolbelt`, whose submodule is itself."""
+    spec = importlib.util.spec_from_file_location("toolbelt", ABSENT)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.functional = module
+    return module
