@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from codemods.dataflow.binding import values_of
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Instance, Place, Thing
+from codemods.leaves import in_any_order, reduces_in_any_order
 from codemods.optimizers.views import COUNTLESS
 from codemods.origins import LOOPS as REPEATING
 from codemods.origins import function_of, statement_of
@@ -22,22 +23,11 @@ from codemods.vocabulary import (
     PICKLE,
     RAVEL_TREE,
     REDUCE_TREES,
-    UNFLATTEN,
-    WAIT,
 )
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
     from codemods.rules.context import Context
-
-COMMUTATIVE = frozenset(f"builtins.{name}" for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum"))
-"""What gives the same for any order of what it goes through."""
-
-ADDING = frozenset(("builtins.len", "builtins.sorted", "builtins.sum"))
-"""What of these gives something else if there is one more."""
-
-ROUND_TRIP = UNFLATTEN | WAIT
-"""What takes the leaves of a tree to make such a tree again, or to wait."""
 
 REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM
 LOOPS = CONTROL | MAP_SLICES
@@ -96,11 +86,11 @@ class Handling:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
         if names & REDUCING:
-            kind, is_bad = COUNTED, True
+            kind, is_bad = COUNTED, not (names & REDUCE_TREES and reduces_in_any_order(call, self.facts))
         elif "with_path" in tree:
             kind, is_bad = BY_PATH, True
         elif tree in ("leaves", "flatten"):
-            kind, is_bad = COUNTED, not self._keeps_leaves(unit, call, tree)
+            kind, is_bad = COUNTED, not in_any_order(call, self.facts, counts=not self._is_countless(call))
         else:
             kind, is_bad = PICKLED, any(name.startswith(PICKLE) for name in names) or self._by_pickler(call)
         if is_bad and (things := self.held(call)):
@@ -118,21 +108,6 @@ class Handling:
             if isinstance(store, ast.Name) and variable is not None
             for maker in _makers(statement_of(variable.unit, store))
         )
-
-    def _keeps_leaves(self, unit: Unit, call: ast.Call, tree: str) -> bool:
-        """Whether all is the same with the leaves in another order, and with one that counts the steps beside them."""
-        functions = COMMUTATIVE if self._is_countless(call) else COMMUTATIVE - ADDING
-        functions |= ROUND_TRIP
-        if tree == "leaves":
-            return in_any_order(call, unit, self.context, functions)
-        parent = unit.parents.get(call)
-        if isinstance(parent, ast.Subscript):
-            return in_any_order(parent, unit, self.context, functions)
-        match parent:
-            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name() as leaves, ast.Name()])]):
-                loads = self.context.origins.loads_of(leaves, call)
-                return all(in_any_order(load, unit, self.context, functions) for load in loads)
-        return False
 
     def _is_countless(self, call: ast.Call) -> bool:
         """Whether the train states of all optimizers that a call is given have as many leaves as the optimizers had."""
@@ -184,38 +159,6 @@ def tree_function(facts: Facts, call: ast.Call) -> str:
         if tree and "." not in (last := name.removeprefix(tree)):
             return last
     return ""
-
-
-def in_any_order(node: ast.expr, unit: Unit, context: Context, functions: frozenset[str]) -> bool:
-    """Whether what an expression holds is only gone through in ways that give the same for any order, and by `functions`."""
-    parent = unit.parents.get(node)
-    match parent:
-        case ast.Expr():
-            return True
-        case ast.Call():
-            chosen = any(word.arg == "key" for word in parent.keywords)  # among equals by their order
-            return node in parent.args and not chosen and bool(functions & {*context.facts.externals(parent.func)})
-        case ast.comprehension():
-            outer = unit.parents.get(parent)
-            is_plain = isinstance(outer, ast.GeneratorExp | ast.ListComp)
-            return is_plain and in_any_order(outer, unit, context, functions)  # type: ignore[arg-type]
-        case ast.For():
-            adds = functions >= ADDING
-            return node is parent.iter and not any(_keeps_order(inner, adds) for inner in ast.walk(parent))
-        case ast.Assign(targets=[ast.Name() as name]):
-            loads = context.origins.loads_of(name, node)
-            return all(in_any_order(found, unit, context, functions) for found in loads)
-        case _:
-            return False
-
-
-def _keeps_order(node: ast.AST, adds: bool) -> bool:
-    """Whether something in a loop may depend on what came before it."""
-    if isinstance(node, ast.AugAssign):
-        return not adds
-    return isinstance(
-        node, ast.Break | ast.Return | ast.Yield | ast.YieldFrom | ast.Assign | ast.AnnAssign | ast.NamedExpr
-    ) or (isinstance(node, ast.Attribute) and node.attr in ("append", "extend", "insert", "write"))
 
 
 def _makers(statement: ast.stmt) -> Iterator[ast.Call]:

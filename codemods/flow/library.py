@@ -8,6 +8,7 @@ from codemods import vocabulary
 from codemods.flow.calls import DEEPEST_WRAPPING, Behaviour, Calls, CallSite, wrapping
 from codemods.flow.containers import arguments, mix
 from codemods.flow.objects import (
+    LEAVES,
     Class,
     Container,
     Derivative,
@@ -264,11 +265,27 @@ def evaluate(flow: Calls, site: CallSite) -> None:
 
 def flatten(flow: Calls, site: CallSite) -> None:
     """`jax.tree_util.tree_flatten(tree)`: the structure stands for the tree from which it can be made again."""
-    outcome = Container(site.node, "flattened")
+    outcome, leaves = Container(site.node, "flattened"), ("leaves", site.node)
     flow.solver.add(site.result, outcome)
+    _list_leaves(flow, site, leaves)
+    flow.store_element(outcome, 0, leaves)
     tree = site.argument(0, "tree")
     if tree is not None:
         flow.store_element(outcome, 1, tree)
+
+
+def list_leaves(flow: Calls, site: CallSite) -> None:
+    """`jax.tree_util.tree_leaves(tree)`."""
+    _list_leaves(flow, site, site.result)
+
+
+def _list_leaves(flow: Calls, site: CallSite, result: Place) -> None:
+    """A list of arrays, or of whatever a function takes for leaves."""
+    flow.solver.add(result, Container(site.node, LEAVES))
+    tree = site.argument(0, "tree")
+    if tree is not None and site.argument(1, "is_leaf") is not None:
+        flow.merge(tree, Container(site.node, LEAVES))
+        flow.store_element(Container(site.node, LEAVES), None, tree)
 
 
 def choose(flow: Calls, site: CallSite) -> None:
@@ -538,6 +555,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
     **dict.fromkeys(vocabulary.LINEARIZE, vjp),
     **dict.fromkeys(vocabulary.FLATTEN, flatten),
+    **dict.fromkeys(vocabulary.LIST_LEAVES, list_leaves),
     **dict.fromkeys(("builtins.max", "builtins.min", "random.choice", "random.sample"), choose),
     **dict.fromkeys(
         (

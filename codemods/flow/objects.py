@@ -118,6 +118,10 @@ class Container:
     role: str = ""
 
 
+LEAVES = "leaves"
+"""The role of a list of a tree's leaves."""
+
+
 @dataclass(frozen=True)
 class Record:
     """The class that `namedtuple("Record", "first second")` makes."""

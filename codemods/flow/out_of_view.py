@@ -9,24 +9,21 @@ from codemods.vocabulary import NUMBERS
 
 FORGETFUL = frozenset(
     (
-        *(
-            "absl",
-            "logging",
-            "math",
-            "os",
-            "re",
-            "sys",
-            "time",
-            "warnings",
-            "traceback",
-            "pprint",
-            "textwrap",
-            "string",
-        ),
-        *("datetime", "timeit", "gc", "json", "statistics", "pathlib", "shutil", "unittest", "pytest"),
+        *("absl", "logging", "math", "os", "re", "sys", "time", "warnings", "traceback", "pprint", "textwrap"),
+        *("string", "datetime", "timeit", "gc", "json", "statistics", "pathlib", "shutil", "unittest", "pytest"),
     )
 )
 """Packages that look at what they are given, and neither keep it nor give it back."""
+
+DESCRIBING = frozenset(
+    f"inspect.{name}"
+    for name in (
+        *("signature", "getfullargspec", "getsource", "getsourcelines", "getsourcefile", "getfile", "getdoc"),
+        *("getcomments", "getmodule", "isfunction", "ismethod", "isclass", "ismodule", "isbuiltin", "isroutine"),
+        *("isgenerator", "isgeneratorfunction", "iscoroutinefunction", "isabstract", "isawaitable"),
+    )
+)
+"""Functions of which the same is true, of a package that has others."""
 
 COMPUTING = frozenset(("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku", "distrax"))
 """Packages that compute with what they are given. They know of no optimizer of the project but by their arguments."""
@@ -34,19 +31,8 @@ COMPUTING = frozenset(("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku
 OBJECT_ARRAYS = frozenset(
     (
         *("array", "asarray", "asanyarray", "vectorize", "frompyfunc", "fromiter", "full", "nditer", "ndenumerate"),
-        *(
-            "append",
-            "insert",
-            "concatenate",
-            "stack",
-            "roll",
-            "reshape",
-            "ravel",
-            "take",
-            "where",
-            "copy",
-            "atleast_1d",
-        ),
+        *("append", "insert", "concatenate", "stack", "roll", "reshape", "ravel", "take", "where", "copy"),
+        "atleast_1d",
     )
 )
 """Functions of NumPy that give back, in arrays of objects, what they were given. The others compute numbers."""
@@ -56,43 +42,10 @@ HOLDING = frozenset(("tqdm", "more_itertools", "toolz", "cytoolz", "joblib", "cl
 
 FRAMEWORKS = frozenset(
     (
-        *(
-            "tensorflow",
-            "tensorflow_datasets",
-            "tensorflow_probability",
-            "tensorboard",
-            "tensorboardX",
-            "torch",
-            "torchvision",
-        ),
-        *(
-            "keras",
-            "ml_collections",
-            "gin",
-            "hydra",
-            "omegaconf",
-            "wandb",
-            "gym",
-            "gymnasium",
-            "dm_env",
-            "scipy",
-            "pandas",
-        ),
-        *(
-            "argparse",
-            "configparser",
-            "random",
-            "sklearn",
-            "matplotlib",
-            "PIL",
-            "cv2",
-            "yaml",
-            "click",
-            "fire",
-            "transformers",
-            "datasets",
-            "seqio",
-        ),
+        *("tensorflow", "tensorflow_datasets", "tensorflow_probability", "tensorboard", "tensorboardX", "torch"),
+        *("torchvision", "keras", "ml_collections", "gin", "hydra", "omegaconf", "wandb", "gym", "gymnasium"),
+        *("dm_env", "scipy", "pandas", "argparse", "configparser", "random", "sklearn", "matplotlib", "PIL", "cv2"),
+        *("yaml", "click", "fire", "transformers", "datasets", "seqio"),
     )
 )
 """Packages of other frameworks and tools, which know no optimizer of Flax."""
@@ -102,35 +55,9 @@ PLAIN = tuple(f"builtins.{kind}" for kind in ("str", "int", "float", "bool", "by
 
 LOOKING = frozenset(
     (
-        *(
-            "print",
-            "len",
-            "isinstance",
-            "issubclass",
-            "id",
-            "hash",
-            "repr",
-            "str",
-            "bool",
-            "int",
-            "float",
-            "abs",
-            "callable",
-        ),
-        *(
-            "hasattr",
-            "format",
-            "ascii",
-            "dir",
-            "help",
-            "input",
-            "round",
-            "any",
-            "all",
-            "range",
-            "bytes",
-            "delattr",
-        ),
+        *("print", "len", "isinstance", "issubclass", "id", "hash", "repr", "str", "bool", "int", "float", "abs"),
+        *("callable", "hasattr", "format", "ascii", "dir", "help", "input", "round", "any", "all", "range", "bytes"),
+        *("delattr"),
     )
 )
 """Builtins that look at what they are given."""
@@ -145,7 +72,7 @@ def effect_of(name: str) -> Effect:
         return "none" if rest in LOOKING else "contents"
     if package == "numpy":
         return "contents" if rest.partition("(")[0] in OBJECT_ARRAYS or "()" in rest else "none"
-    if package in FORGETFUL or name.startswith(NUMBERS):
+    if package in FORGETFUL or name in DESCRIBING or name.startswith(NUMBERS):
         return "none"
     if package in COMPUTING:
         return "result"

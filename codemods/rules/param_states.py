@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.flow.modules import Unit
-from codemods.handling import COMMUTATIVE, in_any_order
+from codemods.leaves import in_any_order
 from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.views import COUNTING, COUNTLESS
@@ -217,7 +217,7 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
     if not isinstance(call, ast.Call) or call.args != [states] or call.keywords:
         return None
     leaves = LIST_LEAVES & {*context.facts.externals(call.func)}
-    if not leaves or not in_any_order(call, use.unit, context, COMMUTATIVE):
+    if not leaves or not in_any_order(call, context.facts, counts=False):
         return None
     owner = (("owner", use.unit.span(_owner(states))),)
     template = f"{{support:{PARAM_STATES.name}}}({{owner}})"

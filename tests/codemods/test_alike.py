@@ -177,6 +177,25 @@ return optimizer.target
 leaves, structure = jax.tree_util.tree_flatten(optimizer)
 return step(jax.tree_util.tree_unflatten(structure, leaves)).target
 """,
+    "leaves kept by an object": """
+class Checkpoint:
+    def __init__(self, leaves, **others):
+        self.leaves, self.others = leaves, others
+def save(tree):
+    return Checkpoint(leaves=jax.device_get([leaf + 0 for leaf in jax.tree_util.tree_leaves(tree)]), best=1.0)
+def restore(kept, tree):
+    return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(tree), kept.leaves)
+return step(restore(save(step(optimizer)), optimizer)).target
+""",
+    "are all leaves the same": """
+def same(one, other):
+    equal = jax.tree_util.tree_map(np.array_equal, one, other)
+    return bool(jax.tree_util.tree_reduce(lambda x, y: x and y, equal))
+return same(optimizer, optimizer), same(optimizer, step(optimizer))
+""",
+    "the largest of all leaves": """
+return jax.tree_util.tree_reduce(jnp.maximum, jax.tree_util.tree_map(lambda x: jnp.abs(x).max(), step(optimizer)))
+""",
     "are all leaves finite": """
 assert all(jnp.isfinite(leaf).all() for leaf in jax.tree_util.tree_leaves(optimizer))
 return optimizer.target
@@ -257,6 +276,39 @@ return Agent(optimizer).optimizer.target
         "FO924",
     ),
     "its leaves told apart": ("return jax.tree_util.tree_leaves(optimizer)[1].shape", "FO924"),
+    "its leaves told apart by a function": (
+        """
+def shapes(leaves):
+    first, *others = leaves
+    return first.shape, len(others)
+return shapes(jax.tree_util.tree_leaves(optimizer))
+""",
+        "FO924",
+    ),
+    "its leaves told apart in an object": (
+        """
+class Kept:
+    def __init__(self, leaves):
+        self.leaves = leaves
+return Kept([leaf.shape for leaf in jax.tree_util.tree_leaves(optimizer)]).leaves[1]
+""",
+        "FO924",
+    ),
+    "its leaves by names": (
+        """
+names = ["step", "b", "b", "w", "w", "b", "w"]
+return dict(zip(names, jax.tree_util.tree_leaves(optimizer)))["step"]
+""",
+        "FO924",
+    ),
+    "its leaves as arguments": (
+        "return (lambda first, *others: first.shape)(*jax.tree_util.tree_leaves(optimizer))",
+        "FO924",
+    ),
+    "reduced in their order": (
+        "return jax.tree_util.tree_reduce(lambda x, y: x - y.sum(), optimizer, 0.0)",
+        "FO924",
+    ),
     "its leaves told apart behind their structure": (
         "leaves, _ = jax.tree_util.tree_flatten(optimizer)\nreturn leaves[1].shape",
         "FO924",

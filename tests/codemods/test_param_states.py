@@ -36,7 +36,6 @@ def put(states: str, into: str = "optimizer") -> str:
 
 
 LEFT = {
-    "leaves that an unknown function gets": f"other({LEAVES})",
     "leaves by an unknown function": f"print(len(other.tree_leaves({STATES})))",
     "leaves beside others": f"print(len(jax.tree_util.tree_leaves([{STATES}, other])))",
     "leaves of other depth": f"print(len(jax.tree_util.tree_leaves({STATES}, is_leaf=other)))",
