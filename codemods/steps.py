@@ -19,12 +19,26 @@ TAKING_NUMBERS = ("jax.", "numpy.")
 """The packages whose functions take a number wherever they take an array."""
 
 
+ZERO = "{jnp}.zeros((), {jnp}.int32)"
+
+
 class Steps:
     """Finds where something asks more of a step than a number can do."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.facts = context.facts
+
+    def zero(self, optimizers: Iterable[Thing]) -> str:
+        """What counts no step yet, for optimizers that are made."""
+        return ZERO if any(map(self.is_array, optimizers)) else "0"
+
+    def read(self, node: ast.Attribute, owner: ast.expr, unit: Unit, text: str) -> str:
+        """The template of what reads the step of an owner: `text`, or an array of it where a number will not do."""
+        is_array = all(
+            thing.evidence == "proven" and self.is_array(thing) for thing in self.facts.things(owner, "optimizer")
+        )
+        return text if is_array or not self.needs_array(node, unit) else f"{{jnp}}.asarray({text}, {{jnp}}.int32)"
 
     def is_array(self, optimizer: Thing) -> bool:
         """Whether an optimizer has to be made with an array for its step."""
@@ -88,6 +102,9 @@ class Steps:
 
     def needs_array(self, read: ast.Attribute, unit: Unit) -> bool:
         """Whether the step that is read at a place is asked for what a plain number does not have or do."""
+        parent = unit.parents.get(read)
+        if isinstance(parent, ast.Call) and {"builtins.int", "builtins.float"} & {*self.facts.externals(parent.func)}:
+            return False
         steps = self.facts.things(read, "step")
         return self._asks(read, unit) or not self._asked_steps.isdisjoint(steps)
 

@@ -52,7 +52,8 @@ class Making:
         made = self._made(node, definition, use.unit, lines)
         name = lines.hole(params, use.unit)
         self.draft.done.add(node)
-        return (name, f"{made}.init({name})", "0") if self.draft.group.counts else (name, f"{made}.init({name})")
+        parts = (name, f"{made}.init({name})")
+        return (*parts, self._zero(node)) if self.draft.group.counts else parts
 
     def _create(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         definition, params = self._new(use, node)
@@ -61,7 +62,10 @@ class Making:
             lines.templates.append(f"{parts.params} = {lines.hole(params, use.unit)}")
         lines.templates.append(f"{parts.opt_state} = {made}.init({parts.params})")
         if parts.step:
-            lines.templates.append(f"{parts.step} = 0")
+            lines.templates.append(f"{parts.step} = {self._zero(node)}")
+
+    def _zero(self, node: ast.Call) -> str:
+        return self.draft.context.counted.zero(self.draft.group.facts.things(node, "optimizer"))
 
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:

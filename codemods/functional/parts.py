@@ -123,6 +123,7 @@ class Names:
         stores = self.origins.stores(variable)
         if (
             not stores
+            or not self.origins.stores(other)  # it means something outside
             or any(not isinstance(store, ast.Name) for store in stores)
             or not isinstance(other.scope.node, ast.FunctionDef)
         ):

@@ -139,8 +139,10 @@ class Group:
         if (
             use is None
             or setting is None
+            or not isinstance(value, ast.Attribute)
             or not isinstance(owner, ast.Name)
             or self.origins.variable(owner) != variable
+            or (attribute == "step" and self.context.counted.read(value, owner, other.unit, "") != "")
         ):
             return None
         if len(block_of(other.unit, setting)) < 2:

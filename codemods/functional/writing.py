@@ -56,8 +56,9 @@ def _attribute(draft: Draft, use: Use) -> None:
         return
     elif use.kind != "optimizer.target":
         return
-    span, array = use.unit.span(node), part == "step" and isinstance(use.unit.parents.get(node), ast.Attribute)
-    around = "{jax}.numpy.asarray(%s)" if array else "%s"
+    span, around = use.unit.span(node), "%s"
+    if part == "step":
+        around = draft.context.counted.read(node, owner, use.unit, "%s")
     if isinstance(owner, ast.Name):
         draft.outcomes[node] = Replace(span, around % getattr(draft.by_variable[owner], part))
         draft.done.add(owner)

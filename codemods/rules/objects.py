@@ -28,9 +28,6 @@ from codemods.rules.transformations import makes_state
 from codemods.uses import ATTRIBUTES, Use
 from codemods.vocabulary import CALL_WITH_OTHERS
 
-ZERO = "{jnp}.zeros((), {jnp}.int32)"
-"""The step that an optimizer began with."""
-
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",
     source='''class AnyParamsTrainState({TrainState}):
@@ -117,7 +114,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
 
 def _then(made: list[Thing], context: Context) -> str:
     """What is done with the train state that some optimizers become: it is given an array as its step, if it needs one."""
-    return f".replace(step={ZERO})" if any(map(context.counted.is_array, made)) else ""
+    zero = context.counted.zero(made)
+    return f".replace(step={zero})" if zero != "0" else ""
 
 
 def _create_within(use: Use, context: Context) -> Edit | Refusal:
@@ -196,11 +194,7 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
-    template = "{owner}.step"
-    owners = context.facts.things(inner.value, "optimizer")
-    made_so = all(thing.evidence == "proven" and context.counted.is_array(thing) for thing in owners)
-    if not made_so and context.counted.needs_array(use.node, use.unit):
-        template = "{jnp}.asarray({owner}.step, {jnp}.int32)"
+    template = context.counted.read(use.node, inner.value, use.unit, "{owner}.step")
     return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(inner.value)),))
 
 
@@ -458,7 +452,7 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
                     Argument("opt_state", template=f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})")
                 )
         elif keyword.arg == "state" and makes_state(keyword.value, context):
-            zero = ZERO if any(map(context.counted.is_array, use.things)) else "0"
+            zero = context.counted.zero(use.things)
             arguments += [Argument("step", template=zero), Argument("opt_state", index=index)]
         elif keyword.arg == "state" and (name := put_back(keyword.value, use, context)) is not None:
             supports = from_legacy(name)

@@ -11,6 +11,8 @@ import jax
 import numpy as np
 import pytest
 
+from codemods import Options
+from codemods.model import Style
 from optim2optax.parity.legacy import legacy_flax, replaced
 from tests.codemods.programs import program, result_of
 
@@ -57,9 +59,9 @@ def outcome(code: str) -> Any:
         return module.run()
 
 
-def assert_alike(text: str) -> str:
+def assert_alike(text: str, style: Style = "train-state") -> str:
     """The new code of a program, which gives what the old one does."""
-    result = result_of(text)
+    result = result_of(text, Options(style=style))
     assert {site.status for site in result.sites} <= {"rewritten"}, result.sites
     with legacy_flax():
         before = outcome(program(text))
@@ -235,6 +237,7 @@ return said(optimizer.state.step)
     "a quotient by the step": "return jnp.minimum(1.0, 1.0 / optimizer.state.step)",
     "a root of the step": "return jnp.minimum(1.0, optimizer.state.step ** -0.5)",
     "the rest of a quotient by the step": "return jnp.minimum(1.0, 0.5 * (3 / (2 * optimizer.state.step)))",
+    "a function by the name of a part": "for _ in range(2):\n    optimizer = step(optimizer)\nreturn optimizer.state.step",
     "a deep copy": "return step(copy.deepcopy(step(optimizer))).target",
 }
 LEFT = {
@@ -323,6 +326,11 @@ return dict(zip(names, jax.tree_util.tree_leaves(optimizer)))["step"]
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
 def test_what_a_train_state_does_as_well(body: str, x64: bool, legacy_wheel: object) -> None:
     assert_alike(text_of(body))
+
+
+@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
+def test_what_parameters_and_a_state_do_as_well(body: str, legacy_wheel: object) -> None:
+    assert_alike(text_of(body), "functional")
 
 
 @pytest.mark.parametrize(("body", "code"), LEFT.values(), ids=LEFT)
