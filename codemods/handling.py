@@ -35,7 +35,7 @@ LOOPS = CONTROL | MAP_SLICES
 
 PROCESSES = "concurrent.futures.ProcessPoolExecutor"
 
-PICKLED, COMPARED, COUNTED, BY_PATH = "pickled", "compared", "counted", "by path"
+PICKLED, COMPARED, COUNTED, BY_PATH, TYPED = "pickled", "compared", "counted", "by path", "typed"
 
 
 class Handling:
@@ -50,13 +50,18 @@ class Handling:
         if not any(thing.kind == "optimizer" for thing in self.facts.groups):
             return []
         called = (found for unit, call in self.facts.flow.reading.calls for found in self._of_call(unit, call))
+        typed = (
+            Use("whole", TYPED, unit, call, things)
+            for unit, call in self.facts.flow.reading.calls
+            if "builtins.type" in self.facts.externals(call.func) and (things := self._typed(unit, call))
+        )
         compared = (
             Use("whole", COMPARED, unit, node, things)
             for unit in self.facts.project.units
             for node in unit.nodes
             if isinstance(node, ast.Compare) and (things := self._compared(node))
         )
-        return [*called, *compared]
+        return [*called, *typed, *compared]
 
     @cached_property
     def joined(self) -> frozenset[Thing]:
@@ -143,6 +148,14 @@ class Handling:
         things = self.facts.things(first, "optimizer")
         met = [thing for other in others for thing in self._within(self.facts.flow.places.get(other))]
         return (*things, *met) if things and met else ()
+
+    def _typed(self, unit: Unit, call: ast.Call) -> tuple[Thing, ...]:
+        """The optimizers and definitions whose type is asked for, other than to make or to tell optimizers."""
+        things = self.facts.things(call.args[0], "optimizer", "definition") if len(call.args) == 1 else []
+        parent = unit.parents.get(call)
+        makes = isinstance(parent, ast.Call) and parent.func is call
+        tells = isinstance(parent, ast.Compare | ast.Call) and all(thing.kind == "optimizer" for thing in things)
+        return () if makes or tells else tuple(things)
 
 
 def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:

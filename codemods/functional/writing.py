@@ -59,7 +59,7 @@ def _attribute(draft: Draft, use: Use) -> None:
     span, around = use.unit.span(node), "%s"
     if part == "step":
         around = draft.context.counted.read(node, owner, use.unit, "%s")
-    if isinstance(owner, ast.Name):
+    if isinstance(owner, ast.Name) and owner in draft.by_variable:
         draft.outcomes[node] = Replace(span, around % getattr(draft.by_variable[owner], part))
         draft.done.add(owner)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codemods.handling import BY_PATH, COMPARED, COUNTED, PICKLED
+from codemods.handling import BY_PATH, COMPARED, COUNTED, PICKLED, TYPED
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -20,6 +20,10 @@ WHY = {
     COUNTED: (
         "The leaves of the optimizer are counted or told apart here; a train state has them in another order, and counts beside.",
         "Use the leaves of `optimizer.target`.",
+    ),
+    TYPED: (
+        "Its type is asked for here, which was another for each optimizer; train states have one for all.",
+        "Tell optimizers apart by a name of their own.",
     ),
     BY_PATH: (
         "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",

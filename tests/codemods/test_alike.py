@@ -266,6 +266,11 @@ return Agent(optimizer).optimizer.target
         "import io\nnp.save(io.BytesIO(), optimizer)\nreturn optimizer.target",
         "FO924",
     ),
+    "the name of its type": ("return type(optimizer.optimizer_def).__name__", "FO924"),
+    "the name of the type of what made it": (
+        "kind = type(definition)\nreturn optimizer.target, kind.__name__",
+        "FO924",
+    ),
     "compared": ("return optimizer == optim.Adam(0.1).create(params)", "FO924"),
     "sought in a list": ("return optimizer in [optim.Adam(0.1).create(params), optimizer]", "FO924"),
     "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
