@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Instance, Place, Thing
+from codemods.flow.objects import Container, Derived, Instance, Place, Thing
 from codemods.leaves import in_any_order, reduces_in_any_order
 from codemods.optimizers.views import COUNTLESS
 from codemods.origins import LOOPS as REPEATING
@@ -98,7 +98,7 @@ class Handling:
             kind, is_bad = COUNTED, not in_any_order(call, self.facts, counts=not self._is_countless(call))
         else:
             kind, is_bad = PICKLED, any(name.startswith(PICKLE) for name in names) or self._by_pickler(call)
-        if is_bad and (things := self.held(call)):
+        if is_bad and (things := self.held(call, may_be=kind == PICKLED)):
             yield Use("whole", kind, unit, call, things)
 
     def _by_pickler(self, call: ast.Call) -> bool:
@@ -123,19 +123,21 @@ class Handling:
 
     # What holds optimizers
 
-    def held(self, call: ast.Call) -> tuple[Thing, ...]:
-        """The optimizers among the arguments of a call, and in what they hold."""
+    def held(self, call: ast.Call, may_be: bool = False) -> tuple[Thing, ...]:
+        """The optimizers among the arguments of a call, and in what they hold; with `may_be`, those that only may be there."""
         found: dict[Thing, None] = {}
         for argument in values_of(call):
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            found.update(dict.fromkeys(self._within(self.facts.flow.places.get(node))))
+            found.update(dict.fromkeys(self._within(self.facts.flow.places.get(node), may_be)))
         return tuple(found)
 
-    def _within(self, place: Place) -> Iterator[Thing]:
+    def _within(self, place: Place, may_be: bool = False) -> Iterator[Thing]:
         """The optimizers at a place, in containers and in fields of instances there."""
         contents = self.facts.flow.derivation.contents
         for item in self.facts.flow.solver.at(place):
-            if isinstance(item, Thing | Container | Instance):
+            if isinstance(item, Derived):
+                yield from [item.source] if may_be and item.source.kind == "optimizer" else []
+            elif isinstance(item, Thing | Container | Instance):
                 for token in contents.within(item):
                     if isinstance(token, Thing) and token.kind == "optimizer":
                         yield token
