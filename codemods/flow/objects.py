@@ -5,16 +5,33 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from codemods.flow.modules import Unit
     from codemods.flow.scopes import Scope
 
+T = TypeVar("T")
 Place = Hashable
 """Where objects are: an expression (its `ast` node) or a tuple such as `("variable", scope, name)`."""
 
 
+def hashed_once(cls: type[T]) -> type[T]:
+    """Let the instances of a frozen class remember their hash: sets of them are all that the analysis is made of."""
+    compute = cls.__hash__
+
+    def recall(self: T) -> int:
+        try:
+            return self._hash  # type: ignore[attr-defined, no-any-return]
+        except AttributeError:
+            object.__setattr__(self, "_hash", compute(self))
+            return self._hash  # type: ignore[attr-defined, no-any-return]
+
+    cls.__hash__ = recall  # type: ignore[assignment, method-assign]
+    return cls
+
+
+@hashed_once
 @dataclass(frozen=True)
 class External:
     """Something outside the project, by its full name: `flax.optim.Adam`, `jax.jit`."""
@@ -22,6 +39,7 @@ class External:
     name: str
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Result:
     """What a call of an external function or class gave."""
@@ -34,6 +52,7 @@ class Result:
         return self.name.rpartition(".")[2][:1].isupper()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Module:
     """A module or package of the project; `directory` is empty for a plain module."""
@@ -60,6 +79,7 @@ class Class:
     scope: Scope
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Instance:
     """Any instance of a class: the analysis does not tell two instances of one class apart."""
@@ -67,6 +87,7 @@ class Instance:
     cls: Class
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Opaque:
     """A value of unknown origin of which a use has told that it carries an optimizer in some field."""
@@ -74,6 +95,7 @@ class Opaque:
     place: Place
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Namespace:
     """The `__dict__` of an instance: a dict of its fields."""
@@ -81,6 +103,7 @@ class Namespace:
     owner: Class | Opaque
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Method:
     """A method bound to its owner: a project function to an instance, or a named method of any other object."""
@@ -90,6 +113,7 @@ class Method:
     function: Function | None = None
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Partial:
     """A callable with some arguments filled in, by the call that filled them; one that is a method gets its owner first."""
@@ -99,6 +123,7 @@ class Partial:
     is_method: bool = False
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Derivative:
     """What `jax.value_and_grad` and its kin make of a function: a call of it gives a tuple laid out as `layout` says.
@@ -110,6 +135,7 @@ class Derivative:
     layout: tuple[str, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Container:
     """A tuple, list, set, dict or generator, by the node that makes it."""
@@ -122,6 +148,7 @@ LEAVES = "leaves"
 """The role of a list of a tree's leaves."""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Record:
     """The class that `namedtuple("Record", "first second")` makes."""
@@ -129,6 +156,7 @@ class Record:
     fields: tuple[str, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Getter:
     """What `operator.attrgetter`, `itemgetter` or `methodcaller` makes: a callable that takes a part of its argument."""
@@ -146,6 +174,7 @@ class Declared:
     annotation: ast.expr
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Thing:
     """An object of interest that the library description makes, such as an optimizer, by the node that makes it.
@@ -160,6 +189,7 @@ class Thing:
     evidence: str = "proven"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Derived:
     """What an unknown function made of a thing that was passed to it: the thing again, a part of it, or something else."""
