@@ -16,7 +16,6 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Derived, Function, Place, Thing
 from codemods.flow.out_of_view import is_well_known
 from codemods.flow.scopes import Scope
-from codemods.relevance import Graph, import_graph, reachable
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -30,7 +29,6 @@ class ClosedWorld:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.flow = facts.flow
-        self._programs: dict[str, set[str]] = {}
 
     def sources(self, unit: Unit, node: ast.expr) -> dict[Thing, Escape | None]:
         """The things that an expression of unknown origin may hold, with the places where they got out of view."""
@@ -40,7 +38,7 @@ class ClosedWorld:
         runs_text = unit in self._running_text  # which may set any variable
         if not runs_text and self.is_something_else(node):
             return {}
-        program = self.program(unit)
+        program = self.facts.together(unit)
         made = [thing for thing in self._made if thing.unit.path in program]
         escaped = [thing for thing in made if thing in self.escapes]
         if not runs_text and self.comes_from_callers(node):
@@ -124,17 +122,6 @@ class ClosedWorld:
 
     def _returned(self, function: Function) -> Iterable[Thing]:
         return [token for token in self.flow.derivation.contents.within(function) if isinstance(token, Thing)]
-
-    def program(self, unit: Unit) -> set[str]:
-        """The paths of the files that a file imports, those that import it, and what these import."""
-        if unit.path not in self._programs:
-            imports, importers = self._import_graph
-            self._programs[unit.path] = reachable(reachable([unit.path], importers), imports)
-        return self._programs[unit.path]
-
-    @cached_property
-    def _import_graph(self) -> tuple[Graph, Graph]:
-        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
 
 
 def replaces_target(unit: Unit, node: ast.Attribute) -> bool:

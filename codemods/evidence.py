@@ -95,7 +95,7 @@ class Evidence:
             if not self.facts.legacy.definitions(thing):
                 candidates = unstepped if thing in stepped else made
                 own = [candidate for candidate in candidates if candidate.unit is thing.unit]
-                program = set() if own else self.world.program(thing.unit)
+                program = set() if own else self.facts.together(thing.unit)
                 near = own or [candidate for candidate in candidates if candidate.unit.path in program]
                 for candidate in near or (candidates if thing in stepped else ()):
                     self.facts.legacy.links[thing, candidate] = None

@@ -26,6 +26,7 @@ class Facts:
 
     def __init__(self, units: Iterable[Unit], named_classes: Iterable[str] = ()) -> None:
         self.named_classes = frozenset(named_classes)
+        self._together: dict[str, set[str]] = {}
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy)
         self.project = Project(units)
@@ -41,9 +42,11 @@ class Facts:
         return Dataflow(self.flow)
 
     def together(self, unit: Unit) -> set[str]:
-        """The paths of the files that may run in one program with a file."""
-        imports, importers = self._graphs
-        return reachable(reachable({unit.path}, importers), imports)
+        """The paths of the files that may run in one program with a file: its imports, importers, and what these import."""
+        if unit.path not in self._together:
+            imports, importers = self._graphs
+            self._together[unit.path] = reachable(reachable({unit.path}, importers), imports)
+        return self._together[unit.path]
 
     @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:

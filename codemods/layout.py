@@ -275,7 +275,7 @@ class _Breaker(cst.CSTTransformer):
         last = arguments[-1]
         if self.hanging:
             last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
-        elif stacked:
+        elif stacked and not (isinstance(last.value, cst.GeneratorExp) and not last.value.lpar):
             last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(self.base)))
         else:
             last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._newline(self.base))

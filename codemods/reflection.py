@@ -67,6 +67,9 @@ def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
         case ast.Subscript(value=value, slice=ast.Constant(value=str())) if facts.externals(value):
             if any(legacy_name(name) is not None for name in facts.externals(node)):
                 return Use("module", "", unit, node, _asked_for(facts, unit))
+        case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
+            things = tuple(facts.things(value, "optimizer", "state"))
+            return Use("reflection", name, unit, node, things) if things else None
         case ast.MatchClass(cls=cls, kwd_attrs=names):
             return _pattern(facts, unit, node, cls, names)
         case ast.Compare(left=ast.Constant(value="target"), ops=[ast.In() | ast.NotIn()], comparators=[value]):

@@ -113,11 +113,15 @@ class Steps:
         """The steps of optimizers of which something that gets them asks what only an array has."""
         asked: set[Thing] = set()
         for node, scope in self.facts.flow.reading.scopes.items():
-            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not _is_read(node):
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and not self._is_read(node):
                 steps = self.facts.things(node, "step")
                 if steps and self._asks(node, scope.unit):
                     asked.update(steps)
         return frozenset(asked)
+
+    def _is_read(self, node: ast.expr) -> bool:
+        """Whether this is `x.state.step` itself, of which the rule for it decides."""
+        return isinstance(node, ast.Attribute) and node.attr == "step" and bool(self.facts.things(node.value, "state"))
 
     def _asks(self, node: ast.expr, unit: Unit, at_least_one: bool = False) -> bool:
         """Whether a step, or what is computed of it, is asked for what a plain number does not have or do."""
@@ -160,8 +164,3 @@ def _is_of_stacked(index: ast.expr) -> bool:
 
 def _is_positive(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value > 0
-
-
-def _is_read(node: ast.expr) -> bool:
-    """Whether this is `x.state.step` itself, of which the rule for it decides."""
-    return isinstance(node, ast.Attribute) and node.attr == "step"

@@ -190,11 +190,12 @@ class Uses:
         if isinstance(parent, ast.MatchClass):
             subject = next(outer.subject for outer in unit.ancestors(parent) if isinstance(outer, ast.Match))
             plain = not (parent.patterns or parent.kwd_patterns)
-            return Use("check" if plain else "reflection", name, unit, node, tuple(self.facts.things(subject)))
+            things = tuple(self.facts.things(subject)) or self._any_optimizer(unit)
+            return Use("check" if plain else "reflection", name, unit, node, things)
         container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
             things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
-            return Use("check", name, unit, node, things)
+            return Use("check", name, unit, node, things or self._any_optimizer(unit))
         if "." in name:
             return Use("value", name, unit, node, self._of_method(parent, node))
         if name == "":
@@ -203,9 +204,24 @@ class Uses:
             return Use(
                 "module", name, unit, node, chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
             )
-        return Use(
-            "value", name, unit, node, self._made_by(lambda thing: thing.name == name and not self._direct(thing))
-        )
+        things = self._made_by(lambda thing: thing.name == name and not self._direct(thing))
+        if name == "Optimizer" and self._tells_at_run_time(unit, node):
+            things = self._any_optimizer(unit)
+        return Use("value", name, unit, node, things)
+
+    def _tells_at_run_time(self, unit: Unit, node: ast.expr) -> bool:
+        """Whether the class of all optimizers is not only named for a type, but kept in a table or handed to a function."""
+        for outer in unit.ancestors(node):
+            if isinstance(outer, ast.Call):
+                return not any(name.startswith("typing.") for name in self.facts.externals(outer.func))
+            if not isinstance(outer, ast.Subscript | ast.BinOp):
+                return isinstance(outer, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Compare)
+        return False
+
+    def _any_optimizer(self, unit: Unit) -> tuple[Thing, ...]:
+        """The optimizers of the programs to which a file belongs: what is asked of anything may be asked of each."""
+        paths = self.facts.together(unit)
+        return tuple(thing for thing in self._all_things if thing.kind == "optimizer" and thing.unit.path in paths)
 
     def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[Thing, ...]:
         """What the method of a legacy class may be called with: what a call gives it, or anything."""

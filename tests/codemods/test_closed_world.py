@@ -56,7 +56,6 @@ GAPS = {
     "the keys of its state dict": "the keys of a state dict are compared with no literal in view",
     "a flat state dict": "the keys of a flattened state dict are read by a literal",
     "dataclasses.asdict of what holds it": "the names of fields that `asdict` gives are read by a literal",
-    "saved by NumPy, leaf by leaf": "leaves of a train state are numbers of Python where legacy had arrays",
 }
 """What is known to come out by half, with the reason. A program that is mended fails here until it is taken from the list."""
 
