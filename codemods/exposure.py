@@ -23,14 +23,16 @@ def exposed_classes(facts: Facts) -> frozenset[str]:
 def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Attribute(value=owner, ctx=ast.Load()):
-            yield from _classes(facts, owner)
+            yield from _classes(facts, owner, depth=0)
         case ast.Compare(left=left, comparators=others):
             for operand in () if _is_none(left, *others) else (left, *others):
                 yield from _classes(facts, operand)
         case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
             facts.flow.places[callee]
         ):
-            for argument in (*args, *(word.value for word in keywords)):
+            is_only_looked_at = facts.flow.derivation.is_only_looked_at
+            kept = (word.value for word in keywords if not is_only_looked_at(node, word.arg))
+            for argument in (*args, *kept):
                 yield from _classes(facts, argument.value if isinstance(argument, ast.Starred) else argument)
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
@@ -48,9 +50,9 @@ def _is_unknown_slot(facts: Facts, target: ast.expr) -> bool:
     return not any(isinstance(item, Instance | Container) for item in facts.objects(target.value))
 
 
-def _classes(facts: Facts, node: ast.expr) -> Iterator[str]:
+def _classes(facts: Facts, node: ast.expr, depth: int = 2) -> Iterator[str]:
     place = facts.flow.places.get(node)
-    return iter(()) if place is None else _classes_at(facts, place, 2)
+    return iter(()) if place is None else _classes_at(facts, place, depth)
 
 
 def _classes_at(facts: Facts, place: Place, depth: int) -> Iterator[str]:

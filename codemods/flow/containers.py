@@ -95,10 +95,10 @@ def call_container_method(flow: Calls, container: Container, name: str, site: Ca
             flow.store_element(container, keyword, place)
     elif name == "items":
         _items(flow, container, site)
-    elif name == "values":
-        values = Container(site.node, "values")
-        flow.solver.add(site.result, values)
-        flow.store_element(values, None, ("elements", container))
+    elif name in ("keys", "values"):
+        found = Container(site.node, name)
+        flow.solver.add(site.result, found)
+        flow.store_element(found, None, ("keys" if name == "keys" else "elements", container))
     elif name not in QUIET:
         _put_together(flow, container, site)
 

@@ -108,8 +108,14 @@ class Derivation:
 
     # Calls
 
+    def is_only_looked_at(self, call: ast.AST, keyword: str | None) -> bool:
+        """Whether an argument is the `choices` of an option of a command."""
+        names = self.roots.names(call.func) if keyword == "choices" and isinstance(call, ast.Call) else {""}
+        return all(name.startswith("argparse.") for name in names)
+
     def _call(self, callee: Place, site: CallSite) -> bool:
-        carried = self.contents.at(arguments(site))
+        looked_at = [site.keywords[name] for name in site.keywords if self.is_only_looked_at(site.node, name)]
+        carried = self.contents.at(place for place in arguments(site) if place not in looked_at)
         if not carried or not self.is_unknown(callee):
             return False
         effect = self._effect(site)
