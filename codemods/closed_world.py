@@ -11,14 +11,19 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from codemods.flow.constraints import UNNAMED
+from codemods.flow.containers import POOL
 from codemods.flow.derived import Escape
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Derived, Function, Place, Thing
-from codemods.flow.out_of_view import is_well_known
+from codemods.flow.objects import Container, Derived, External, Function, Place, Result, Thing
+from codemods.flow.out_of_view import is_number, is_well_known
 from codemods.flow.scopes import Scope
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
+UNKNOWN_CONTENTS = (POOL, "opaque")
+"""The roles of containers of which it is not seen what is in them."""
+
 PURPOSES = {"apply_gradient": "optimizer", "optimize": "optimizer", "create": "definition"}
 """The methods for which things of a kind are made."""
 
@@ -43,13 +48,38 @@ class ClosedWorld:
         escaped = [thing for thing in made if thing in self.escapes]
         if not runs_text and self.comes_from_callers(node):
             return {thing: self.escapes[thing] for thing in escaped}
-        lost = [thing for thing in made if thing in self.escapes or thing not in self._put_to_use]
+        lost = [thing for thing in made if self._is_lost(thing)]
         return {thing: self.escapes.get(thing) for thing in lost or made}
+
+    def _is_lost(self, thing: Thing) -> bool:
+        """Whether something goes out of view, or is not seen to do what it is there for."""
+        return thing in self.escapes or thing not in self._put_to_use
+
+    def may_be_more(self, node: ast.expr) -> bool:
+        """Whether something that was lost may come, from an unknown origin, to where something known does."""
+        return any(map(self._tells_nothing, self.flow.derivation.roots.of(self.flow.places[node])))
+
+    def _tells_nothing(self, root: Place) -> bool:
+        """Whether something may come from a place of which nothing is known."""
+        if self.flow.solver.at(root) or _has_no_attributes(root) or self._is_from_a_caller(root):
+            return False
+        match root:
+            case ast.expr():
+                return not all(map(is_well_known, self.flow.derivation.roots.names(root)))
+            case ("element" | "elements", Container(role=role), *_):
+                return role in UNKNOWN_CONTENTS
+            case ("field", *_):
+                return True
+            case ("variable", _, name):
+                return name != UNNAMED
+        return False
 
     def comes_from_callers(self, node: ast.expr) -> bool:
         """Whether an object comes from whoever calls functions that nothing in view speaks of, and from nowhere else."""
         roots = self.flow.derivation.roots.of(self.flow.places[node])
-        return all(self._is_from_a_caller(root) for root in roots)
+        given = [root for root in roots if not _has_no_attributes(root)]
+        only_constants = not given and any(isinstance(root, ast.expr) for root in roots)  # something else is lost on its way
+        return not only_constants and all(map(self._is_from_a_caller, given))
 
     def _is_from_a_caller(self, root: Place) -> bool:
         match root:
@@ -57,10 +87,6 @@ class ClosedWorld:
                 parameters = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
                 is_plain = scope.parent is scope.module and not function.decorator_list
                 return is_plain and function.name not in self._spoken_of and name in {one.arg for one in parameters}
-            case ("element" | "elements" | "keys", Container(node=ast.Dict() | ast.List() | ast.Tuple(), role=""), *_):
-                return True  # nothing is put there
-            case ast.Constant() | ast.JoinedStr() | ast.Compare():
-                return True
         return False
 
     @cached_property
@@ -85,7 +111,9 @@ class ClosedWorld:
     def is_something_else(self, node: ast.expr) -> bool:
         """Whether an object comes from packages that make no legacy optimizers, and to which none was given."""
         names = self.flow.derivation.roots.names(node)
-        return all(is_well_known(name) for name in names)
+        if all(map(is_number, names)):  # beside a container or an instance, it is not of these that something is asked
+            return all(isinstance(item, Result | External) for item in self.facts.objects(node))
+        return all(is_well_known(name) for name in names if not is_number(name))
 
     @cached_property
     def _made(self) -> list[Thing]:
@@ -122,6 +150,16 @@ class ClosedWorld:
 
     def _returned(self, function: Function) -> Iterable[Thing]:
         return [token for token in self.flow.derivation.contents.within(function) if isinstance(token, Thing)]
+
+
+def _has_no_attributes(root: Place) -> bool:
+    """Whether what comes from a place, if anything does, has none of an optimizer's attributes: it was there ahead of it."""
+    match root:
+        case ("element" | "elements" | "keys", Container(node=ast.expr() as node, role=""), *_):
+            return not isinstance(node, ast.Call)  # nothing is put there
+        case ast.Constant() | ast.JoinedStr() | ast.Compare():
+            return True
+    return False
 
 
 def replaces_target(unit: Unit, node: ast.Attribute) -> bool:

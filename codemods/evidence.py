@@ -14,12 +14,14 @@ from codemods.flow.constraints import Annotation
 from codemods.flow.derived import Escape
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
+    Class,
     Container,
     Derived,
     External,
     Function,
     Instance,
     Method,
+    Module,
     Object,
     Opaque,
     Place,
@@ -115,7 +117,7 @@ class Evidence:
         for unit, call in self.facts.flow.reading.calls:
             if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
                 kind = self._declared_kind(call.args[1])
-                if kind is not None and not self._known(call.args[0], ""):
+                if kind is not None and not self._known(unit, call.args[0], ""):
                     self._seed_expression(call.args[0], Thing(kind, unit, call, "", "declared"))
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
@@ -154,12 +156,16 @@ class Evidence:
         for unit, node in list(self.facts.flow.reading.attributes):
             if (
                 node.attr == "param_states"
-                and not self._known(node.value, node.attr)
+                and not self._known(unit, node.value, node.attr)
                 and self._is_of_an_optimizer(unit, node)
             ):
                 self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
                 seeded = True
-            if node.attr != "apply_gradient" or self._known(node.value, node.attr) or self._defines_apply_gradient:
+            if (
+                node.attr != "apply_gradient"
+                or self._known(unit, node.value, node.attr)
+                or self._defines_apply_gradient
+            ):
                 continue
             if (evidence := _steps_by_hand(unit, node)) is not None and self._is_of_jax(unit):
                 self._seed_expression(node.value, Thing("definition", unit, node, "", evidence))
@@ -176,7 +182,7 @@ class Evidence:
             if (
                 not isinstance(function, ast.Attribute)
                 or function.attr != "create"
-                or self._known(function.value, "create")
+                or self._known(unit, function.value, "create")
             ):
                 continue
             of_optimizer = (
@@ -204,11 +210,14 @@ class Evidence:
             isinstance(item, Thing) and item.kind == "optimizer" for item in self.facts.flow.solver.at(place)
         )
 
-    def _known(self, node: ast.expr, attribute: str) -> bool:
+    def _known(self, unit: Unit, node: ast.expr, attribute: str) -> bool:
         """Whether it is told what is there, other than what has no such attribute."""
         items = self.facts.objects(node)
         holds = any(isinstance(item, Derived) for item in items)  # what a package made may be what it was given
-        return any(self._tells_of(item, attribute) for item in items if not (holds and isinstance(item, Result)))
+        told = [item for item in items if self._tells_of(item, attribute) and not (holds and isinstance(item, Result))]
+        if any(isinstance(item, Thing | Class | Module) for item in told):
+            return True
+        return bool(told) and not self.world.may_be_more(node)
 
     def _tells_of(self, item: Object, attribute: str) -> bool:
         if isinstance(item, Function | Method) or not _tells(item):
@@ -263,7 +272,7 @@ class Evidence:
     def _seed_likely(self) -> None:
         """Seed what is read or replaced as the parts of an optimizer are, on objects of which nothing else tells."""
         for unit, node in list(self.facts.flow.reading.attributes):
-            known = self._known(node.value, "target" if replaces_target(unit, node) else node.attr)
+            known = self._known(unit, node.value, "target" if replaces_target(unit, node) else node.attr)
             if self._is_shaped_so(unit, node) and not known and not self._annotated(node.value):
                 self._seed_reader(unit, node)
 

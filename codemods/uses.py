@@ -195,7 +195,10 @@ class Uses:
         container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
             things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
-            return Use("check", name, unit, node, things or self._any_optimizer(unit))
+            for_both = any("flax.training.train_state.TrainState" in self.facts.externals(one) for one in _each(parent))
+            if not for_both and all(thing.node is container for thing in things):  # nothing but this check tells of any
+                things = (*things, *self._any_optimizer(unit))
+            return Use("check", name, unit, node, things)
         if "." in name:
             return Use("value", name, unit, node, self._of_method(parent, node))
         if name == "":
@@ -332,6 +335,10 @@ class Uses:
         """Whether this is an optimizer's `apply_gradient(grads)`: a definition's takes parameters and state too."""
         call = unit.parents.get(node)
         return node.attr == "apply_gradient" and isinstance(call, ast.Call) and len(call.args) <= 1
+
+
+def _each(node: ast.AST | None) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else []
 
 
 def _is_module(name: str) -> bool:

@@ -22,6 +22,7 @@ from codemods.flow.objects import (
     Partial,
     Place,
     Record,
+    Result,
     Thing,
 )
 
@@ -281,6 +282,9 @@ def list_leaves(flow: Calls, site: CallSite) -> None:
 
 def _list_leaves(flow: Calls, site: CallSite, result: Place) -> None:
     """A list of arrays, or of whatever a function takes for leaves."""
+    leaf = ("leaf", site.node)
+    flow.solver.add(leaf, Result("jax.numpy.ndarray"))
+    flow.store_element(Container(site.node, LEAVES), None, leaf)
     flow.solver.add(result, Container(site.node, LEAVES))
     tree = site.argument(0, "tree")
     if tree is not None and site.argument(1, "is_leaf") is not None:

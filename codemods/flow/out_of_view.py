@@ -79,6 +79,11 @@ def effect_of(name: str) -> Effect:
     return "contents" if package in HOLDING or package in sys.stdlib_module_names else "unknown"
 
 
+def is_number(name: str) -> bool:
+    """Whether something is a number, an array or a text, which nobody asks for what an optimizer has."""
+    return name.startswith((*PLAIN, *NUMBERS))
+
+
 def is_well_known(name: str) -> bool:
     """Whether something comes from a package that makes no legacy optimizers of its own.
 

@@ -231,26 +231,38 @@ def test_a_result_with_undefined_names_is_refused() -> None:
     assert "ParserSyntaxError within this tool" in edit_file(replace(work, edits=(Replace((1, 4, 1, 5), "("),)))[2]
 
 
-def test_a_check_of_anything_and_all_optimizers_go_together() -> None:
-    """Which ones come is not known, so there may not be some of each kind."""
-    program = """
+CHECKED = """
     from flax import optim
     from flax.training import train_state
 
     def place(values):
-        return [value for value in values if isinstance(value, (optim.Optimizer, train_state.TrainState))]
+        return [value for value in values if isinstance(value, {classes})]
 
     def create(params):
         return optim.Adam(0.1).create(params)
-    """
-    stays = """
+"""
+STAYS = """
     def other(params):
         return optim.Momentum(0.1, unknown=1).create(params)
-    """
-    [result] = migrate([Source("train.py", dedent(program).encode())])
+"""
+
+
+def test_a_check_of_anything_and_all_optimizers_go_together() -> None:
+    """Which ones come is not known, so there may not be some of each kind."""
+    program = dedent(CHECKED.format(classes="optim.Optimizer"))
+    [result] = migrate([Source("train.py", program.encode())])
+    assert b"isinstance(value, train_state.TrainState)" in result.after
+    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())])
+    assert {site.status for site in result.sites} == {"unresolved"}
+
+
+def test_a_check_for_both_stays_while_any_optimizer_does() -> None:
+    program = dedent(CHECKED.format(classes="(optim.Optimizer, train_state.TrainState)"))
+    [result] = migrate([Source("train.py", program.encode())])
     assert b"(train_state.TrainState, train_state.TrainState)" in result.after
-    [result] = migrate([Source("train.py", dedent(program + stays).encode())])
-    assert result.after == result.before
+    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())])
+    assert b"(optim.Optimizer, train_state.TrainState)" in result.after
+    assert b"tx=optax.adam(0.1)" in result.after
 
 
 def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
