@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 
 from codemods.dataflow.binding import values_of
 from codemods.edits import (
@@ -34,6 +34,7 @@ from codemods.imports import Addition, ImportedName
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
 from codemods.names import CHOICES
+from codemods.optimizers.functions import COMPOSITE
 from codemods.plan import Decision, Plan
 from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
@@ -236,31 +237,28 @@ def _add(
 
 
 def _keys(decision: Decision) -> set[str]:
-    edit = decision.edit
-    match edit:
-        case ConvertDefinition():
-            return set() if edit.optimizer == "MultiOptimizer" or edit.optimizer == "WeightNorm" else {"optax"}
+    """What an edit needs imported, by the keys of `CHOICES`."""
+    match decision.edit:
+        case ConvertDefinition(optimizer=name):
+            return set() if name in COMPOSITE else {"optax"}
         case DeriveState():
             return {"TrainState"}
-        case Replace(template=template):
-            texts = [template]
-        case RewriteCall(function=function, arguments=arguments):
-            texts = [function, edit.prelude, edit.then, *(argument.template for argument in arguments)]
         case ConvertCustom(inject=inject):
             return {"optax"} if inject else set()
-        case ReplaceQuoted(words=words):
-            texts = [template for _, template in words]
         case MakeStatic():
             return set() if isinstance(decision.use.node, ast.Call) else {"partial"}
-        case ReplaceStatement(templates=templates) | Spread(templates=templates):
-            texts = list(templates)
-        case ChangeParameters(split=split):
-            texts = [template for one in split for _, template in one.parameters]
-        case _:
-            texts = []
-    supports = getattr(edit, "supports", ())
-    texts.extend(support.source for support in supports)
-    return {match[1] for text in texts for match in PLACEHOLDER.finditer(text)}
+        case TakePart() | ChangeArguments():
+            return set()
+    return {match[1] for text in _texts(decision.edit) for match in PLACEHOLDER.finditer(text)}
+
+
+def _texts(part: object) -> Iterator[str]:
+    """All texts of an edit, or of a part of it."""
+    if isinstance(part, str):
+        yield part
+    parts = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()
+    for inner in parts:
+        yield from _texts(inner)
 
 
 def _words(decision: Decision) -> list[str]:

@@ -11,29 +11,15 @@ from codemods.flow.calls import Behaviour, Calls, CallSite, Effect, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
 from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
 from codemods.flow.out_of_view import effect_of
-from codemods.vocabulary import READ_PLAIN, RESTORE
+from codemods.vocabulary import READ_PLAIN, RESTORE, words
 
 PACKAGE = "flax.optim"
-DEFINITIONS = (
-    "Adam",
-    "AdaBelief",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "GradientDescent",
-    "LAMB",
-    "LARS",
-    "Momentum",
-    "MultiOptimizer",
-    "RMSProp",
-    "WeightNorm",
+DEFINITIONS = words(
+    "Adam AdaBelief Adadelta Adafactor Adagrad GradientDescent LAMB LARS Momentum MultiOptimizer RMSProp WeightNorm"
 )
 OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
-SUBPACKAGE = frozenset(
-    (
-        *("adabelief", "adadelta", "adafactor", "adagrad", "adam", "base", "dynamic_scale"),
-        *("lamb", "lars", "momentum", "rmsprop", "sgd", "weight_norm"),
-    )
+SUBPACKAGE = words(
+    "adabelief adadelta adafactor adagrad adam base dynamic_scale lamb lars momentum rmsprop sgd weight_norm"
 )
 """The modules of `flax.optim`."""
 
@@ -45,39 +31,15 @@ MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
-OUTSIDE = frozenset(
-    (
-        "flax",
-        "jax",
-        "jaxlib",
-        "optax",
-        "numpy",
-        "functools",
-        "copy",
-        "builtins",
-        "dataclasses",
-        "typing",
-        "contextlib",
-        "collections",
-        "types",
-        "itertools",
-        "random",
-        "importlib",
-        "imp",
-        "runpy",
-        "sys",
-        "operator",
-        "argparse",
-        "ml_collections",
-        "chex",
-    )
+OUTSIDE = words(
+    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections types itertools random "
+    "importlib imp runpy sys operator argparse ml_collections chex"
 )
-
 SUBMODULES = frozenset(
     (
         *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
-        *("numpy", "random", "nn", "linalg", "optimizers", "example_libraries"),
-        *("linen", "deprecated", "module", "struct", "optim", "train_state", "dynamic_scale", "traverse_util"),
+        *words("numpy random nn linalg optimizers example_libraries linen deprecated module struct optim train_state"),
+        *("dynamic_scale", "traverse_util"),
     )
 )
 """The words that may stand between a package and a name of interest."""

@@ -15,6 +15,7 @@ from codemods.flow.objects import Class, External, Function, Object, Thing
 from codemods.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
 from codemods.members import Members
 from codemods.model import Evidence
+from codemods.vocabulary import words
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -25,39 +26,17 @@ PARAM_STATE = re.compile(r"_\w+ParamState")
 STRENGTH: tuple[Evidence, ...] = ("proven", "declared", "deduced", "likely")
 
 ATTRIBUTES = {
-    "definition": frozenset(
-        (
-            "create",
-            "hyper_params",
-            "apply_gradient",
-            "init_state",
-            "update_hyper_params",
-            "state_dict",
-            "restore_state",
-            "apply_param_gradient",
-            "init_param_state",
-        )
-    ),
-    "optimizer": frozenset(
-        (
-            "target",
-            "state",
-            "optimizer_def",
-            "apply_gradient",
-            "replace",
-            "compute_gradient",
-            "compute_gradients",
-            "optimize",
-            "replicate",
-            "unreplicate",
-            "state_dict",
-            "restore_state",
-        )
-    ),
-    "state": frozenset(("step", "param_states", "replace")),
-    "hyper_params": frozenset(),
-    "step": frozenset(),
-    "traversal": frozenset(("iterate", "update", "set", "compose", "merge", "filter", "tree", "each", "__getitem__")),
+    kind: frozenset(words(names))
+    for kind, names in {
+        "definition": "create hyper_params apply_gradient init_state update_hyper_params state_dict restore_state "
+        "apply_param_gradient init_param_state",
+        "optimizer": "target state optimizer_def apply_gradient replace compute_gradient compute_gradients optimize replicate "
+        "unreplicate state_dict restore_state",
+        "state": "step param_states replace",
+        "hyper_params": "",
+        "step": "",
+        "traversal": "iterate update set compose merge filter tree each __getitem__",
+    }.items()
 }
 
 

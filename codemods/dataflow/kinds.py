@@ -10,23 +10,19 @@ from codemods.dataflow.definitions import Definitions, Variable
 from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import Program, is_any
 from codemods.flow.objects import Container, Result
-from codemods.vocabulary import COPY, GET
+from codemods.vocabulary import COPY, GET, full_names
 
 TEXT, TEXTS, NUMBER, ARRAY, SCHEDULE = "text", "texts", "number", "array", "schedule"
 METHODS = {TEXT: pure.TEXT_METHODS, NUMBER: pure.NUMBER_METHODS, ARRAY: pure.ARRAY_METHODS}
 
 
-def _builtins(names: str) -> frozenset[str]:
-    return frozenset(f"builtins.{name}" for name in names.split())
-
-
-LAZY = _builtins("enumerate zip reversed map filter iter super")
+LAZY = full_names("builtins", "enumerate zip reversed map filter iter super")
 UNKNOWN = (COPY | GET) | {"builtins.getattr", "typing.cast", "dataclasses.replace"}
 """What may give an iterator again that it was given."""
 
-NUMBERS = _builtins("abs int float len round bool pow divmod hash ord")
+NUMBERS = full_names("builtins", "abs int float len round bool pow divmod hash ord")
 SPLITTING = ("split", "rsplit", "splitlines")
-MAKING_TEXT = _builtins("str repr chr hex bin ascii")
+MAKING_TEXT = full_names("builtins", "str repr chr hex bin ascii")
 ITERATORS = frozenset(("generator", "map", "zip", "enumerate", "chain"))
 
 

@@ -134,19 +134,6 @@ def is_plain(node: ast.expr) -> bool:
     return all(isinstance(part, PLAIN) for part in ast.walk(node))
 
 
-PLAIN = (
-    ast.Name,
-    ast.Constant,
-    ast.Attribute,
-    ast.Subscript,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.BoolOp,
-    ast.Compare,
-    ast.IfExp,
-    ast.expr_context,
-    ast.operator,
-    ast.unaryop,
-    ast.boolop,
-    ast.cmpop,
-)
+PATHS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript)
+OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp)
+PLAIN = (*PATHS, *OPERATIONS, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)

@@ -11,20 +11,13 @@ from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
+from codemods.vocabulary import words
 
 INHERITED = ("__init__", "init_state")
 """What such a class may ask of its base."""
 
 OVERRIDDEN = frozenset(
-    (
-        "apply_gradient",
-        "apply_param_gradient",
-        "create",
-        "init_param_state",
-        "restore_state",
-        "state_dict",
-        "update_hyper_params",
-    )
+    words("apply_gradient apply_param_gradient create init_param_state restore_state state_dict update_hyper_params")
 )
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
 
