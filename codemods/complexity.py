@@ -10,7 +10,6 @@ from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.legacy import RUN_TIME
 from codemods.optimizers import optimizers
-from codemods.relevance import Graph, import_graph, reachable
 from codemods.uses import Use
 
 NUMERIC = ("jax.", "numpy.")
@@ -61,13 +60,8 @@ class ComplexNumbers:
 
     def _in_program(self, unit: Unit) -> str | None:
         """Where a file makes complex numbers, one that it imports, one that imports it, or one that this imports."""
-        imports, importers = self._import_graph
-        paths = reachable(reachable([unit.path], importers), imports)
+        paths = self.facts.together(unit)
         return next((place for path, place in self._made.items() if path in paths), None)
-
-    @cached_property
-    def _import_graph(self) -> tuple[Graph, Graph]:
-        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
 
 
 def _last(node: ast.Name | ast.Attribute) -> str:

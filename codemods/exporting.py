@@ -98,7 +98,9 @@ class Exports:
         if (scope, name) in self._asked:
             return False
         self._asked.add((scope, name))
-        taken = any(self._stays(passed, name) for passed in self._takers[scope] if passed.alias.name in (name, "*"))
+        taken = any(
+            self._stays(passed, name) for passed in self.facts.takers[scope] if passed.alias.name in (name, "*")
+        )
         self._asked.remove((scope, name))
         return taken
 
@@ -110,14 +112,6 @@ class Exports:
             return read or self._leaves(passed.scope, name)
         items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
         return any(self.kept(item) is not None for item in items)
-
-    @cached_property
-    def _takers(self) -> dict[Scope, list[PassedOn]]:
-        found: dict[Scope, list[PassedOn]] = defaultdict(list)
-        for passed in self.facts.flow.reading.passed_on:
-            for scope in passed.sources:
-                found[scope].append(passed)
-        return found
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""

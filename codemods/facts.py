@@ -63,11 +63,7 @@ class Facts:
 
     def full_name(self, node: ast.expr) -> str:
         """The full name of what an expression says, if imports tell: `jax.numpy.sqrt` for `jnp.sqrt`. Empty otherwise."""
-        found = self.externals(node)
-        if len(found) == 1:
-            return found[0]
-        owner = self.full_name(node.value) if isinstance(node, ast.Attribute) and not found else ""
-        return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
+        return self.dataflow.program.full_name(node)
 
     def target(self, optimizer: Thing) -> Iterable[Object]:
         """What is known of the parameters an optimizer was created for."""
@@ -166,22 +162,34 @@ class Facts:
         for item in self.flow.reading.imports:
             if legacy_name(item.target) is not None and item.name != "*":
                 found[item.scope, item.name] = item.target
-            elif item.name == "*":
-                names = self.legacy.members(item.target) if legacy_name(item.target) is not None else ()
-                found |= {(item.scope, name): f"{item.target}.{name}" for name in names}
-        takers: dict[Scope, list[PassedOn]] = defaultdict(list)
-        for passed in self.flow.reading.passed_on:
-            for source in passed.sources:
-                takers[source].append(passed)
+            elif legacy_name(item.target) is not None:
+                found |= {(item.scope, name): f"{item.target}.{name}" for name in self.legacy.members(item.target)}
         pending = list(found)
         while pending:
             scope, name = pending.pop()
-            for passed in takers[scope] if scope is not None else ():
+            for passed in self.takers[scope] if scope is not None else ():
                 brought = passed.name if passed.alias.name == name else name
                 fits = passed.alias.name == name or (passed.name == "*" and scope and name in exported(scope))
                 if fits and (passed.scope, brought) not in found:
                     found[passed.scope, brought] = found[scope, name]
                     pending.append((passed.scope, brought))
+        return found
+
+    @cached_property
+    def takers(self) -> dict[Scope, list[PassedOn]]:
+        """The imports that take names from a module of the project, by its scope."""
+        found: dict[Scope, list[PassedOn]] = defaultdict(list)
+        for passed in self.flow.reading.passed_on:
+            for source in passed.sources:
+                found[source].append(passed)
+        return found
+
+    @cached_property
+    def incoming(self) -> dict[Place, list[Place]]:
+        """The places from which what is at a place comes."""
+        found: dict[Place, list[Place]] = defaultdict(list)
+        for source, target in self.flow.solver.edges():
+            found[target].append(source)
         return found
 
     def derives_from(self, cls: Class, *names: str) -> bool:

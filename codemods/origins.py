@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from codemods.dataflow.binding import arguments_of, signature_of
-from codemods.dataflow.definitions import LOOPS, Definitions, Path, Variable, function_of
+from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import FunctionNode
 from codemods.facts import Facts
 from codemods.flow.calls import CallSite

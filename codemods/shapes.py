@@ -69,8 +69,8 @@ class Parameters:
 
     def roots(self, node: ast.expr) -> list[Place]:
         """Where a value comes from, as far back as it is what it was."""
-        sources = self._closure([self.facts.flow.places[node]], lambda place: self._incoming.get(place, ()))
-        return [place for place in sources if not self._incoming.get(place)]
+        sources = self._closure([self.facts.flow.places[node]], lambda place: self.facts.incoming.get(place, ()))
+        return [place for place in sources if not self.facts.incoming.get(place)]
 
     def _is_parameter(self, place: Place) -> bool:
         match place:
@@ -95,13 +95,6 @@ class Parameters:
                     found[place] = None
                     pending.append(place)
         return list(found)
-
-    @cached_property
-    def _incoming(self) -> dict[Place, list[Place]]:
-        found: dict[Place, list[Place]] = defaultdict(list)
-        for source, target in self.facts.flow.solver.edges():
-            found[target].append(source)
-        return found
 
     @cached_property
     def _nodes(self) -> dict[Place, list[tuple[Unit, ast.expr]]]:

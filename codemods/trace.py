@@ -107,18 +107,11 @@ class Traces:
 
     def _sources(self, place: Place) -> Iterable[Place]:
         """Where what is at a place may come from: along the edges, and into calls, what a function or a method returns."""
-        yield from self._incoming.get(place, ())
+        yield from self.facts.incoming.get(place, ())
         if isinstance(place, ast.Call):
             yield from (("return", item.node) for item in self.facts.objects(place.func) if isinstance(item, Function))
             if isinstance(place.func, ast.Attribute):
                 yield self.facts.flow.places.get(place.func.value)
-
-    @cached_property
-    def _incoming(self) -> dict[Place, list[Place]]:
-        found: dict[Place, list[Place]] = defaultdict(list)
-        for source, target in self.facts.flow.solver.edges():
-            found[target].append(source)
-        return found
 
     def _scope(self, place: Place) -> Scope | None:
         if isinstance(place, ast.expr):

@@ -6,7 +6,8 @@ import ast
 
 from codemods.dataflow import pure
 from codemods.dataflow.binding import Bound, bind_values, signature_of
-from codemods.dataflow.definitions import Definitions, Variable
+from codemods.dataflow.definitions import Definitions
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import Program, is_any
 from codemods.flow.objects import Container, Result
