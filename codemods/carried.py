@@ -38,7 +38,7 @@ def typed(opt_state: str, old: str, use: Use, context: Context) -> tuple[str, tu
 
 def _rates(step: Use, context: Context) -> Iterator[ast.expr]:
     """The learning rates that a step sets."""
-    call = context.call_of(step)
+    call = step.call
     words = call.keywords if call is not None else []
     given = [word.value for word in words if word.arg == "hyper_params"]
     if call is not None and step.kind == "definition.apply_gradient":

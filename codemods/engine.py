@@ -248,7 +248,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
 def _use_of(decision: Decision) -> ast.AST:
     """What a decision is about: of `replace`, the call."""
     use = decision.use
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     return parent if use.kind == "optimizer.replace" and isinstance(parent, ast.Call) else use.node
 
 
@@ -329,7 +329,7 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
 
 def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     use = decision.use
-    span = use.unit.span(use.node)
+    span = use.span
     status, refusal, after = decision.status, decision.refusal, None
     if use.kind == "import" and decision.applies and use.node in imports.kept:
         status, refusal = imports.kept[use.node]

@@ -124,7 +124,7 @@ def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
     if not more:
         return facts.uses
     files = {unit: number for number, unit in enumerate(facts.project.units)}
-    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.unit.span(use.node)[:2]))
+    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.span[:2]))
 
 
 def _foreign_traversal(use: Use, facts: Facts) -> bool:
@@ -227,7 +227,7 @@ def _still_left(plan: Plan) -> Iterator[Decision]:
 
 
 def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:
-    first, _, last, _ = decision.use.unit.span(decision.use.node)
+    first, _, last, _ = decision.use.span
     for comment in comments:
         if first <= comment.line <= last and (comment.covers(decision.rule.code) or comment.covers(decision.code)):
             return comment
@@ -267,7 +267,7 @@ def _concerned(decision: Decision, viewed: Thing | None) -> Iterable[Thing]:
 
 
 def _because_of(cause: Decision, way: Way | None) -> Refusal:
-    where = cause.use.unit.place(cause.use.node.lineno)
+    where = cause.use.where
     reached = f"The same optimizer reaches {where}"
     if way is not None:
         reached = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}"

@@ -45,7 +45,7 @@ class Traces:
         thing, node = self._subject(use)
         if thing is None or node is None or thing.evidence != "proven" or not isinstance(thing.node, ast.Call):
             return None
-        here, origin = use.unit.place(use.node.lineno), thing.unit.place(thing.node.lineno)
+        here, origin = use.where, thing.unit.place(thing.node.lineno)
         stops = [stop for stop in self._stops(thing, node) if stop not in (here, origin)]
         if len(stops) > MOST_STOPS:
             stops = [*stops[: MOST_STOPS - 1], "…", stops[-1]]

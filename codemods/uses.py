@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from codemods.dataflow.binding import values_of
 from codemods.flow.constraints import Annotation
-from codemods.flow.modules import Unit
+from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Class, External, Function, Object, Thing
 from codemods.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
 from codemods.members import Members
@@ -62,6 +63,36 @@ class Use:
     quoted: str = ""
 
     @property
+    def span(self) -> Span:
+        return self.unit.span(self.node)
+
+    @property
+    def where(self) -> str:
+        """Where it is, for people."""
+        return self.unit.place(self.node.lineno)
+
+    @property
+    def parent(self) -> ast.AST | None:
+        return self.unit.parents.get(self.node)
+
+    @property
+    def call(self) -> ast.Call | None:
+        """The call of the attribute that this is about; None where the attribute is not called."""
+        parent = self.parent
+        return parent if isinstance(parent, ast.Call) and parent.func is self.node else None
+
+    @property
+    def owner(self) -> ast.expr:
+        """What the attribute that this is about is read from."""
+        assert isinstance(self.node, ast.Attribute)
+        return self.node.value
+
+    @property
+    def owner_hole(self) -> tuple[str, Span]:
+        """The hole `{owner}` of a template, for that."""
+        return "owner", self.unit.span(self.owner)
+
+    @property
     def evidence(self) -> Evidence:
         found = {thing.evidence for thing in self.things}
         return next((level for level in STRENGTH if level in found), "proven")
@@ -83,15 +114,14 @@ class Uses:
         annotated = self._annotated_nodes(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Attribute | ast.Name):
-                use = self._reference(unit, node, annotated) or self._attribute_use(unit, node)
-                if use is not None:
-                    found.append(use)
+                uses = [self._reference(unit, node, annotated) or self._attribute_use(unit, node)]
             elif isinstance(node, ast.Call):
-                use = self._dynamic_use(unit, node)
-                if use is not None:
-                    found.append(use)
+                uses = [self._dynamic_use(unit, node)]
             elif isinstance(node, ast.Constant) and node in annotated:
-                found.extend(self._quoted(unit, node, annotated[node]))
+                uses = [*self._quoted(unit, node, annotated[node])]
+            else:
+                continue
+            found += [use for use in uses if use is not None]
         return found
 
     def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
@@ -122,14 +152,13 @@ class Uses:
             legacy_name(item) is not None for item in self.facts.externals(parent)
         ):
             return None
-        if isinstance(parent, ast.Call) and parent.func is node and name == "OptimizerState":
-            return Use("definition", name, unit, parent, self._of_class_around(unit, node), others, legacy_import)
-        last = externals[0].rpartition(".")[2]
-        if isinstance(parent, ast.Call) and parent.func is node and PARAM_STATE.fullmatch(last):
-            return Use("definition", last, unit, parent, self._of_class_around(unit, node), others, legacy_import)
-        if isinstance(parent, ast.Call) and parent.func is node and "." not in name:
+        if isinstance(parent, ast.Call) and parent.func is node:
+            last = externals[0].rpartition(".")[2]
+            made = "OptimizerState" if name == "OptimizerState" else last if PARAM_STATE.fullmatch(last) else ""
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
-            return Use("definition", name, unit, parent, things, others, legacy_import)
+            if made or "." not in name:
+                found = self._of_class_around(unit, node) if made else things
+                return Use("definition", made or name, unit, parent, found, others, legacy_import)
         if node in annotated and self._in_type_of_class(unit, node):
             return Use("class", name, unit, node, self._made_by(lambda thing: not self._direct(thing)))
         if node in annotated:
@@ -138,13 +167,12 @@ class Uses:
 
     def _of_module_in_variable(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         """A legacy class as an attribute of what holds the module `flax.optim`."""
-        if not isinstance(node, ast.Attribute) or not any(map(_is_module, self.facts.externals(node.value))):
+        if not isinstance(node, ast.Attribute) or self.facts.things(node.value):
+            return None  # whatever else a variable of any name may hold
+        if not any(legacy_name(name) == "" for name in self.facts.externals(node.value)):
             return None
-        if self.facts.things(node.value):  # whatever else a variable of any name may hold
-            return None
-        return Use(
-            "module", "", unit, node, self._made_by(lambda thing: thing.name == node.attr and not self._direct(thing))
-        )
+        made = self._made_by(lambda thing: thing.name == node.attr and not self._direct(thing))
+        return Use("module", "", unit, node, made)
 
     @staticmethod
     def _in_type_of_class(unit: Unit, node: ast.expr) -> bool:
@@ -158,19 +186,12 @@ class Uses:
 
     def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
         if isinstance(parent, ast.ClassDef):
-            cls = self.facts.flow.class_of(parent)
-            return Use(
-                "base",
-                name,
-                unit,
-                node,
-                self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls)),
-            )
+            return Use("base", name, unit, node, self._of_class_around(unit, node))
         if isinstance(parent, ast.MatchClass):
             subject = next(outer.subject for outer in unit.ancestors(parent) if isinstance(outer, ast.Match))
             plain = not (parent.patterns or parent.kwd_patterns)
             return Use("check" if plain else "reflection", name, unit, node, tuple(self.facts.things(subject)))
-        container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
+        container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
             things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
             return Use("check", name, unit, node, things)
@@ -179,37 +200,31 @@ class Uses:
         if name == "":
             chosen = self._made_by(lambda thing: thing.name == "?")
             by_name = isinstance(parent, ast.Call) and parent.args[:1] == [node] and len(parent.args) > 1
-            return Use(
-                "module", name, unit, node, chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
-            )
-        return Use(
-            "value", name, unit, node, self._made_by(lambda thing: thing.name == name and not self._direct(thing))
-        )
+            made = chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
+            return Use("module", name, unit, node, made)
+        made = self._made_by(lambda thing: thing.name == name and not self._direct(thing))
+        return Use("value", name, unit, node, made)
 
     def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[Thing, ...]:
         """What the method of a legacy class may be called with: what a call gives it, or anything."""
         if not (isinstance(parent, ast.Call) and parent.func is node):
             return tuple(self._all_things)
-        given = [*parent.args, *(word.value for word in parent.keywords)]
-        return tuple(dict.fromkeys(thing for argument in given for thing in self.facts.things(argument)))
+        given = (thing for argument in values_of(parent) for thing in self.facts.things(argument))
+        return tuple(dict.fromkeys(given))
 
     def _made_by(self, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
-        made = (thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
-        return tuple(made)
+        return tuple(thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
 
     @cached_property
     def _all_things(self) -> list[Thing]:
-        found: dict[Thing, None] = {}
-        for node in self.facts.flow.places:
-            found.update(dict.fromkeys(self.facts.things(node)))
-        return list(found)
+        return list(dict.fromkeys(thing for node in self.facts.flow.places for thing in self.facts.things(node)))
 
     def _direct(self, thing: Thing) -> bool:
         return isinstance(thing.node, ast.Call) and self.facts.names_legacy(thing.node.func)
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[Thing, ...]:
         """The custom definitions of the class in which an expression is."""
-        around = next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(unit, node)
         if around is None:
             return ()
         cls = self.facts.flow.class_of(around)
@@ -285,7 +300,7 @@ class Uses:
 
     def _filter_use(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """The predicate of a traversal, in a class that derives from MultiOptimizer."""
-        around = next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(unit, node)
         if around is None or not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
             return None
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
@@ -297,5 +312,12 @@ class Uses:
         return node.attr == "apply_gradient" and isinstance(call, ast.Call) and len(call.args) <= 1
 
 
-def _is_module(name: str) -> bool:
-    return legacy_name(name) == ""
+def owner_of_state(node: ast.expr) -> ast.expr | None:
+    """The optimizer in `optimizer.state`, or in an element of that, as a MultiOptimizer had it."""
+    state = node.value if isinstance(node, ast.Subscript) else node
+    return state.value if isinstance(state, ast.Attribute) and state.attr == "state" else None
+
+
+def class_around(unit: Unit, node: ast.AST) -> ast.ClassDef | None:
+    """The class in which a node is."""
+    return next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)

@@ -191,9 +191,9 @@ def _check_uses(group: Group) -> None:
     context = group.context
     for use in group.uses:
         if use.kind not in KNOWN:
-            raise Unproven(f"`.{use.name}` is used at {use.unit.place(use.node.lineno)}")
-        if use.kind == "definition.create" and context.call_of(use) is None:
-            raise Unproven(f"`create` is passed on at {use.unit.place(use.node.lineno)}")
+            raise Unproven(f"`.{use.name}` is used at {use.where}")
+        if use.kind == "definition.create" and use.call is None:
+            raise Unproven(f"`create` is passed on at {use.where}")
         if context.axes(use.things):
             raise Unproven("its own method replicated it")
     units = {use.unit for use in group.uses}
@@ -211,5 +211,5 @@ def _annotation(use: Use, draft: Draft) -> Edit | None:
     if use.node in draft.replaced:
         return None
     if isinstance(use.node, ast.Constant):
-        raise Unproven(f"a quoted annotation says what it is at {use.unit.place(use.node.lineno)}")
-    return Replace(use.unit.span(use.node), tuple_of_parts(draft.group))
+        raise Unproven(f"a quoted annotation says what it is at {use.where}")
+    return Replace(use.span, tuple_of_parts(draft.group))

@@ -77,7 +77,7 @@ class Draft:
         """The parts of the optimizer that a method is called on."""
         owner = use.node.value if isinstance(use.node, ast.Attribute) else None
         if not isinstance(owner, ast.Name) or owner not in self.by_variable:
-            raise Unproven(f"it has no name at {use.unit.place(use.node.lineno)}")
+            raise Unproven(f"it has no name at {use.where}")
         self.done.add(owner)
         return self.by_variable[owner]
 

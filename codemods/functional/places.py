@@ -60,9 +60,7 @@ class Group:
         for thing in self.optimizers:
             self.expressions.update({node: unit for unit, node in index.holding[thing] if node not in self.gone})
         self.uses = [use for use in self.facts.uses if self.members & {*use.things} and use.node not in self.gone]
-        self.by_call = {
-            call: use for use in self.uses if (call := context.call_of(use)) is not None and use.kind.count(".")
-        }
+        self.by_call = {call: use for use in self.uses if (call := use.call) is not None and use.kind.count(".")}
         self.counts = counts or any(use.kind == "state.step" for use in self.uses)
         self.variables: dict[Variable, None] = {}
         for node, unit in self.expressions.items():

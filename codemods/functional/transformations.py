@@ -102,7 +102,7 @@ class Transformations:
 
     def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
         definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
-        calls = [call for use in created if (call := self.group.context.call_of(use)) is not None]
+        calls = [call for use in created if (call := use.call) is not None]
         self._set_at[owner] = calls[0]
         variable = self.origins.variable(definition) if isinstance(definition, ast.Name) else None
         is_settled = definition is not None and self._is_settled(definition, calls[0])

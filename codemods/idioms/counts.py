@@ -11,7 +11,7 @@ from codemods.idioms import Unproven
 from codemods.idioms.copies import Copies
 from codemods.idioms.counters import Counters
 from codemods.origins import Origins, Path
-from codemods.uses import Use
+from codemods.uses import Use, owner_of_state
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,8 @@ class Counts:
 
     def step(self, use: Use) -> Step:
         """The step that a use takes."""
-        assert isinstance(use.node, ast.Attribute)
-        call = use.unit.parents[use.node]
-        assert isinstance(call, ast.Call)
-        return Step(self.origins.path(use.node.value), call, use.node.value)
+        assert use.call is not None
+        return Step(self.origins.path(use.owner), use.call, use.owner)
 
     def ahead(self, node: ast.expr, step: Step) -> int | None:
         """By how much an expression is larger than the optimizer's own count before a step; None if that is not known.
@@ -62,7 +60,7 @@ class Counts:
                 value = self.origins.local_value(node)
                 return None if value is None else self.ahead(value, step)
             case ast.Attribute(attr=name, value=state):
-                owner = _owner_of_state(state) if name == "step" else None
+                owner = owner_of_state(state) if name == "step" else None
                 if owner is not None and (things := self.facts.things(owner, "optimizer")):
                     if not self._is_stepped(owner, step):
                         return None
@@ -103,10 +101,3 @@ class Counts:
         if base != holder or not self._is_kept(node.value, step):
             return None
         return self.counters.ahead(classes.pop(), node.attr, field)
-
-
-def _owner_of_state(node: ast.expr) -> ast.expr | None:
-    """The optimizer in `optimizer.state`, or in `optimizer.state[0]`."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        node = node.value
-    return node.value if isinstance(node, ast.Attribute) and node.attr == "state" else None

@@ -55,7 +55,7 @@ class Kept:
         return [
             (use, word.value)
             for use in replacing
-            if (call := self.context.call_of(use)) is not None
+            if (call := use.call) is not None
             for word in call.keywords
             if word.arg == "target"
         ]
@@ -72,7 +72,7 @@ class Kept:
                 continue
             read = targets & {*ast.walk(self.origins.expanded(value))}
             if any(is_before(use.node, node) for node in read):
-                return other.unit.place(other.node.lineno)
+                return other.where
         return None
 
     # Accumulation

@@ -209,7 +209,7 @@ class Masks:
                 "optimizer.state_dict",
             )
             if looks and any(self.facts.groups[thing] is group for thing in other.things):
-                raise Unproven(f"the state of its two groups is used at {other.unit.place(other.node.lineno)}")
+                raise Unproven(f"the state of its two groups is used at {other.where}")
 
     def _refuse_shared(self, name: ast.Name) -> None:
         variable = self.origins.variable(name)

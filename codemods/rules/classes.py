@@ -66,11 +66,11 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def as_function(use: Use, context: Context) -> Edit:
     """A function in the place of a class or of the callee of a call."""
-    return ConvertClass(use.unit.span(use.node), use.name, _sets_rate_later(use.things, context))
+    return ConvertClass(use.span, use.name, _sets_rate_later(use.things, context))
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
-    lookup = use.unit.parents.get(use.node)
+    lookup = use.parent
     if (
         isinstance(lookup, ast.Call)
         and len(lookup.args) == 2
@@ -92,7 +92,7 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
 
 def _annotation(use: Use) -> Edit | Refusal:
     """`Type[Optimizer]` is the type of what makes a transformation."""
-    outer = use.unit.parents.get(use.node)
+    outer = use.parent
     if isinstance(outer, ast.Subscript) and outer.slice is use.node:
         return Replace(use.unit.span(outer), "Callable[..., {optax}.GradientTransformation]", supports=(CALLABLE,))
     return reasons.run_time_class(

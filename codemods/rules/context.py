@@ -31,7 +31,7 @@ from codemods.optimizers.views import VIEWABLE
 from codemods.origins import Origins
 from codemods.shapes import Parameters
 from codemods.steps import Steps
-from codemods.uses import ATTRIBUTES, Use
+from codemods.uses import ATTRIBUTES, Use, class_around
 
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
@@ -62,18 +62,13 @@ class Context:
                     steps[thing].append(use)
         return steps
 
-    def call_of(self, use: Use) -> ast.Call | None:
-        """The call of the attribute that a use is about; None where the attribute is not called."""
-        parent = use.unit.parents.get(use.node)
-        return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
-
     def override(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` that a step gives, unless it becomes a schedule in the transformation."""
         return None if self.schedules.of(use.things) else self.given_override(use)
 
     def given_override(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` in the source text of a step."""
-        call = self.call_of(use)
+        call = use.call
         return next((word for word in call.keywords if word.arg in OVERRIDES), None) if call else None
 
     @cached_property
@@ -122,13 +117,8 @@ class Context:
 
         Of several at one place, the last is for all.
         """
-        states = (
-            *self.own_states.uses(),
-            *self.functional.uses(),
-            *self.handling.uses(),
-            *ComplexNumbers(self.facts).uses(),
-        )
-        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *states]
+        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
+        uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))
@@ -193,7 +183,7 @@ class Context:
         for use in self.facts.uses:
             if use.kind == "restored" and ours & {groups[thing] for thing in use.things if thing in groups}:
                 yield (
-                    f"It is restored at {use.unit.place(use.node.lineno)}, where a checkpoint from before the migration does not "
+                    f"It is restored at {use.where}, where a checkpoint from before the migration does not "
                     "load: `optim2optax checkpoint convert` writes it anew, and "
                     "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it."
                 )
@@ -218,7 +208,7 @@ class Context:
 
     def gradients(self, use: Use) -> ast.expr | None:
         """What a step is given as gradients, if that is an argument of its own."""
-        call = self.call_of(use) if use.kind == "optimizer.apply_gradient" else None
+        call = use.call if use.kind == "optimizer.apply_gradient" else None
         if call is None:
             return None
         return (arguments_of(STEP, call) or {}).get("grads")
@@ -273,7 +263,7 @@ class Context:
         """The axes over which optimizers average their gradients since `Optimizer.replicate()`; None: not plain to see."""
         axes: dict[Thing, set[str | None]] = defaultdict(set)
         for use in self.facts.uses:
-            call = self.call_of(use) if use.kind == "optimizer.replicate" else None
+            call = use.call if use.kind == "optimizer.replicate" else None
             if call is not None:
                 found = bind(REPLICATE, call)
                 known = isinstance(found, Bound) and not found.unpacked
@@ -331,7 +321,7 @@ class Context:
             thing
             for use in self.facts.uses
             if use.kind == "definition.apply_gradient"
-            and (call := self.call_of(use)) is not None
+            and (call := use.call) is not None
             and (arguments := bare_step(call)) is not None
             and new_rate(arguments["hyper_params"]) is not None
             for thing in use.things
@@ -351,7 +341,7 @@ def is_path(node: ast.expr) -> bool:
 
 def legacy_bases(use: Use, facts: Facts) -> set[str]:
     """The legacy classes from which the class around a use derives."""
-    around = next((outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)), None)
+    around = class_around(use.unit, use.node)
     if around is None:
         return set()
     ancestry = facts.flow.ancestry(facts.flow.class_of(around))
@@ -385,7 +375,7 @@ def bare_step(call: ast.Call) -> dict[str, ast.expr] | None:
 
 def rate_read(use: Use) -> ast.Attribute | None:
     """The whole of `optimizer.optimizer_def.hyper_params.learning_rate`, if this is its `hyper_params`."""
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     match use.node, parent:
         case ast.Attribute(value=ast.Attribute(attr="optimizer_def")), ast.Attribute(
             attr="learning_rate", ctx=ast.Load()
@@ -397,7 +387,7 @@ def rate_read(use: Use) -> ast.Attribute | None:
 
 def _is_looked_into(use: Use) -> bool:
     """Whether a use of the state is `optimizer.state.step` or the like."""
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     if isinstance(parent, ast.Subscript) and parent.value is use.node:
         parent = use.unit.parents.get(parent)
     return isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]

@@ -64,17 +64,21 @@ def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
     `optax.tree_utils.tree_map_params`, whose result replaces the state; and a look at all arrays whose order does not matter.
     Reading the moments of one parameter has none.
     """
-    refusal = reasons.state(
-        "The optimizer's state is used directly here.",
-        "Read `.opt_state` instead; its layout is that of the optax transformation.",
-    )
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
     if owner is None and use.things and all(thing in context.viewed for thing in use.things):
         return Keep()
     if owner is None or not _keeps_the_same(owner, context):
-        return refusal
-    return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or refusal
+        return state_is_used()
+    return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or state_is_used()
+
+
+def state_is_used() -> Refusal:
+    """Why a state stays of which all may be read."""
+    return reasons.state(
+        "The optimizer's state is used directly here.",
+        "Read `.opt_state` instead; its layout is that of the optax transformation.",
+    )
 
 
 def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
@@ -227,7 +231,7 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
 def _states(use: Use) -> ast.expr:
     """The expression of all states: `param_states`, or its `params` where that has the form of an old-API model."""
     assert isinstance(use.node, ast.expr)
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     return parent if isinstance(parent, ast.Attribute) and parent.attr == "params" else use.node
 
 

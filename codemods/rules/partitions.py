@@ -55,7 +55,7 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
     methods. Its base becomes a small class that is added to the file, with the groups under the name that they had, `traversals`.
     One that takes steps in its own way, or asks for the inner optimizers, is left, with a reason.
     """
-    owner = use.unit.parents.get(use.node)
+    owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
     if len(owner.bases) != 1 or methods & OVERRIDDEN or any(_reaches_inside(node) for node in ast.walk(owner)):
@@ -64,7 +64,7 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
             "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
         )
     template = f"{{support:{PARTITIONED_RULE.name}}}"
-    return Replace(use.unit.span(use.node), template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
+    return Replace(use.span, template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
 
 
 def _reaches_inside(node: ast.AST) -> bool:
@@ -87,5 +87,4 @@ def _reaches_inside(node: ast.AST) -> bool:
 )
 def predicate(use: Use, context: Context) -> Edit:
     """In a class that derives from `MultiOptimizer`, the traversals are predicates now (FO302)."""
-    assert isinstance(use.node, ast.Attribute)
-    return Replace(use.unit.span(use.node), "{owner}", (("owner", use.unit.span(use.node.value)),))
+    return Replace(use.span, "{owner}", (use.owner_hole,))

@@ -33,7 +33,7 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
     if use.name not in RENAMED:
         return reasons.removed(f"`{use.name}` was removed.", GONE.get(use.name, "Write it anew."))
     new = RENAMED[use.name]
-    span = use.unit.span(use.node)
+    span = use.span
     if new.startswith("builtins."):
         return Replace(span, new.partition(".")[2])
     if new.startswith("functools."):
@@ -60,7 +60,7 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if f"{use.node.module}.{found.name}" == use.name)
     bound = alias.asname or alias.name
     statement = f"from {module} import {name}" + (f" as {bound}" if bound != name else "")
-    return MoveImport(use.unit.span(use.node), bound, statement)
+    return MoveImport(use.span, bound, statement)
 
 
 @rule(
@@ -74,7 +74,7 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
     only an array of JAX has `.at`, so what is not plainly one is made one.
     """
-    call = context.call_of(use)
+    call = use.call
     refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{INDEXING[use.name]}(…)`.")
     if call is None or len(call.args) != 3 or call.keywords:
         return refusal
@@ -122,4 +122,4 @@ def popped(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)
     holes = (("owner", use.unit.span(use.node.func.value)), ("key", use.unit.span(use.node.args[0])))
-    return Replace(use.unit.span(use.node), "{flax}.core.pop({owner}, {key})", holes)
+    return Replace(use.span, "{flax}.core.pop({owner}, {key})", holes)

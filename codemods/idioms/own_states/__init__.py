@@ -89,7 +89,7 @@ def _state(context: Context, draft: Draft) -> OwnState:
         raise Unproven("the place that makes one is not in view")
     if draft.created or draft.stepped:
         left = next(iter((*draft.created.values(), *draft.stepped.values())))
-        raise Unproven(f"its optimizer goes elsewhere at {left.unit.place(left.node.lineno)}")
+        raise Unproven(f"its optimizer goes elsewhere at {left.where}")
     change_class(draft)
     units = {unit for unit, _ in draft.result.edits.values()} | {thing.unit for thing in draft.things}
     if not units.isdisjoint(context.plain):
