@@ -61,6 +61,14 @@ class Facts:
     def externals(self, node: ast.expr) -> list[str]:
         return [item.name for item in self.objects(node) if isinstance(item, External)]
 
+    def may_be_one(self, node: ast.expr, cls: Class) -> bool:
+        """Whether an expression may be an instance of a class."""
+        return Instance(cls) in self.objects(node)
+
+    def functions(self, node: ast.expr) -> list[Function]:
+        """The functions of the project that an expression may be, as they are."""
+        return [item for item in self.objects(node) if isinstance(item, Function)]
+
     def full_name(self, node: ast.expr) -> str:
         """The full name of what an expression says, if imports tell: `jax.numpy.sqrt` for `jnp.sqrt`. Empty otherwise."""
         return self.dataflow.program.full_name(node)
@@ -202,7 +210,7 @@ class Facts:
         seen: dict[Place, None] = {place: None}
         pending = [place]
         while pending:
-            for item in map(_unwrapped, self.flow.solver.at(pending.pop())):
+            for item in map(unwrapped, self.flow.solver.at(pending.pop())):
                 if isinstance(item, Thing):
                     found[item] = None
                 for inner in self._parts(item):
@@ -230,13 +238,21 @@ class Facts:
         """A representative of its group for each thing. Things that are linked, or meet at a use, migrate together."""
         return unify([*(use.things for use in self.uses), *self.legacy.links])
 
+    @cached_property
+    def members(self) -> dict[Thing, list[Thing]]:
+        """The things of each group, by its representative."""
+        found: dict[Thing, list[Thing]] = defaultdict(list)
+        for thing, group in self.groups.items():
+            found[group].append(thing)
+        return found
+
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
         found = [*uses, *reflected, *removed_uses(self, unit)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
 
 
-def _unwrapped(item: Object) -> Object:
+def unwrapped(item: Object) -> Object:
     """The function behind partial applications; anything else itself."""
     while isinstance(item, Partial):
         item = item.function

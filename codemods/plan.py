@@ -113,9 +113,9 @@ def make_plan(
 
 def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
     """What becomes of the use of an optimizer whose dataclass is a train state itself, or which is in parts; None for others."""
-    for idiom in (context.own_states, context.functional):
-        if idiom.concerns(use.node):
-            return idiom.outcome(use.node) or Keep()
+    for outcomes in (context.own_states.outcomes, context.functional.outcomes):
+        if use.node in outcomes:
+            return outcomes[use.node] or Keep()
     return None
 
 

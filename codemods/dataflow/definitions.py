@@ -145,6 +145,11 @@ class Definitions:
                     found.append(None)
         return found
 
+    def values_of(self, name: ast.Name) -> list[ast.expr | None]:
+        """The same for what a name means where it is read; nothing for a builtin."""
+        variable = self.variable(name)
+        return [] if variable is None else self.values(variable)
+
     def only_value(self, name: ast.Name) -> ast.expr | None:
         """What the only assignment to a variable gives it, wherever the variable is."""
         variable = self.variable(name)

@@ -178,7 +178,7 @@ class Kept:
             if isinstance(inner, ast.Call):
                 if self.facts.full_name(inner.func) in IS_FINITE:
                     return True
-                made = [item for item in self.facts.objects(inner.func) if isinstance(item, Function)]
+                made = self.facts.functions(inner.func)
                 if any(self._tests_finite(function.node, seen) for function in made):
                     return True
             value = self.origins.local_value(inner) if isinstance(inner, ast.Name) else None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, MoveStatement, merged
+from codemods.edits import Edit, MoveStatement, ReplaceStatement, merged
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
+from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.origins import Origins, Variable, block_of, names_read, statement_of
+from codemods.uses import Use
 
 
 class Edits(dict[ast.AST, tuple[Unit, Edit]]):
@@ -24,6 +26,14 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         if whole is None:
             raise Unproven("another change is made at the same place")
         self[node] = (unit, whole)
+
+    def take_away(self, statement: ast.stmt, unit: Unit) -> None:
+        """Take a statement away, whatever else was to become of it."""
+        self[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
+
+    def uses(self, kind: str, things: tuple[Thing, ...]) -> list[Use]:
+        """The changes as uses of a kind, for the sake of some things."""
+        return [Use(kind, "", unit, node, things) for node, (unit, _) in self.items()]  # type: ignore[arg-type]
 
 
 def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Origins) -> Edits:

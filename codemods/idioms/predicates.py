@@ -7,7 +7,6 @@ import ast
 from codemods.dataflow.binding import Wrong, bind_values, signature_of
 from codemods.dataflow.pure import TEXT_METHODS
 from codemods.facts import Facts
-from codemods.flow.objects import Function
 from codemods.origins import FunctionNode, Origins
 
 DEEPEST = 4
@@ -41,7 +40,7 @@ class Predicates:
 
     def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
         """The form of what a function returns for a path and a value."""
-        made = [item for item in self.facts.objects(function) if isinstance(item, Function)]
+        made = self.facts.functions(function)
         arguments: list[Form] = [("path",), ("value",)]
         return self._applied(made[0].node, arguments, negated, depth) if len(made) == 1 else None
 
@@ -96,7 +95,7 @@ class Predicates:
     def _inner_call(
         self, function: ast.expr, given: list[ast.expr], bound: Bindings, negated: bool, depth: int
     ) -> Form | None:
-        made = [item for item in self.facts.objects(function) if isinstance(item, Function)]
+        made = self.facts.functions(function)
         if len(made) != 1:
             return self._leaf(ast.Call(function, given, []), bound, negated)
         arguments: list[Form] = []

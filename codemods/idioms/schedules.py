@@ -79,11 +79,7 @@ class _Attempt:
         leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed, ())
         for use in self.steps:
             leftovers.clear(self._override(use))
-        changed = {use.unit for use in self.steps} | {thing.unit for thing in self.things}
-        if not changed.isdisjoint(self.context.plain) or any(
-            unit in self.context.plain for unit, _ in leftovers.edits.values()
-        ):
-            raise Unproven("the file could not be rewritten in this form")
+        self.context.refuse_plain(leftovers.edits, (*self.steps, *self.things))
         return Schedule(filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone)
 
     def _override(self, use: Use) -> ast.expr:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from codemods.facts import Facts
-from codemods.flow.objects import Function
 from codemods.origins import Origins
 
 CHOICES = (ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.For, ast.Match)
@@ -30,7 +29,7 @@ def _is_free(node: ast.AST, facts: Facts, origins: Origins, seen: set[ast.AST]) 
 
 
 def _is_traceable_call(call: ast.Call, facts: Facts, origins: Origins, seen: set[ast.AST]) -> bool:
-    made = [item for item in facts.objects(call.func) if isinstance(item, Function)]
+    made = facts.functions(call.func)
     if made:
         return all(_is_free(function.node, facts, origins, seen) for function in made)
     name = facts.full_name(call.func)

@@ -70,20 +70,16 @@ def as_function(use: Use, context: Context) -> Edit:
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
-    lookup = use.parent
-    if (
-        isinstance(lookup, ast.Call)
-        and len(lookup.args) == 2
-        and lookup.args[0] is use.node
-        and not lookup.keywords
-        and not isinstance(lookup.args[1], ast.Constant)
-        and isinstance(lookup.func, ast.Name)
-        and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(lookup.func)}
-        and RUN_TIME not in context.exposed
-        and (use.things or lookup.func.id == "hasattr")
-    ):
-        named = tuple(sorted({*context.facts.named_classes} - {*COMPOSITE})) or COMMONEST
-        return ConvertLookup(use.unit.span(lookup), named, _sets_rate_later(use.things, context))
+    match use.parent:
+        case ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]) as lookup if (
+            module is use.node
+            and not isinstance(name, ast.Constant)
+            and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(function)}
+            and RUN_TIME not in context.exposed
+            and (use.things or word == "hasattr")
+        ):
+            named = tuple(sorted({*context.facts.named_classes} - {*COMPOSITE})) or COMMONEST
+            return ConvertLookup(use.unit.span(lookup), named, _sets_rate_later(use.things, context))
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
         "Name the optax function that is meant, for each choice.",
@@ -105,8 +101,6 @@ def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
     definitions = list(things)
     if any(thing in context.injected for thing in definitions):
         return True
-    unset = any(
-        isinstance(thing.node, ast.Call) and learning_rate(thing.node) is None and not is_unpacked(thing.node)
-        for thing in definitions
-    )
+    calls = (thing.node for thing in definitions if isinstance(thing.node, ast.Call))
+    unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
     return unset and not context.steps(found for thing in definitions for found in context.optimizers_of(thing))

@@ -52,7 +52,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
         return refusal
     clipping = context.clippings.of(use.things)
     link = clipping.links.get(use.node, "") if clipping is not None else ""
-    if (whole := context.masks.of(use.node)) is not None:
+    if (whole := context.masks.found.get(use.node)) is not None:
         return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
     masked = context.masks.of_definition(use.node)
     mask = masked.predicate_in(use.unit) if masked is not None else None

@@ -10,7 +10,7 @@ from codemods.dataflow.definitions import Definitions
 from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Function
+from codemods.flow.objects import Container
 from codemods.model import Refusal
 from codemods.optimizers.base import is_plain
 from codemods.optimizers.methods import LOSS_STEP
@@ -152,7 +152,7 @@ def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str],
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
     """Whether a loss function returns `(loss, auxiliary)`; None when that is not plain to see."""
-    functions = [item for item in facts.objects(loss) if isinstance(item, Function)]
+    functions = facts.functions(loss)
     if len(functions) != 1:
         return None
     pairs = {_is_pair(value, facts) for value in Definitions.returned(functions[0])}

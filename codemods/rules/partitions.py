@@ -74,8 +74,7 @@ def _reaches_inside(node: ast.AST) -> bool:
             return name in INNER
         case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
             return name not in INHERITED
-        case _:
-            return False
+    return False
 
 
 @rule(

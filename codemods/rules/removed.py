@@ -99,12 +99,9 @@ def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = fro
         case ast.BinOp(left=left, right=right):
             return _is_array(left, context, known) or _is_array(right, context, known)
         case ast.Name():
-            variable = context.origins.variable(node)
-            values = context.origins.values(variable) if variable is not None else []
+            values = context.origins.values_of(node)
             others = [value for value in values if value not in known]
-            return bool(values) and all(
-                value is not None and _is_array(value, context, known | {value}) for value in others
-            )
+            return bool(values) and all(value and _is_array(value, context, known | {value}) for value in others)
     return False
 
 

@@ -38,8 +38,7 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr="init_state", value=owner)):
             return bool(context.facts.things(owner, "definition"))
-        case _:
-            return False
+    return False
 
 
 @rule(
@@ -53,9 +52,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned new parameters and state. `update` returns what is to be added to the parameters. A learning rate among the
     hyperparameters is set in the state before.
     """
-    call = use.call
-    given = bare_step(call) if call is not None else None
-    statement = use.unit.parents.get(call) if call is not None else None
+    given = bare_step(use.call)
+    statement = use.unit.parents.get(use.call) if use.call is not None else None
     if given is None or not is_path(given["params"]):
         return _refuse()
     rate = new_rate(given["hyper_params"])
