@@ -20,7 +20,6 @@ from codemods.edits import Edit, Keep, MoveImport
 from codemods.emitted import Emitter, Texts
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import Scope, ScopeNode, open_scope
 from codemods.flow.solver import EntangledError
 from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import Addition, ImportEditor, ImportedName
@@ -28,7 +27,7 @@ from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
 from codemods.legacy_shapes import shapes_in, too_many
 from codemods.model import FileResult, Form, Options, Site, Source
-from codemods.names import bound_anywhere
+from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
@@ -45,6 +44,7 @@ from codemods.unread import with_sites
 TRAIN_STATE = "{TrainState}"
 TOO_DEEP = "nested too deeply"
 DEEPEST = 1_000
+OF_MODULES = ("__file__", "__name__", "__doc__")
 ENTANGLED = "this project is too entangled to be analysed as a whole: give fewer files at once"
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
@@ -400,16 +400,7 @@ def undefined_names(unit: Unit) -> set[str]:
     """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
         return set()
-    scopes: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
-    undefined = set()
-    for node in unit.nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not hasattr(builtins, node.id):
-            chain = [found for found in unit.ancestors(node) if isinstance(found, ScopeNode)]
-            scope = scopes[unit.tree]
-            for owner in reversed(chain[:-1]):
-                if owner not in scopes:
-                    scopes[owner] = open_scope(unit, owner, scope)
-                scope = scopes[owner]
-            if scope.binding(node.id) is None and node.id not in ("__file__", "__name__", "__doc__"):
-                undefined.add(node.id)
-    return undefined
+    scopes = Scopes(unit)
+    loads = (node for node in unit.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    unknown = (node for node in loads if not hasattr(builtins, node.id) and node.id not in OF_MODULES)
+    return {node.id for node in unknown if scopes.around(node).binding(node.id) is None}

@@ -9,6 +9,8 @@ from itertools import chain, islice
 
 import libcst as cst
 
+from codemods.layout import is_docstring
+from codemods.movement import gap_and_comments
 from codemods.notebook import MARKER as CELL
 
 INDENT = " " * 4
@@ -24,7 +26,7 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
     None if there is no such place.
     """
     new = [
-        _spaced(item, 2)
+        _spaced(item)
         for source in sources
         if not has_support(module, source)
         for item in _indented(source, module).body
@@ -35,7 +37,7 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
     if index is None:
         return None
     following = module.body[index:]
-    spaced = [_spaced(statement, 2) for statement in following[:1]]
+    spaced = [_spaced(statement) for statement in following[:1]]
     return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
 
 
@@ -52,7 +54,7 @@ def _name(statement: cst.CSTNode) -> str:
 
 
 def _code(module: cst.Module, statement: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> str:
-    return module.code_for_node(_bare(statement)).strip()
+    return module.code_for_node(statement.with_changes(leading_lines=())).strip()
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
@@ -77,12 +79,9 @@ class _Docstrings(cst.CSTTransformer):
 
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         first, *rest = updated_node.value.split("\n")
-        deeper = [self.indent * _depth(line) + line.lstrip(" ") for line in rest]
+        depths = ((len(line) - len(line.lstrip(" "))) // len(INDENT) for line in rest)
+        deeper = [self.indent * depth + line.lstrip(" ") for depth, line in zip(depths, rest, strict=True)]
         return updated_node.with_changes(value=self.newline.join([first, *deeper]))
-
-
-def _depth(line: str) -> int:
-    return (len(line) - len(line.lstrip(" "))) // len(INDENT)
 
 
 def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
@@ -152,41 +151,23 @@ def _after_imports(module: cst.Module) -> int:
     """Behind the last import of the run at the top; guarded imports and simple assignments may stand between them."""
     index = 0
     for number, statement in enumerate(module.body):
-        if isinstance(statement, cst.SimpleStatementLine) and isinstance(
-            statement.body[0], cst.Import | cst.ImportFrom
-        ):
-            index = number + 1
-        elif _is_docstring(statement):
-            index = max(index, number + 1)
-        elif isinstance(statement, cst.Try | cst.If) and _imports_only(statement.body):
+        guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()
+        if is_docstring(statement) or any(map(_is_import, (statement, *guarded))):
             index = number + 1
         elif not isinstance(statement, cst.SimpleStatementLine):
             break
     return index
 
 
-def _imports_only(body: cst.BaseSuite) -> bool:
-    return any(
-        isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom)
-        for statement in body.body
-    )
+def _is_import(statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom(), *_]):
+            return True
+    return False
 
 
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and isinstance(statement.body[0], cst.Expr)
-        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
-
-
-def _bare(statement: cst.CSTNode) -> cst.CSTNode:
-    return statement.with_changes(leading_lines=()) if hasattr(statement, "leading_lines") else statement
-
-
-def _spaced(statement: cst.CSTNodeT, blank: int) -> cst.CSTNodeT:
-    """The statement with at least so many blank lines above, its comments kept."""
-    leading = list(getattr(statement, "leading_lines", ()))
-    first = next((i for i, line in enumerate(leading) if line.comment is not None), len(leading))
-    missing = max(0, blank - first)
-    return statement.with_changes(leading_lines=[*[cst.EmptyLine(indent=False)] * missing, *leading])
+def _spaced(statement: cst.CSTNodeT) -> cst.CSTNodeT:
+    """The statement with at least two blank lines above, its comments kept."""
+    gap, comments = gap_and_comments(statement)
+    missing = [cst.EmptyLine(indent=False)] * (2 - len(gap))
+    return statement.with_changes(leading_lines=[*missing, *gap, *comments])

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import libcst as cst
 
+from codemods.optimizers.pieces import source
+
 ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
 
 BLACK_LIMIT = 88
@@ -31,13 +33,13 @@ def enclose(
     Arguments that were aligned far to the right, below the old callee, move to where they hang.
     """
     old = {argument.value for argument in call.args}
-    tall = [item.value not in old and "\n" in cst.Module([]).code_for_node(item.value) for item in arguments]
+    tall = [item.value not in old and "\n" in source(item.value) for item in arguments]
     moved = [_deeper(item) if high else item for item, high in zip(arguments, tall, strict=True)]
     before = call.whitespace_before_args
     if not isinstance(before, cst.ParenthesizedWhitespace):
         return _stacked(call, callee, moved, hanging, base) if any(tall) else arrange(call, callee, moved)
-    aligned = len(before.last_line.value) > base + ALIGNED and not any(map(_has_comment, call.args))
-    if aligned and not any("\n" in cst.Module([]).code_for_node(argument.value) for argument in call.args):
+    aligned = len(before.last_line.value) > base + ALIGNED and not any(map(comments_of, call.args))
+    if aligned and not any("\n" in source(argument.value) for argument in call.args):
         return _stacked(call, callee, moved, hanging, base)
     return arrange(call, callee, moved)
 
@@ -47,7 +49,7 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     before = call.whitespace_before_args
     multiline = isinstance(before, cst.ParenthesizedWhitespace)
     last = call.args[-1] if call.args else None
-    commas = [argument.comma for argument in call.args[:-1] if not _has_comment(argument)]
+    commas = [argument.comma for argument in call.args[:-1] if not comments_of(argument)]
     between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
     arranged = []
     for index, argument in enumerate(arguments):
@@ -56,7 +58,7 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
             arranged.append(_continued(argument, was_last, before, between))
         elif last is None or was_last:
             arranged.append(argument)
-        elif _has_comment(argument):
+        elif comments_of(argument):
             arranged.append(_closing_behind_comment(last, argument))
         else:
             arranged.append(_closing_as(last, argument))
@@ -81,8 +83,7 @@ def _stacked(
 
 def _deeper(argument: cst.Arg) -> cst.Arg:
     """An argument whose further lines move in by one step."""
-    moved = argument.visit(_Deeper())
-    return cst.ensure_type(moved, cst.Arg) if isinstance(moved, cst.Arg) else argument
+    return cst.ensure_type(argument.visit(_Deeper()), cst.Arg)
 
 
 class _Deeper(cst.CSTTransformer):
@@ -103,7 +104,7 @@ def _continued(
     """An argument that another one follows."""
     if not was_last and isinstance(argument.comma, cst.Comma):
         return argument
-    comma = cst.Comma(whitespace_after=_comment_then(argument, before)) if _has_comment(argument) else between
+    comma = cst.Comma(whitespace_after=_comment_then(argument, before)) if comments_of(argument) else between
     return argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
 
 
@@ -118,7 +119,7 @@ def _comment_then(last: cst.Arg, before: cst.BaseParenthesizableWhitespace) -> c
 def _closing_as(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
     """A new last argument that closes the call as the old one did, without the comment that belongs to that."""
     comma, after = last.comma, last.whitespace_after_arg
-    if _has_comment(last):
+    if comments_of(last):
         plain = cst.TrailingWhitespace()
         if isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
             comma = comma.with_changes(
@@ -138,12 +139,6 @@ def _closing_behind_comment(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
     return argument.with_changes(
         comma=cst.Comma(whitespace_after=behind.with_changes(indent=closing.indent, last_line=closing.last_line))
     )
-
-
-def _has_comment(argument: cst.Arg) -> bool:
-    comma = argument.comma
-    text = cst.Module([]).code_for_node(comma) if isinstance(comma, cst.Comma) else ""
-    return "#" in text + cst.Module([]).code_for_node(argument.whitespace_after_arg)
 
 
 def line_limit(code: str) -> int:
@@ -185,8 +180,7 @@ def joined(
 
 
 def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-    flat = statement.visit(_Flat())
-    return flat if isinstance(flat, cst.SimpleStatementLine) else statement
+    return cst.ensure_type(statement.visit(_Flat()), cst.SimpleStatementLine)
 
 
 class _Flat(cst.CSTTransformer):
@@ -304,26 +298,31 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     return best
 
 
+def is_docstring(statement: cst.CSTNode) -> bool:
+    """Whether a statement is nothing but a text."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString()), *_]):
+            return True
+    return False
+
+
 def comments_of(argument: cst.Arg) -> list[str]:
     """The comments behind an argument, in order."""
-    found: list[str] = []
-    for space in (argument.comma, argument.whitespace_after_arg):
-        if isinstance(space, cst.CSTNode):
-            space.visit(_Comments(found))
-    return found
+    return [*comments_within(argument.comma), *comments_within(argument.whitespace_after_arg)]
 
 
-def comments_within(node: cst.CSTNode) -> list[cst.Comment]:
-    """The comments of a statement, those above it included."""
-    found: list[str] = []
-    node.visit(_Comments(found))
-    return [cst.Comment(text) for text in found]
+def comments_within(node: cst.CSTNode | cst.MaybeSentinel) -> list[str]:
+    """The comments of a statement, those above it included, or of white space."""
+    visitor = _Comments()
+    if isinstance(node, cst.CSTNode):
+        node.visit(visitor)
+    return visitor.found
 
 
 class _Comments(cst.CSTVisitor):
-    def __init__(self, found: list[str]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.found = found
+        self.found: list[str] = []
 
     def visit_Comment(self, node: cst.Comment) -> None:
         self.found.append(node.value)

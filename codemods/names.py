@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import ScopeNode, bound_names
+from codemods.flow.scopes import Scope, ScopeNode, bound_names, open_scope
 
 Choice = tuple[str, str, str]
 """Full name of what is imported, name that this binds, attribute of it that is the wanted thing (empty if it is that itself)."""
@@ -96,6 +96,21 @@ def _statement(target: str, name: str) -> str:
     package, _, last = target.rpartition(".")
     renamed = "" if last == name else f" as {name}"
     return f"from {package} import {last}{renamed}" if package else f"import {target}{renamed}"
+
+
+class Scopes:
+    """The scopes of one file, each opened when it is asked for."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self._opened: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
+
+    def around(self, node: ast.AST) -> Scope:
+        """The scope in which a node stands."""
+        owner = next(outer for outer in self.unit.ancestors(node) if isinstance(outer, ScopeNode))
+        if owner not in self._opened:
+            self._opened[owner] = open_scope(self.unit, owner, self.around(owner))
+        return self._opened[owner]
 
 
 def bound_anywhere(unit: Unit) -> set[str]:

@@ -13,7 +13,7 @@ from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.values import Part, Value
-from codemods.origins import Argument, Binding, Origins, Variable, statement_of
+from codemods.origins import Argument, Binding, Origins, Variable, names_within, statement_of
 
 
 class Passing:
@@ -100,8 +100,7 @@ class Passing:
         return name
 
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
-        scope = self.facts.scope(call)
-        function = scope.function.node
+        function = self.facts.scope(call).function.node
         if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
             raise self._out_of_reach(call)
         return function
@@ -158,9 +157,7 @@ class Passing:
         if (function, name) in self._introduced:
             return
         self._introduced.add((function, name))
-        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-        names |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-        if name in names:
+        if name in names_within(function):
             raise Unproven(f"the name `{name}` is taken where the optimizer is made")
         if function.args.vararg or function.args.kwarg or function.decorator_list:
             raise Unproven(f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated")

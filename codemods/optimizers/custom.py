@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codemods.optimizers.arguments import UNSET_RATE, injectable
+from codemods.optimizers.arguments import EQUAL, UNSET_RATE, injectable
 from codemods.optimizers.base import RATE
 from codemods.template import expression
 
-NOTHING = cst.SimpleWhitespace("")
 SEPARATOR = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 
 
 def custom_transformation(call: cst.Call, inject: bool, index: int | None) -> cst.BaseExpression:

@@ -10,7 +10,7 @@ from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.flow.scopes import Scope
-from codemods.origins import Binding, Origins, Variable
+from codemods.origins import Binding, Origins, Variable, names_within
 from codemods.renaming.names import (
     DEFINITIONS,
     STATE,
@@ -38,14 +38,14 @@ def plan_function(
         return
     states: dict[str, _Keywords | None] = {}
     for name in sorted(scope.names):
-        items = list(facts.flow.solver.at(("variable", scope, name)))
+        items, variable = list(facts.flow.solver.at(("variable", scope, name))), Variable(scope, name)
         kind = kind_of(items, done)
         if kind != "optimizer" and WORD.search(name) and kind_of(filter(is_optimizer, items), done) == "optimizer":
             states[name] = None  # it may be something else as well
         elif kind == "optimizer" and WORD.search(name):
-            states[name] = _planned(name, WORD.sub(STATE, name), node, Variable(scope, name), origins)
+            states[name] = _planned(WORD.sub(STATE, name), node, variable, origins)
         elif kind == "definition" and name in DEFINITIONS:
-            words = _planned(name, TRANSFORMATION, node, Variable(scope, name), origins)
+            words = _planned(TRANSFORMATION, node, variable, origins)
             _note({name: (TRANSFORMATION, words)} if words is not None else {}, node, unit, found)
     known = {name: (WORD.sub(STATE, name), words) for name, words in states.items() if words is not None}
     if len(known) == len(states):
@@ -55,10 +55,10 @@ def plan_function(
 _Keywords = dict[Unit, dict[Keyword, str]]
 
 
-def _planned(name: str, new: str, node: Functions, variable: Variable, origins: Origins) -> _Keywords | None:
+def _planned(new: str, node: Functions, variable: Variable, origins: Origins) -> _Keywords | None:
     """The keywords that follow a new name; None if the variable has to keep its own."""
-    stores = origins.stores(variable)
-    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in _names_within(node):
+    stores, name = origins.stores(variable), variable.name
+    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in names_within(node):
         return None
     keywords: _Keywords = defaultdict(dict)
     if any(isinstance(store, ast.arg) for store in stores):
@@ -78,11 +78,6 @@ def _note(names: Mapping[str, tuple[str, _Keywords]], node: Functions, unit: Uni
 def _scope_of(node: Functions, facts: Facts) -> Scope | None:
     inside = (facts.flow.reading.scopes.get(inner) for inner in ast.walk(node))
     return next((scope for scope in inside if scope is not None and scope.node is node), None)
-
-
-def _names_within(node: ast.AST) -> set[str]:
-    found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-    return found | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
 
 
 def _is_quoted(name: str, unit: Unit) -> bool:

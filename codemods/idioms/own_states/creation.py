@@ -10,7 +10,7 @@ from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
 from codemods.optimizers.methods import CREATE
-from codemods.origins import Variable, block_of, statement_of
+from codemods.origins import block_of, names_within, statement_of
 from codemods.rules.model_apply import apply_function
 
 
@@ -56,9 +56,8 @@ class Creation:
         """The calls of `create` that may have given a value."""
         found: list[ast.expr | None] = [value]
         if isinstance(value, ast.Name):
-            variable = self.draft.origins.variable(value)
-            found = [] if variable is None else self.draft.origins.values(variable)
-            if variable is None or self.draft.origins.loads(variable) != [value]:
+            found = self.draft.origins.values_of(value)
+            if self.draft.origins.loads_of(value, value) != [value]:
                 raise Unproven(f"its optimizer is used by itself before {where}")
         calls = [one for one in found if isinstance(one, ast.Call) and one in self.draft.created]
         if not calls or len(calls) != len(found):
@@ -83,17 +82,9 @@ class Creation:
         if alone and isinstance(only, ast.Name):
             self.draft.result.edits[statements[0]] = (unit, ReplaceStatement(unit.span(statements[0]), ()))
             return only.id
-        name = self._free_name(variable, "tx", value.id)
+        name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
             self.draft.result.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)))
         for store in stores if name != value.id else ():
             self.draft.result.edits[store] = (unit, Replace(unit.span(store), name))
         return name
-
-    def _free_name(self, variable: Variable, wanted: str, otherwise: str) -> str:
-        within = ast.walk(variable.scope.node)
-        taken = any(
-            (isinstance(node, ast.Name) and node.id == wanted) or (isinstance(node, ast.arg) and node.arg == wanted)
-            for node in within
-        )
-        return otherwise if taken else wanted
