@@ -39,13 +39,10 @@ class Exports:
 
     def remaining(self, item: Import) -> list[ast.AST]:
         """The places that go on reading an imported name. Of a quoted annotation only the names from flax go."""
-        stays_quoted = item.target.partition(".")[0] != "flax"
         gone = self.gone(item.unit)
-        return [
-            node
-            for node in loads(item.unit, item, self.facts)
-            if node not in gone or (stays_quoted and isinstance(node, ast.Constant))
-        ]
+        if item.target.partition(".")[0] != "flax":
+            gone = {node for node in gone if not isinstance(node, ast.Constant)}
+        return [node for node in loads(item.unit, item, self.facts) if node not in gone]
 
     def kept(self, item: Import) -> Kept | None:
         """Why an import stays; None if it can go."""
@@ -148,14 +145,9 @@ def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
 
 def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
     """The places in a file that read a name which a scope of it binds."""
-    for node in unit.nodes:
-        if (
-            isinstance(node, ast.Name)
-            and node.id == name
-            and not isinstance(node.ctx, ast.Store)
-            and node in facts.flow.reading.scopes
-            and facts.scope(node).binding(name) is scope
-        ):
+    scopes = facts.flow.reading.scopes
+    for node in (one for one in unit.nodes if isinstance(one, ast.Name) and one.id == name and one in scopes):
+        if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
             yield node
     for annotation in facts.flow.reading.annotations:
         is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from codemods.dataflow.binding import values_of
 from codemods.flow.objects import Container, External, Instance, Object, Place
 from codemods.legacy import DEFINITIONS, RUN_TIME, legacy_name
 
@@ -27,10 +28,8 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Compare(left=left, comparators=others):
             for operand in () if _is_none(left, *others) else (left, *others):
                 yield from _classes(facts, operand)
-        case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
-            facts.flow.places[callee]
-        ):
-            for argument in (*args, *(word.value for word in keywords)):
+        case ast.Call(func=callee) if facts.flow.derivation.is_unknown(facts.flow.places[callee]):
+            for argument in values_of(node):
                 yield from _classes(facts, argument.value if isinstance(argument, ast.Starred) else argument)
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, is_dataclass
 
 from codemods.dataflow.binding import values_of
 from codemods.edits import (
+    IT,
     ChangeArguments,
     ChangeParameters,
     ConvertClass,
@@ -75,6 +76,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     imports = plan.facts.imported(unit)
     said = {plan.names[unit][key].expression.partition(".")[0] for decision in applied for key in _keys(decision)}
     said |= {word for decision in applied for word in _words(decision)}
+    going: list[Import] = []
     unused: list[Import] = []
     for item in imports:
         legacy = legacy_name(item.target) is not None
@@ -82,14 +84,12 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
         if not legacy and (item.name in said or not any(node in gone for node in used) or exports.remaining(item)):
             continue
         keep = exports.kept(item)
-        if keep is None and not used:
-            unused.append(item)
-        elif keep is None:
-            result.drop.append(ImportedName(*_start(unit, item.statement), _bound(item)))
+        if keep is None:
+            (going if used else unused).append(item)
         elif legacy:
             result.kept[item.statement] = keep
     # Names that nobody uses go with their statement, and stay with it.
-    going = (item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan))
+    going += [item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan)]
     result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
     for decision in applied:
         if isinstance(decision.edit, MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
@@ -101,8 +101,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
 
 
 def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
-    line, column, _, _ = unit.span(statement)
-    return line, column
+    return unit.span(statement)[:2]
 
 
 def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
@@ -117,9 +116,7 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
 
 
 def _bound(item: Import) -> str:
-    if item.name == "*":
-        return "*"
-    return item.alias.asname or item.alias.name
+    return "*" if item.name == "*" else item.alias.asname or item.alias.name
 
 
 def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
@@ -129,57 +126,49 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         node = decision.use.node
         if not decision.applies or decision.use.kind == "import":
             continue
+        called = node.func if isinstance(node, ast.Call) else node
+        parts: list[ast.AST] = []
         match decision.edit:
-            case ConvertDefinition() | TakePart() if isinstance(node, ast.Call):
-                gone.update(ast.walk(node.func))
-            case Replace(holes=(), span=span, template=template) if (
-                isinstance(node, ast.expr) and "{it}" not in template
-            ):
-                gone.update(
-                    inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and _is_in(inner, span, unit)
-                )
+            case Replace(template=template) | Spread(templates=template) if IT in template:
+                continue
+            case Replace(holes=(), span=span) if isinstance(node, ast.expr):
+                inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
+                gone.update(inner for inner in inside if _is_in(inner, span, unit))
             case ReplaceQuoted() | ConvertClass() | ConvertLookup():
-                gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
-            case Replace(template=template) if isinstance(node, ast.Call) and "{it}" not in template:
-                gone.update(ast.walk(node.func))
+                parts = [called]
+            case ConvertDefinition() | TakePart() | Replace() if called is not node:
+                parts = [called]
             case DeriveState() if isinstance(node, ast.ClassDef):
-                gone.update(inner for one in node.decorator_list for inner in ast.walk(one))
-            case ReplaceStatement(templates=()):
-                gone.update(ast.walk(node))
-            case Spread(templates=templates) if "{it}" not in templates:
-                gone.update(ast.walk(node))
+                parts = [*node.decorator_list]
+            case ReplaceStatement(templates=()) | Spread():
+                parts = [node]
             case ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
                 names = {one.name for one in split}
-                arguments = (
-                    inner for inner in ast.walk(node.args) if isinstance(inner, ast.arg) and inner.arg in names
-                )
-                gone.update(inner for argument in arguments for inner in ast.walk(argument))
+                parts = [inner for inner in ast.walk(node.args) if isinstance(inner, ast.arg) and inner.arg in names]
             case RewriteCall() | ChangeArguments():
-                gone.update(_left_out(decision.edit, node, unit))
-            case _:
-                pass
+                parts = _left_out(decision.edit, node, unit)
+        gone.update(inner for part in parts for inner in ast.walk(part))
     return gone
 
 
-def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) -> Iterator[ast.AST]:
+def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) -> list[ast.AST]:
     """What a call has before an edit, and not after it."""
     call = node if isinstance(node, ast.Call) and unit.span(node) == edit.span else unit.parents.get(node)
     if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
-        return
+        return []
     values = values_of(call)
     if isinstance(edit, ChangeArguments):
-        for index in edit.dropped:
-            yield from ast.walk(values[index])
-        if edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped):
-            yield from ast.walk(call.func)
-        return
+        alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
+        return [*(values[index] for index in edit.dropped), *([call.func] if alone else [])]
     kept = {argument.index for argument in edit.arguments}
     said = " ".join((edit.function, edit.prelude, *(argument.template for argument in edit.arguments)))
     holes = [span for _, span in edit.holes]
-    for index, value in enumerate(values):
-        inner = [part for part in ast.walk(value) if isinstance(part, ast.expr) and unit.span(part) in holes]
-        if index not in kept and f"{{argument:{index}}}" not in said and not inner:
-            yield from ast.walk(value)
+
+    def is_said(value: ast.expr) -> bool:
+        return any(unit.span(part) in holes for part in ast.walk(value) if isinstance(part, ast.expr))
+
+    others = (value for index, value in enumerate(values) if index not in kept and f"{{argument:{index}}}" not in said)
+    return [value for value in others if not is_said(value)]
 
 
 def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
@@ -217,21 +206,13 @@ def _add(
             places = {None} if None in wanted[key] else set(wanted[key])
             result.add.extend(Addition(statement, near) for near in sorted(places, key=lambda near: near or (0, 0)))
     for item in imports:
-        dotted = (
-            item.alias.name.startswith("flax.optim")
-            and not item.alias.asname
-            and isinstance(item.statement, ast.Import)
-        )
+        dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
         dropped = ImportedName(*_start(unit, item.statement), item.alias.name) in result.drop
-        others = [
-            other for other in imports if other is not item and other.name == "flax" and other.scope is item.scope
-        ]
-        if (
-            dotted
-            and dropped
-            and not others
-            and any(node not in exports.gone(unit) for node in loads(unit, item, plan.facts))
-        ):
+        if not (dotted and dropped and isinstance(item.statement, ast.Import)):
+            continue
+        others = (other for other in imports if other is not item)
+        bound = any(other.name == "flax" and other.scope is item.scope for other in others)
+        if not bound and not exports.gone(unit).issuperset(loads(unit, item, plan.facts)):
             top = unit.parents.get(item.statement) is unit.tree
             result.add.append(Addition("import flax", None if top else _start(unit, item.statement)))
 
@@ -308,9 +289,8 @@ def _near(use: Use, binding: list[Import], unit: Unit, facts: Facts) -> tuple[in
     if not nested or len(nested) < len(binding) or any(legacy_name(item.target) is None for item in nested):
         return None
     item = nested[0]
-    return (
-        None if _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts) else _start(unit, item.statement)
-    )
+    is_elsewhere = _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts)
+    return None if is_elsewhere else _start(unit, item.statement)
 
 
 def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:

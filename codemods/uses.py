@@ -83,8 +83,8 @@ class Use:
 
     @property
     def owner(self) -> ast.expr:
-        """What the attribute that this is about is read from."""
-        assert isinstance(self.node, ast.Attribute)
+        """What the attribute or item that this is about is read from."""
+        assert isinstance(self.node, ast.Attribute | ast.Subscript)
         return self.node.value
 
     @property

@@ -48,9 +48,7 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     if step is None:
         return _refuse(use)
     quote = use.unit.source(step.slice)[0]
-    assert isinstance(use.node, ast.Subscript)
-    owner = (use.owner_hole,)
-    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", owner)
+    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", (use.owner_hole,))
 
 
 def _step_in_state(use: Use) -> ast.Subscript | None:
