@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from codemods.dataflow.binding import values_of
 from codemods.dataflow.evaluation import evaluated
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, Step
@@ -49,10 +50,8 @@ class Rates:
         found: list[tuple[ast.expr, Step]] = []
         for binding in self.origins.bindings(function) or ():
             rate, optimizer = binding.given.get(variable.name), binding.given.get(path.root.name)
-            if rate is None or optimizer is None:
-                return []
-            outer = self.origins.path(optimizer.value)
-            if outer is None:
+            outer = self.origins.path(optimizer.value) if optimizer is not None else None
+            if rate is None or optimizer is None or outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
             found.append((self.origins.expanded(rate.value), Step(whole, binding.call, optimizer.value)))
@@ -103,7 +102,7 @@ class Rates:
         unit = facts.scope(value).unit
         for node in evaluated(value):
             effects = facts.dataflow.evaluations.at(unit, node)
-            given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+            given = values_of(node) if isinstance(node, ast.Call) else []
             of_step = any(ahead(one) is not None for one in given)
             unknown = isinstance(node, ast.Call) and not facts.full_name(node.func).startswith("builtins.")
             if effects.writes or (effects.acts and not (of_step and unknown)):

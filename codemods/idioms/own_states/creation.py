@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.edits import Argument, Replace, ReplaceStatement, RewriteCall
-from codemods.flow.modules import Unit
+from codemods.edits import Argument, Replace, RewriteCall
+from codemods.flow.modules import Span, Unit
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
 from codemods.optimizers.methods import CREATE
@@ -32,16 +32,13 @@ class Creation:
         targets = [target for maker in makers for target in (arguments_of(CREATE, maker) or {}).values()]
         if len({ast.unparse(target) for target in targets}) != 1:
             raise Unproven(f"its optimizers are made for different parameters before {where}")
-        holes: list[tuple[str, tuple[int, int, int, int]]] = []
+        holes: list[tuple[str, Span]] = []
         transformation = self._transformation(given[self.draft.name], makers, unit, holes)
         value = targets[0]
         apply_fn = apply_function(makers[0], value, unit, self.draft.facts)
         holes += [("callee", unit.span(call.func)), ("params", unit.span(value))]
-        kept = [
-            Argument(name, index=values_of(call).index(node))
-            for name, node in given.items()
-            if name not in (self.draft.name, STEP)
-        ]
+        others = {name: node for name, node in given.items() if name not in (self.draft.name, STEP)}
+        kept = [Argument(name, index=values_of(call).index(node)) for name, node in others.items()]
         arguments = (
             Argument("apply_fn", template=apply_fn),
             Argument("params", template="{params}"),
@@ -65,7 +62,7 @@ class Creation:
         return calls
 
     def _transformation(
-        self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, tuple[int, int, int, int]]]
+        self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, Span]]
     ) -> str:
         """What the state is given as its transformation, and the edits of the statements that made the optimizer."""
         definitions = [maker.func.value for maker in makers if isinstance(maker.func, ast.Attribute)]
@@ -80,7 +77,7 @@ class Creation:
         deleted = [store for store in stores if isinstance(store.ctx, ast.Del)]
         alone = len(makers) == 1 and not deleted and len(block_of(unit, statements[0])) > 1
         if alone and isinstance(only, ast.Name):
-            self.draft.result.edits[statements[0]] = (unit, ReplaceStatement(unit.span(statements[0]), ()))
+            self.draft.result.edits.take_away(statements[0], unit)
             return only.id
         name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):

@@ -55,9 +55,10 @@ class Draft:
                 return held
         return None
 
-    def counts_by(self, name: str) -> bool:
-        """Whether a field counts the optimizer's steps a second time."""
-        return self.counts and name == STEP
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The fields that go: the optimizer's, and one that counts its steps a second time."""
+        return (self.name, STEP) if self.counts else (self.name,)
 
 
 def optimizers_of(context: Context, cls: Class, name: str) -> list[Thing]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of
-from codemods.edits import Replace, ReplaceStatement
+from codemods.edits import Replace
 from codemods.evidence import CONFIG_LIKE, last_word
 from codemods.flow.objects import Instance, Module, Thing
 from codemods.idioms import Unproven
@@ -99,7 +99,7 @@ class InnerUses:
         for load in self.draft.origins.loads(variable):
             if not isinstance(variable.unit.parents.get(load), ast.Attribute):
                 raise Unproven(f"its optimizer is handed on at {variable.unit.place(load.lineno)}")
-        self.draft.result.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+        self.draft.result.edits.take_away(setting, variable.unit)
 
     def _note_created(self, use: Use, group: set[Thing]) -> None:
         call = use.call
