@@ -16,8 +16,8 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from codemods.alignment import realigned
 from codemods.apply import Applied, Applier
-from codemods.edits import Edit, Keep, MoveImport
-from codemods.emitted import Emitter, Texts
+from codemods.edits import Edit, MoveImport
+from codemods.emitted import Emitter
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.solver import EntangledError
@@ -97,22 +97,16 @@ def migrate(
     for path in codes.keys() - units.keys() | errors.keys():
         tell(path)
     plan, edited = _edit_all(facts, options, jobs, tell)
-    emitter = Emitter(facts, plan.decisions, Texts({unit: applied.after for unit, (_, _, applied) in edited.items()}))
+    emitter = Emitter(facts, plan.decisions, {unit: applied.after for unit, (_, _, applied) in edited.items()})
     results = []
     for source in sources:
-        if source.path in errors:
-            results.append(FileResult(source.path, source.content, source.content, error=errors[source.path]))
-            continue
-        if source.path not in units:
-            results.append(FileResult(source.path, source.content, source.content))
+        if source.path in errors or source.path not in units:
+            results.append(FileResult(source.path, source.content, source.content, error=errors.get(source.path)))
             continue
         unit = units[source.path]
         code, sites, applied = edited[unit]
-        supports = tuple(
-            "\n".join((*support.imports, support.source))
-            for support in applied.supports.values()
-            if TRAIN_STATE not in support.source
-        )
+        supported = (support for support in applied.supports.values() if TRAIN_STATE not in support.source)
+        supports = tuple("\n".join((*support.imports, support.source)) for support in supported)
         after = source.content if code == unit.code else texts[source.path].encode(code)
         optimizers = emitter.emitted(unit, supports)
         hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
@@ -193,11 +187,7 @@ def _edit_all(
             if options.rename:
                 codes |= _renamed(plan, codes)
             return plan, {
-                unit: (
-                    codes[unit],
-                    tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)),
-                    applied,
-                )
+                unit: (codes[unit], tuple(_site(one, imports[unit], applied) for one in plan.of(unit)), applied)
                 for unit, (_, applied, _) in outcomes.items()
             }
         failed |= {unit: problem for unit, problem in invalid.items() if unit in plain}
@@ -220,11 +210,8 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     """The work on a file; None if nothing changes in it."""
     decisions = plan.of(unit)
     markers = _markers(decisions, plan)
-    edits = tuple(
-        decision.edit
-        for decision in decisions
-        if decision.applies and decision.edit is not None and not isinstance(decision.edit, Keep | MoveImport)
-    )
+    applied = (decision.edit for decision in decisions if decision.applies)
+    edits = tuple(edit for edit in applied if isinstance(edit, Edit) and not isinstance(edit, MoveImport))
     if not (edits or imports.drop or markers):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
@@ -248,8 +235,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
 def _use_of(decision: Decision) -> ast.AST:
     """What a decision is about: of `replace`, the call."""
     use = decision.use
-    parent = use.parent
-    return parent if use.kind == "optimizer.replace" and isinstance(parent, ast.Call) else use.node
+    return use.parent if use.kind == "optimizer.replace" and isinstance(use.parent, ast.Call) else use.node
 
 
 def edit_file(work: Work) -> Outcome:
@@ -304,10 +290,9 @@ def nests_deeply(tree: ast.Module) -> bool:
 
 def _is_long(node: ast.AST) -> bool:
     match node:
-        case ast.BoolOp():
-            return len(node.values) > DEEPEST
-        case ast.alias() | ast.ImportFrom():
-            name = node.name if isinstance(node, ast.alias) else node.module or ""
+        case ast.BoolOp(values=values):
+            return len(values) > DEEPEST
+        case ast.alias(name=str(name)) | ast.ImportFrom(module=str(name)):
             return name.count(".") > DEEPEST
     return False
 
@@ -338,9 +323,7 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     elif use.kind == "import" and decision.applies:
         after = "\n".join(imports.statements)
     elif decision.applies:
-        after = applied.after.get(
-            span if decision.edit is None or isinstance(decision.edit, Keep) else decision.edit.span, ""
-        )
+        after = applied.after.get(decision.edit.span if isinstance(decision.edit, Edit) else span, "")
     return Site(
         code=refusal.code if refusal is not None and status in ("unresolved", "hint") else decision.rule.code,
         line=use.unit.line(span[0]),

@@ -15,6 +15,7 @@ from codemods.origins import Variable
 if TYPE_CHECKING:
     from codemods.rules.context import Context
 
+COMPUTING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
 TAKING_NUMBERS = ("jax.", "numpy.")
 """The packages whose functions take a number wherever they take an array."""
 
@@ -47,9 +48,8 @@ class Steps:
         return function is None or not all(map(self._takes_numbers, self._functions(function)))
 
     def _functions(self, node: ast.expr) -> Iterable[Object | None]:
-        found = list(self.facts.objects(node))
         name = self.facts.full_name(node)
-        return found or ([External(name)] if name else [None])
+        return list(self.facts.objects(node)) or [External(name) if name else None]
 
     def _takes_numbers(self, item: Object | None) -> bool:
         match item:
@@ -80,11 +80,7 @@ class Steps:
                 return any(name.startswith(TAKING_NUMBERS) for name in names_of(self.facts, called))
             case ast.BinOp(op=ast.MatMult()):
                 return False
-            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.IfExp() | ast.BoolOp():
-                return self._is_number(parent, function)
-            case ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
-                return self._is_number(parent, function)
-        return False
+        return isinstance(parent, COMPUTING) and self._is_number(parent, function)
 
     def needs_array(self, read: ast.Attribute, unit: Unit) -> bool:
         """Whether the step that is read at a place is asked for what a plain number does not have or do."""
@@ -135,10 +131,8 @@ def _element(node: ast.Name, function: Function) -> ast.AST:
 def _is_of_stacked(index: ast.expr) -> bool:
     """Whether an index can only be that of an array with a dimension, which no number has ever been."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(
-        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and isinstance(part.value, int))
-        for part in parts
-    )
+    numbers = (part.value for part in parts if isinstance(part, ast.Constant))
+    return any(isinstance(part, ast.Slice) for part in parts) or any(isinstance(one, int) for one in numbers)
 
 
 def _is_positive(node: ast.expr) -> bool:
