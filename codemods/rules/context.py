@@ -239,19 +239,13 @@ class Context:
     @cached_property
     def has_rate_among_params(self) -> bool:
         """Whether a model of the project has a parameter called `learning_rate`."""
-        return any(
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "param"
-            and any(isinstance(word, ast.Constant) and word.value == "learning_rate" for word in call.args[:1])
-            for _, call in self.facts.flow.reading.calls
-        ) or any(
-            isinstance(key, ast.Constant) and key.value == "learning_rate"
-            for optimizer in self.facts.groups
-            if optimizer.kind == "optimizer"
-            for item in self.facts.target(optimizer)
-            if isinstance(item, Container) and isinstance(item.node, ast.Dict)
-            for key in item.node.keys
-        )
+        optimizers = (thing for thing in self.facts.groups if thing.kind == "optimizer")
+        items = (item for optimizer in optimizers for item in self.facts.target(optimizer))
+        dicts = (item.node for item in items if isinstance(item, Container) and isinstance(item.node, ast.Dict))
+        calls = (call for _, call in self.facts.flow.reading.calls)
+        params = (one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "param")
+        words = (*(key for node in dicts for key in node.keys), *(word for call in params for word in call.args[:1]))
+        return any(isinstance(word, ast.Constant) and word.value == "learning_rate" for word in words)
 
     def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
         """Optimizers, and all others that reach a place which one of them, or another companion, reaches."""

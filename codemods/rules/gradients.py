@@ -94,11 +94,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     state = free_name(use.unit, "opt_state", "optimizer_state")
     rated = "{optax}.tree_utils.tree_set({owner}.opt_state, learning_rate={rate})"
     rated, supports = typed(rated, "{owner}.opt_state", use, context)
-    lines = (
-        f"{state} = {rated}",
-        evaluation,
-        f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
-    )
+    lines = (f"{state} = {rated}", evaluation, f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}")
     holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
     return ReplaceStatement(use.unit.span(statement), lines, holes, supports=supports)
 

@@ -107,10 +107,9 @@ def keeps_rate(remedy: str) -> Refusal:
 
 def refuse_rate(use: Use, context: Context) -> Refusal | None:
     """Why the learning rate of an optimizer, or of a definition, cannot be set at a step, if it cannot."""
-    if not all(
-        thing.evidence == "proven" if thing.kind == "definition" else context.facts.legacy.definitions(thing)
-        for thing in use.things
-    ):
+    made = (one.evidence == "proven" or one.kind != "definition" for one in use.things)
+    optimizers = (one for one in use.things if one.kind != "definition")
+    if not all(made) or not all(map(context.facts.legacy.definitions, optimizers)):
         return reasons.overrides(
             "This step sets the learning rate, but the place that makes the optimizer is not in view.",
             "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
@@ -175,11 +174,9 @@ def _group_count(definition: Thing, context: Context) -> int | None:
     call = definition.node
     if not isinstance(call, ast.Call) or is_unpacked(call):
         return None
-    derived = any(
-        context.facts.derives_from(item, MULTI_OPTIMIZER) and "__init__" not in item.scope.names
-        for item in context.facts.objects(call.func)
-        if isinstance(item, Class)
-    )
+    classes = (item for item in context.facts.objects(call.func) if isinstance(item, Class))
+    own = (item for item in classes if "__init__" not in item.scope.names)
+    derived = any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in own)
     return len(call.args) if derived or definition.name == "MultiOptimizer" else None
 
 

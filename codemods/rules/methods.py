@@ -10,6 +10,7 @@ from codemods.evidence import last_word
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
+from codemods.origins import Variable
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
@@ -54,14 +55,9 @@ def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
     if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
         return False
     scope = context.facts.scope(node)
-    here = [
-        found
-        for found in context.facts.uses
-        if found.kind == "optimizer.replicate"
-        and isinstance(found.node, ast.Attribute)
-        and context.facts.scope(found.node) is scope
-        and not {*found.things}.isdisjoint(use.things)
-    ]
+    replicated = (found for found in context.facts.uses if found.kind == "optimizer.replicate")
+    ours = (found for found in replicated if not {*found.things}.isdisjoint(use.things))
+    here = [found for found in ours if context.facts.scope(found.owner) is scope]
     return not here or any(context.facts.dataflow.may_follow(node, found.node) for found in here)
 
 
@@ -179,9 +175,5 @@ def _is_oblivious(node: ast.expr, use: Use, context: Context) -> bool:
     scope = context.facts.scope(node)
     return isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
         not isinstance(use.unit.parents.get(found), ast.Assign) and _is_oblivious(found, use, context)
-        for found in use.unit.nodes
-        if isinstance(found, ast.Name)
-        and found.id == name
-        and isinstance(found.ctx, ast.Load)
-        and context.facts.scope(found).binding(name) is scope
+        for found in context.origins.loads(Variable(scope, name))
     )
