@@ -38,11 +38,12 @@ from codemods.layout import arrange, comments_of, comments_within, enclose, fit,
 from codemods.model import Form
 from codemods.movement import Block, Moves, gap_and_comments, with_gap
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import EQUAL, behind, with_mask, with_rate
+from codemods.optimizers.arguments import behind, with_mask, with_rate
 from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
+from codemods.optimizers.pieces import EQUAL, NOTHING, SEPARATOR
 from codemods.parameters import changed, with_parameters
 from codemods.suppression import MARKER
 from codemods.template import expression, statement
@@ -53,7 +54,7 @@ COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With)
 OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState, TakeBody)
 Element = cst.BaseElement | cst.SubscriptElement
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
-NOTHING = statement("pass")
+PASS = statement("pass")
 
 
 def span_of(position: CodeRange) -> Span:
@@ -226,7 +227,7 @@ class Applier(cst.CSTTransformer):
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
         for number, argument in enumerate(call.args):
             holes[f"argument_{number}"] = argument.with_changes(
-                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
+                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
             )
         callee = expression(self._numbered(edit.function, edit.supports), **holes)
         if edit.prelude:
@@ -300,8 +301,7 @@ class Applier(cst.CSTTransformer):
                 found.append(new)
                 continue
             values = [expression(self._say(template), it=it) for template in edit.templates]
-            comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-            several = [_element(new, value, comma) for value in values]
+            several = [_element(new, value) for value in values]
             found += [*several[:-1], several[-1].with_changes(comma=new.comma)]
         return found if len(found) != len(updated) else None
 
@@ -342,7 +342,7 @@ class Applier(cst.CSTTransformer):
         self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement], indent: int
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
         assert isinstance(line, cst.SimpleStatementLine)
-        before = [fit(self.module, NOTHING, prelude, indent) for prelude in self.preludes]
+        before = [fit(self.module, PASS, prelude, indent) for prelude in self.preludes]
         self.preludes = []
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
@@ -358,7 +358,7 @@ class Applier(cst.CSTTransformer):
             if edit.heir is None:
                 self.carried.extend(line for line in node.leading_lines if line.comment is not None)
             return cst.RemovalSentinel.REMOVE
-        lines = [fit(self.module, NOTHING, line, edit.span[1]) for line in lines]
+        lines = [fit(self.module, PASS, line, edit.span[1]) for line in lines]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
         self.applied.after[edit.span] = self._code(lines)
@@ -476,10 +476,10 @@ def _value_of(element: Element) -> cst.BaseExpression | None:
     return element.value
 
 
-def _element(like: Element, value: cst.BaseExpression, comma: cst.Comma) -> Element:
+def _element(like: Element, value: cst.BaseExpression) -> Element:
     if isinstance(like, cst.SubscriptElement):
-        return cst.SubscriptElement(cst.Index(value), comma)
-    return cst.Element(value, comma)
+        return cst.SubscriptElement(cst.Index(value), SEPARATOR)
+    return cst.Element(value, SEPARATOR)
 
 
 def _remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:

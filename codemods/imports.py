@@ -15,6 +15,7 @@ from libcst.metadata import CodeRange
 from codemods.layout import is_docstring
 from codemods.movement import gap_and_comments
 from codemods.notebook import MARKER as CELL
+from codemods.optimizers.pieces import SEPARATOR
 
 NEIGHBOURS = ("jax", "flax", "optax", "numpy", "chex", "haiku", "tensorflow", "torch", "absl", "ml_collections")
 RELATED = ("flax", "jax")
@@ -259,7 +260,7 @@ def _joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.Impo
     """The names with one more, in its sorted place if they are sorted."""
     words = [alias.evaluated_name for alias in names]
     index = bisect(words, new.evaluated_name) if words == sorted(words) else len(names)
-    separator = names[0].comma if len(names) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    separator = names[0].comma if len(names) > 1 else SEPARATOR
     if index < len(names):
         return [*names[:index], new.with_changes(comma=separator), *names[index:]]
     return [*names[:-1], names[-1].with_changes(comma=separator), new.with_changes(comma=names[-1].comma)]

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-from codemods.optimizers.pieces import source
+from codemods.optimizers.pieces import BLANK, NOTHING, SEPARATOR, source
 
 ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
 
@@ -50,7 +50,7 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     multiline = isinstance(before, cst.ParenthesizedWhitespace)
     last = call.args[-1] if call.args else None
     commas = [argument.comma for argument in call.args[:-1] if not comments_of(argument)]
-    between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
+    between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else BLANK)
     arranged = []
     for index, argument in enumerate(arguments):
         was_last = last is not None and argument.value is last.value
@@ -71,9 +71,7 @@ def _stacked(
     """A call with each argument on its own line."""
     inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * (base + 4)))
     comma = cst.Comma(whitespace_after=inner)
-    lines = [
-        argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")) for argument in arguments
-    ]
+    lines = [argument.with_changes(comma=comma, whitespace_after_arg=NOTHING) for argument in arguments]
     closing = inner.with_changes(last_line=cst.SimpleWhitespace(" " * base))
     end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=closing)
     return call.with_changes(
@@ -105,7 +103,7 @@ def _continued(
     if not was_last and isinstance(argument.comma, cst.Comma):
         return argument
     comma = cst.Comma(whitespace_after=_comment_then(argument, before)) if comments_of(argument) else between
-    return argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
+    return argument.with_changes(comma=comma, whitespace_after_arg=NOTHING)
 
 
 def _comment_then(last: cst.Arg, before: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
@@ -189,13 +187,13 @@ class _Flat(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         args = [
             argument.with_changes(
-                comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
-                whitespace_after_arg=cst.SimpleWhitespace(""),
+                comma=SEPARATOR,
+                whitespace_after_arg=NOTHING,
             )
             for argument in updated_node.args
         ]
         args[-1:] = [argument.with_changes(comma=cst.MaybeSentinel.DEFAULT) for argument in args[-1:]]
-        return updated_node.with_changes(args=args, whitespace_before_args=cst.SimpleWhitespace(""))
+        return updated_node.with_changes(args=args, whitespace_before_args=NOTHING)
 
 
 @lru_cache(maxsize=1)  # of the original module, which is one for a whole file
@@ -268,7 +266,7 @@ class _Breaker(cst.CSTTransformer):
             arguments = [argument.with_changes(comma=cst.Comma(whitespace_after=inner)) for argument in arguments]
         last = arguments[-1]
         if self.hanging:
-            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING)
         elif stacked:
             last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(self.base)))
         else:

@@ -10,9 +10,7 @@ import libcst as cst
 
 from codemods.edits import ChangeParameters, SplitParameter
 from codemods.layout import is_docstring
-
-NOTHING = cst.SimpleWhitespace("")
-SEPARATOR = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+from codemods.optimizers.pieces import NOTHING, SEPARATOR
 
 
 def with_parameters(function: cst.FunctionDef, edit: ChangeParameters, say: Callable[[str], str]) -> cst.FunctionDef:

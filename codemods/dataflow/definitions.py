@@ -33,9 +33,9 @@ class Definitions:
         self._stores: dict[Unit, dict[tuple[ast.AST, str], list[ast.AST]]] = {}
         self._loads: dict[Unit, dict[Variable, list[ast.Name]]] = {}
 
-    def variable(self, name: ast.Name) -> Variable | None:
-        """What a name means where it is read; None for a builtin."""
-        return self._meant(name, name)
+    def variable(self, node: ast.AST | None) -> Variable | None:
+        """What a name means where it is read; None for a builtin, and for what is no name."""
+        return self._meant(node, node) if isinstance(node, ast.Name) else None
 
     def _meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
         """What a name means where an expression is."""
@@ -43,15 +43,18 @@ class Definitions:
         bound = scope.binding(name.id) if scope is not None else None
         return None if bound is None else Variable(bound, name.id)
 
-    def stores(self, variable: Variable) -> list[ast.AST]:
+    def stores(self, variable: Variable | None) -> list[ast.AST]:
         """All that sets a variable: names, parameters, definitions, imports. A `global` or `nonlocal` counts as one, too."""
-        unit = variable.unit
-        if unit not in self._stores:
-            self._stores[unit] = _stores_of(unit)
-        return self._stores[unit].get((variable.scope.node, variable.name), [])
+        if variable is None:
+            return []
+        if variable.unit not in self._stores:
+            self._stores[variable.unit] = _stores_of(variable.unit)
+        return self._stores[variable.unit].get((variable.scope.node, variable.name), [])
 
-    def loads(self, variable: Variable) -> list[ast.Name]:
+    def loads(self, variable: Variable | None) -> list[ast.Name]:
         """Where a variable is read in its own file."""
+        if variable is None:
+            return []
         if variable.unit not in self._loads:
             self._loads[variable.unit] = self._loads_of(variable.unit)
         return self._loads[variable.unit].get(variable, [])
@@ -67,13 +70,11 @@ class Definitions:
 
     def loads_of(self, name: ast.Name, beside: ast.expr) -> list[ast.Name]:
         """Where the variable is read that a name means where an expression is."""
-        variable = self._meant(name, beside)
-        return [] if variable is None else self.loads(variable)
+        return self.loads(self._meant(name, beside))
 
     def stores_of(self, name: ast.Name, beside: ast.expr) -> list[ast.AST]:
         """What sets the variable that a name means where an expression is."""
-        variable = self._meant(name, beside)
-        return [] if variable is None else self.stores(variable)
+        return self.stores(self._meant(name, beside))
 
     def chain(self, node: ast.expr) -> list[ast.expr]:
         """A path of attributes, and those that lead to where it starts from, by plain assignments of local variables."""
@@ -81,7 +82,7 @@ class Definitions:
         while True:
             while isinstance(node, ast.Attribute):
                 node = node.value
-            value = self.local_value(node) if isinstance(node, ast.Name) else None
+            value = self.local_value(node)
             if not isinstance(value, ast.Name | ast.Attribute):
                 return found
             found.append(value)
@@ -116,18 +117,18 @@ class Definitions:
 
     # The one value of a variable
 
-    def setting(self, variable: Variable) -> ast.stmt | None:
+    def setting(self, variable: Variable | None) -> ast.stmt | None:
         """The statement that sets a variable, if it is the only one that does, and does nothing else."""
         match self.stores(variable):
             case [ast.FunctionDef() as function]:
                 return function
             case [ast.Name() as name]:
-                match variable.unit.parents.get(name):
+                match variable.unit.parents.get(name) if variable is not None else None:
                     case ast.Assign(targets=[_]) | ast.AnnAssign(value=ast.expr()) as statement:
                         return statement
         return None
 
-    def value(self, variable: Variable) -> ast.expr | None:
+    def value(self, variable: Variable | None) -> ast.expr | None:
         """The only value that a variable ever has, if an assignment gives it."""
         statement = self.setting(variable)
         return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
@@ -150,21 +151,19 @@ class Definitions:
         variable = self.variable(name)
         return [] if variable is None else self.values(variable)
 
-    def only_value(self, name: ast.Name) -> ast.expr | None:
+    def only_value(self, node: ast.AST) -> ast.expr | None:
         """What the only assignment to a variable gives it, wherever the variable is."""
-        variable = self.variable(name)
-        return None if variable is None else self.value(variable)
+        return self.value(self.variable(node))
 
-    def local_value(self, name: ast.Name) -> ast.expr | None:
+    def local_value(self, node: ast.AST) -> ast.expr | None:
         """What the only assignment to a local variable gives it."""
-        variable = self.variable(name)
-        if variable is None or not isinstance(variable.scope.node, FunctionNode):
-            return None
-        return self.value(variable)
+        variable = self.variable(node)
+        is_local = variable is not None and isinstance(variable.scope.node, FunctionNode)
+        return self.value(variable) if is_local else None
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """What the only assignment to a local variable gives it, as far back as that leads."""
-        while isinstance(node, ast.Name) and (value := self.local_value(node)) is not None:
+        while (value := self.local_value(node)) is not None:
             node = value
         return node
 
@@ -180,13 +179,11 @@ class Definitions:
                 return None if base is None else Path(base.root, (*base.attributes, attribute))
         return None
 
-    def parameter(self, variable: Variable) -> FunctionNode | None:
+    def parameter(self, variable: Variable | None) -> FunctionNode | None:
         """The function of which a variable is a parameter that is never set to anything else."""
-        stores = self.stores(variable)
-        node = variable.scope.node
-        if len(stores) == 1 and isinstance(stores[0], ast.arg) and isinstance(node, FunctionNode):
-            extra = (node.args.vararg, node.args.kwarg)
-            return None if stores[0] in extra else node
+        match self.stores(variable), variable and variable.scope.node:
+            case [ast.arg() as one], (ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()) as node:
+                return None if one in (node.args.vararg, node.args.kwarg) else node
         return None
 
     @staticmethod

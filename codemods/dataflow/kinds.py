@@ -150,7 +150,7 @@ class Kinds:
                 return True
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys", "values"):
                 return self._holds_containers(node.func.value)
-        value = self.definitions.only_value(node) if isinstance(node, ast.Name) else None
+        value = self.definitions.only_value(node)
         if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
             return self.is_again(value)
         if isinstance(value, ast.Call) and self._makes_anew(self.program.full_name(value.func)):

@@ -150,7 +150,7 @@ class Group:
         if setting is None or not isinstance(value, ast.Call) or self.use_of(value, "definition.create") is None:
             return ""
         given = values_of(value)
-        other = self.origins.variable(given[0]) if len(given) == 1 and isinstance(given[0], ast.Name) else None
+        other = self.origins.variable(given[0]) if len(given) == 1 else None
         if other is None or other.scope is not variable.scope:
             return ""
         return other.name if self._stays(other, setting, self.origins.loads(variable)) else ""

@@ -98,7 +98,7 @@ class Statements:
         scope = self.draft.group.facts.scope(node).function
         use = self.draft.group.by_call.get(node)
         owner = use.node.value if use is not None and isinstance(use.node, ast.Attribute) else None
-        variable = self.draft.origins.variable(owner) if isinstance(owner, ast.Name) else None
+        variable = self.draft.origins.variable(owner)
         if variable is not None and variable.scope is scope and use is not None and use.kind != "definition.create":
             inside = set(ast.walk(node))
             others = [one for one in self.draft.origins.loads(variable) if one in set(ast.walk(statement)) - inside]

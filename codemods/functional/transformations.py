@@ -104,7 +104,7 @@ class Transformations:
         definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
         calls = [call for use in created if (call := use.call) is not None]
         self._set_at[owner] = calls[0]
-        variable = self.origins.variable(definition) if isinstance(definition, ast.Name) else None
+        variable = self.origins.variable(definition)
         is_settled = definition is not None and self._is_settled(definition, calls[0])
         if len(calls) > 1 and not is_settled:
             raise Unproven(f"several optimizers meet in {self.group.where(owner, unit)}")
@@ -119,7 +119,7 @@ class Transformations:
         """Whether a definition is the same wherever it is asked for behind a call."""
         for name in names_read([definition]):
             variable = self.origins.variable(name)
-            stores = self.origins.stores(variable) if variable is not None else []
+            stores = self.origins.stores(variable)
             if variable is not None and len(stores) != 1 and not self._are_ahead(stores, call):
                 return False
         return True
@@ -245,8 +245,8 @@ class Transformations:
         """Whether a reference says the function by its own name, and not what has been made of it."""
         if isinstance(reference, ast.Attribute):
             return reference.attr == node.name
-        variable = self.origins.variable(reference) if isinstance(reference, ast.Name) else None
-        stores = self.origins.stores(variable) if variable is not None else []
+        variable = self.origins.variable(reference)
+        stores = self.origins.stores(variable)
         if node in stores and len(stores) > 1:
             raise Unproven(f"`{node.name}` is set several times")
         return bool(stores) and (stores == [node] or all(isinstance(store, ast.alias) for store in stores))

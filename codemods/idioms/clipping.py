@@ -152,7 +152,7 @@ class Clips:
           Unproven: if they are clipped in a way that optax has not, or that something else is to know of.
         """
         given = self.context.gradients(use)
-        variable = self.origins.variable(given) if isinstance(given, ast.Name) else None
+        variable = self.origins.variable(given)
         if not isinstance(given, ast.Name) or variable is None or self.context.axes(use.things):
             return None
         block = block_of(use.unit, statement_of(use.unit, use.node))
@@ -222,7 +222,7 @@ class Clips:
 
     def _given(self, node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr:
         """What a parameter of a function stands for, unless the function sets it anew; any other expression itself."""
-        variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
+        variable = self.origins.variable(node)
         if variable is None or self.origins.parameter(variable) is None:
             return node
         return given.get(variable.name, node)

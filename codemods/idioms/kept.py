@@ -103,7 +103,7 @@ class Kept:
 
     def _is_gradient(self, node: ast.expr) -> bool:
         """Whether an expression is what a function made by `jax.grad` and the like has just given."""
-        variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
+        variable = self.origins.variable(node)
         if variable is None:
             return self._is_derivative(node)
         names = (store for store in self.origins.stores(variable) if isinstance(store, ast.Name))
@@ -165,7 +165,7 @@ class Kept:
                 made = self.facts.functions(inner.func)
                 if any(self._tests_finite(function.node, seen) for function in made):
                     return True
-            value = self.origins.local_value(inner) if isinstance(inner, ast.Name) else None
+            value = self.origins.local_value(inner)
             if value is not None and self._tests_finite(value, seen):
                 return True
         return False

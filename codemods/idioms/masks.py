@@ -212,7 +212,7 @@ class Masks:
     def _take_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away the statement that sets a variable that nothing needs any more."""
         variable = self.origins.variable(name)
-        setting = self.origins.setting(variable) if variable is not None else None
+        setting = self.origins.setting(variable)
         if variable is not None and setting is not None and len(block_of(variable.unit, setting)) > 1:
             mask.edits.take_away(setting, variable.unit)
 

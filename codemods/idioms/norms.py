@@ -95,8 +95,8 @@ class Norms:
         match node:
             case ast.Subscript(value=call, slice=ast.Constant(value=0)):
                 return self._argument(call, functions)
-        variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
-        stores = self.origins.stores(variable) if variable is not None else []
+        variable = self.origins.variable(node)
+        stores = self.origins.stores(variable)
         if variable is None or len(stores) != 1:
             return None
         targets = variable.unit.parents[stores[0]]

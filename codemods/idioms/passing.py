@@ -127,7 +127,7 @@ class Passing:
 
     def _parameter(self, current: ast.expr | None, function: ast.FunctionDef) -> str | None:
         """The parameter of a function that is passed on as the rate, and is used for nothing else."""
-        variable = self.origins.variable(current) if isinstance(current, ast.Name) else None
+        variable = self.origins.variable(current)
         if variable is None or self.origins.parameter(variable) is not function:
             return None
         return variable.name if self._filled.issuperset(self.origins.loads(variable)) else None

@@ -127,8 +127,7 @@ class Predicates:
                 return bound[name]
             case ast.Name():
                 variable = self.origins.variable(node)
-                single = variable is not None and len(self.origins.stores(variable)) == 1
-                return ("variable", variable) if single else None
+                return ("variable", variable) if len(self.origins.stores(variable)) == 1 else None
             case ast.Attribute(value=value, attr=name):
                 inner = self._value(value, bound)
                 return None if inner is None else ("attribute", inner, name)

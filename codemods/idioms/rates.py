@@ -41,7 +41,7 @@ class Rates:
     def _calls(self, value: ast.Name, step: Step) -> list[tuple[ast.expr, Step]]:
         """What each call of a function gives for the rate, and the step that it takes there; none if that is not plain to see."""
         variable = self.origins.variable(value)
-        function = self.origins.parameter(variable) if variable is not None else None
+        function = self.origins.parameter(variable)
         path = step.optimizer
         if variable is None or function is None or path is None or path.root.scope.node is not function:
             return []

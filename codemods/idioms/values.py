@@ -210,7 +210,7 @@ class Values:
         """What all calls of a function give for a parameter; None if they do not agree, or cannot be told."""
         bindings = self.origins.bindings(function) or ()
         given = [one.given[parameter].value if parameter in one.given else None for one in bindings]
-        found = {(isinstance(value, ast.Name) and self.origins.variable(value)) or value: value for value in given}
+        found = {self.origins.variable(value) or value: value for value in given}
         return found.popitem()[1] if len(found) == 1 else None
 
 

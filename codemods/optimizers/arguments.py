@@ -10,14 +10,13 @@ import libcst as cst
 from codemods.dataflow.binding import Bound, bind_values, taking
 from codemods.optimizers.base import RATE, Parameter
 from codemods.optimizers.methods import RATE_FIRST
-from codemods.optimizers.pieces import NOTHING, Layout, Piece, new, source
+from codemods.optimizers.pieces import EQUAL, Layout, Piece, new, source
 from codemods.template import expression
 
 UNSET_RATE = "0.0"
 """Stands where legacy gave no learning rate because every step sets one."""
 
 DECAY, MASK = "weight_decay", "mask"
-EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 NUMPY = ("np", "numpy", "onp")
 
 

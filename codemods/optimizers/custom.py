@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codemods.optimizers.arguments import EQUAL, UNSET_RATE, injectable
+from codemods.optimizers.arguments import UNSET_RATE, injectable
 from codemods.optimizers.base import RATE
+from codemods.optimizers.pieces import EQUAL, SEPARATOR
 from codemods.template import expression
-
-SEPARATOR = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 def custom_transformation(call: cst.Call, inject: bool, index: int | None) -> cst.BaseExpression:

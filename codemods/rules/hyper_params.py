@@ -204,8 +204,8 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
             return index if context.facts.things(value, "hyper_params") else None
-    variable = context.origins.variable(node) if isinstance(node, ast.Name) else None
-    stores: list[ast.AST] = [] if variable is None else context.origins.stores(variable)
+    variable = context.origins.variable(node)
+    stores: list[ast.AST] = context.origins.stores(variable)
     target = unit.parents.get(stores[0]) if len(stores) == 1 else None
     statement = unit.parents.get(target) if isinstance(target, ast.Tuple | ast.List) else None
     if not (isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params")):

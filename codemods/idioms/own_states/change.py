@@ -57,7 +57,7 @@ class Change:
     def _drop_result(self, name: ast.Name, unit: Unit, where: str) -> None:
         """Take `new_optimizer = …` away, which only the new state was to have."""
         variable = self.draft.origins.variable(name)
-        setting = self.draft.origins.setting(variable) if variable is not None else None
+        setting = self.draft.origins.setting(variable)
         if variable is None or setting is None or self.draft.origins.loads(variable) != [name]:
             raise Unproven(f"its new optimizer is used by itself before {where}")
         self.draft.result.edits.take_away(setting, unit)

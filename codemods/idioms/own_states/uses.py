@@ -93,7 +93,7 @@ class InnerUses:
     def _drop_alias(self, name: ast.Name) -> None:
         """Take `optimizer = state.optimizer` away."""
         variable = self.draft.origins.variable(name)
-        setting = self.draft.origins.setting(variable) if variable is not None else None
+        setting = self.draft.origins.setting(variable)
         if variable is None or setting is None or len(block_of(variable.unit, setting)) < 2:
             raise Unproven("a variable for its optimizer cannot be taken away")
         for load in self.draft.origins.loads(variable):
