@@ -69,14 +69,15 @@ def _stacked(
     call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool, base: int
 ) -> cst.Call:
     """A call with each argument on its own line."""
-    inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * (base + 4)))
+    inner = _newline(base + 4)
     comma = cst.Comma(whitespace_after=inner)
-    lines = [argument.with_changes(comma=comma, whitespace_after_arg=NOTHING) for argument in arguments]
-    closing = inner.with_changes(last_line=cst.SimpleWhitespace(" " * base))
-    end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=closing)
-    return call.with_changes(
-        func=callee, whitespace_before_args=inner, args=[*lines[:-1], lines[-1].with_changes(comma=end)]
-    )
+    *lines, last = [argument.with_changes(comma=comma, whitespace_after_arg=NOTHING) for argument in arguments]
+    end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=_newline(base))
+    return call.with_changes(func=callee, whitespace_before_args=inner, args=[*lines, last.with_changes(comma=end)])
+
+
+def _newline(width: int) -> cst.ParenthesizedWhitespace:
+    return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * width))
 
 
 def _deeper(argument: cst.Arg) -> cst.Arg:
@@ -185,13 +186,7 @@ class _Flat(cst.CSTTransformer):
     """Puts the arguments of calls on the line of the call."""
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        args = [
-            argument.with_changes(
-                comma=SEPARATOR,
-                whitespace_after_arg=NOTHING,
-            )
-            for argument in updated_node.args
-        ]
+        args = [one.with_changes(comma=SEPARATOR, whitespace_after_arg=NOTHING) for one in updated_node.args]
         args[-1:] = [argument.with_changes(comma=cst.MaybeSentinel.DEFAULT) for argument in args[-1:]]
         return updated_node.with_changes(args=args, whitespace_before_args=NOTHING)
 
@@ -227,10 +222,11 @@ class _Breaker(cst.CSTTransformer):
     def visit_Call(self, node: cst.Call) -> bool:
         if self.chosen is None and node.args and not _is_broken(node):
             candidate = _widest(node, self.module)
-            line = self._line(candidate)
+            code = self.module.code_for_node(candidate)
+            line = self._line(self.text.find(code) + len(self.module.code_for_node(candidate.func)))
             if len(line) > self.limit:
                 self.chosen, self.base = candidate, len(line) - len(line.lstrip(" "))
-                self.behind = len(self.text.split(self.module.code_for_node(candidate), 1)[1].split("\n", 1)[0]) + 1
+                self.behind = len(self.text.split(code, 1)[1].split("\n", 1)[0]) + 1
         return True
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
@@ -239,42 +235,34 @@ class _Breaker(cst.CSTTransformer):
     def visit_Arg_value(self, node: cst.Arg) -> None:
         choice = node.value
         if self.chosen is None and isinstance(choice, cst.IfExp):
-            start = self.text.rfind("\n", 0, self.text.find(self.module.code_for_node(choice))) + 1
-            line = self.text[start:].split("\n", 1)[0]
+            line = self._line(self.text.find(self.module.code_for_node(choice)))
             if len(line) > self.limit and isinstance(choice.whitespace_before_if, cst.SimpleWhitespace):
                 self.chosen, self.base = choice, len(line) - len(line.lstrip(" "))
 
     def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
         if original_node is not self.chosen:
             return updated_node
-        return updated_node.with_changes(whitespace_before_if=self._newline(self.base + 4))
+        return updated_node.with_changes(whitespace_before_if=_newline(self.base + 4))
 
-    def _line(self, call: cst.Call) -> str:
-        """The line on which the arguments of a call begin."""
-        code = self.module.code_for_node(call)
-        opening = self.text.find(code) + len(self.module.code_for_node(call.func))
-        start = self.text.rfind("\n", 0, opening) + 1
-        return self.text[start:].split("\n", 1)[0]
+    def _line(self, index: int) -> str:
+        """The line on which something stands."""
+        return self.text[self.text.rfind("\n", 0, index) + 1 :].split("\n", 1)[0]
 
     def _broken(self, call: cst.Call) -> cst.Call:
         step = self.base + 4
-        inner = self._newline(step)
+        inner = _newline(step)
         width = step + sum(len(self.module.code_for_node(argument)) for argument in call.args)
         stacked = width + (self.behind if self.hanging else 0) > self.limit
         arguments = list(call.args)
         if stacked:
             arguments = [argument.with_changes(comma=cst.Comma(whitespace_after=inner)) for argument in arguments]
-        last = arguments[-1]
-        if self.hanging:
-            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING)
-        elif stacked:
-            last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(self.base)))
+        *others, last = arguments
+        if stacked and not self.hanging:
+            last = last.with_changes(comma=cst.Comma(whitespace_after=_newline(self.base)))
         else:
-            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._newline(self.base))
-        return call.with_changes(whitespace_before_args=inner, args=[*arguments[:-1], last])
-
-    def _newline(self, extra: int) -> cst.ParenthesizedWhitespace:
-        return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * extra))
+            after = NOTHING if self.hanging else _newline(self.base)
+            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=after)
+        return call.with_changes(whitespace_before_args=inner, args=[*others, last])
 
 
 def _is_broken(call: cst.Call) -> bool:
