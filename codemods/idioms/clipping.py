@@ -92,15 +92,15 @@ class Clippings(Outcomes[Clipping]):
         looks = (use for use in facts.uses if use.kind in LOOKING)
         if any(not {*members}.isdisjoint(use.things) for use in looks):
             raise Unproven("the state of the optimizer is used")
-        values = Values(facts, origins)
+        values = Values(origins)
         link = common_value([_link(clip, values) for clip in clips])
         values.refuse_changes(link, constructors, members)
-        passing = Passing(facts, origins, link, "limit of the clipping")
+        passing = Passing(origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in constructors}
         needed = passing.needed | {read for clip in clips if (read := origins.variable(clip.before)) is not None}
-        norms = Norms(facts, origins)
+        norms = Norms(origins)
         gone = context.schedules.gone(members)
-        leftovers = Leftovers(facts, origins, passing.edits, needed, gone, norms.tree_of)
+        leftovers = Leftovers(origins, passing.edits, needed, gone, norms.tree_of)
         for use, clip in zip(steps, clips, strict=True):
             self._take_out(use, clip, leftovers)
         self._bequeath(list(links), leftovers.edits, members)
@@ -233,7 +233,7 @@ class Clips:
         """How a function of each leaf clips it, if it has one of the forms that optax's is, too."""
         if len(function.args.args) != 1:
             return None
-        leaf = Leaf(self.facts, self.origins, function.args.args[0].arg, function.body, tree)
+        leaf = Leaf(self.origins, function.args.args[0].arg, function.body, tree)
         doubtful: list[str] = []
         for kind, forms in ((GLOBAL, BY_NORM), (EACH, BY_VALUE)):
             for form, is_proven in forms.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.facts import Facts, unwrapped
+from codemods.facts import unwrapped
 from codemods.flow.library import PRYING
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
@@ -55,8 +55,8 @@ ARRAY_METHODS = ("block_until_ready", "copy", "reshape", "squeeze")
 class Copies:
     """Finds such places for objects of some kind."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
         self._contents: dict[Place, dict[Object, None]] = {}
 

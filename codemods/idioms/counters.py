@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of, taking
-from codemods.facts import Facts, unwrapped
+from codemods.facts import unwrapped
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, External, Instance, Method
 from codemods.idioms import Unproven
@@ -19,8 +19,8 @@ DEEPEST = 3
 class Counters:
     """Proves by induction that a field is always the count of the optimizer in another field: at every place that sets one."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
         self._known: dict[tuple[Class, str, str], int | Unproven] = {}
 
@@ -50,7 +50,7 @@ class Counters:
                 f"`{counter}` of `{cls.node.name}` does not always count the steps of its optimizer ({where})"
             )
 
-        for unit, node in Copies(self.facts, self.origins).of_class(cls, (counter, field)):
+        for unit, node in Copies(self.origins).of_class(cls, (counter, field)):
             raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
             if cls in map(unwrapped, self.facts.objects(call.func)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from codemods.facts import Facts
 from codemods.flow.objects import Instance, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.copies import Copies
@@ -29,11 +28,11 @@ class Step:
 class Counts:
     """Compares what a step is given with the optimizer that takes it."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
-        self.counters = Counters(facts, origins)
-        self._copies = Copies(facts, origins)
+        self.counters = Counters(origins)
+        self._copies = Copies(origins)
         self._together: set[Thing | None] = set()
         """Groups of which the step changes by steps alone."""
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from codemods.dataflow.binding import values_of
-from codemods.facts import Facts
 from codemods.idioms.norms import Norms
 from codemods.origins import Origins
 
@@ -88,10 +87,10 @@ BOUNDS = (["a_min", "a_max"], ["min", "max"])
 class Leaf:
     """The body of a function of one leaf, `tree` being what the function is mapped over."""
 
-    def __init__(self, facts: Facts, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name) -> None:
+        self.facts = origins.facts
         self.origins = origins
-        self.norms = Norms(facts, origins)
+        self.norms = Norms(origins)
         self.leaf = leaf
         self.body = body
         self.tree = tree

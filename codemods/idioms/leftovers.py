@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from codemods.dataflow.binding import values_of
 from codemods.edits import ChangeArguments, ChangeParameters, Edit
-from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
@@ -26,14 +25,13 @@ class Leftovers:
 
     def __init__(
         self,
-        facts: Facts,
         origins: Origins,
         edits: Edits,
         needed: Collection[Variable],
         gone: Iterable[ast.AST],
         norm: Callable[[ast.expr], object] | None = None,
     ) -> None:
-        self.facts = facts
+        self.facts = origins.facts
         self.origins = origins
         self.edits = edits
         self.needed = needed

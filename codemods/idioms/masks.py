@@ -120,7 +120,7 @@ class Masks:
         if decaying is None:
             return None
         other = second if decaying is first else first
-        if not Predicates(self.facts, self.origins).are_opposite(first.predicate, second.predicate):
+        if not Predicates(self.origins).are_opposite(first.predicate, second.predicate):
             raise Unproven("nothing shows that each parameter is in just one of its two groups")
         self._refuse_other_uses(use)
         opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
@@ -130,7 +130,7 @@ class Masks:
                 self._refuse_shared(part)
         leftover = [other.chosen_by, other.stepped_by]
         if isinstance(decaying.stepped_by, ast.Name):
-            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.facts):
+            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.origins):
                 leftover.append(decaying.stepped_by)
                 mask.stands_for = decaying.definition
             else:
@@ -207,7 +207,7 @@ class Masks:
         variable = self.origins.variable(group.chosen_by)
         assert variable is not None
         target = statement_of(unit, group.definition)
-        mask.edits.update(ahead_of(variable, target, self.facts, self.origins))
+        mask.edits.update(ahead_of(variable, target, self.origins))
 
     def _take_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away the statement that sets a variable that nothing needs any more."""

@@ -6,15 +6,14 @@ import ast
 from collections.abc import Callable
 
 from codemods import vocabulary
-from codemods.facts import Facts
 from codemods.origins import Origins
 
 
 class Norms:
     """Tells of which tree an expression is the global norm."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
 
     def tree_of(self, node: ast.expr) -> ast.expr | None:

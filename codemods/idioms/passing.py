@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from codemods.dataflow.binding import names_by_position
 from codemods.edits import ChangeArguments, ChangeParameters, Replace
-from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
@@ -19,8 +18,8 @@ from codemods.origins import Argument, Binding, Origins, Variable, names_within,
 class Passing:
     """Brings a value to the calls that need it, and collects what changes on the way. `what` is a word for it, for people."""
 
-    def __init__(self, facts: Facts, origins: Origins, value: Value, what: str) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins, value: Value, what: str) -> None:
+        self.facts = origins.facts
         self.origins = origins
         self.value = value
         self.what = what
@@ -120,7 +119,7 @@ class Passing:
         if variable.scope.parent is None and scope.function.parent is not None:
             # whoever calls the function finds the variable set
             return not self.facts.dataflow.may_follow(setting, _outermost(scope))
-        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.facts, self.origins))
+        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.origins))
         return True
 
     # Through functions

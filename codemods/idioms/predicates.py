@@ -6,7 +6,6 @@ import ast
 
 from codemods.dataflow.binding import Wrong, bind_values, signature_of
 from codemods.dataflow.pure import TEXT_METHODS
-from codemods.facts import Facts
 from codemods.origins import FunctionNode, Origins
 
 DEEPEST = 4
@@ -29,8 +28,8 @@ Bindings = dict[str, Form]
 class Predicates:
     """Brings predicates into a form in which negations stand at the leaves alone."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
 
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:

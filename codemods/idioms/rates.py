@@ -84,7 +84,7 @@ class Rates:
             raise Unproven("it does not come from the optimizer's own step")
         if not self._is_quiet(value, ahead):
             raise Unproven("what computes it changes something, too")
-        if until is not None and not is_traceable(value, self.values.facts, self.origins):
+        if until is not None and not is_traceable(value, self.origins):
             raise Unproven("it is computed outside of the step, by something that may need a plain number")
         if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")

@@ -70,13 +70,13 @@ class _Attempt:
     def schedule(self) -> Schedule:
         calls = self._constructors()
         origins = self.context.origins
-        values = Values(self.facts, origins)
-        rates = Rates(origins, Counts(self.facts, origins), values)
+        values = Values(origins)
+        rates = Rates(origins, Counts(origins), values)
         rate = common_value([rates.of_step(self._override(use), use) for use in self.steps])
         values.refuse_changes(rate, calls, self.things)
-        passing = Passing(self.facts, origins, rate, "schedule")
+        passing = Passing(origins, rate, "schedule")
         filled = passing.as_argument({call: learning_rate(call) for call in calls})
-        leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed, ())
+        leftovers = Leftovers(origins, passing.edits, passing.needed, ())
         for use in self.steps:
             leftovers.clear(self._override(use))
         self.context.refuse_plain(leftovers.edits, (*self.steps, *self.things))

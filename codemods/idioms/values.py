@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from codemods.facts import Facts
 from codemods.flow.objects import Object
 from codemods.idioms import Unproven
 from codemods.origins import FunctionNode, Origins, Variable
@@ -90,8 +89,8 @@ def common_value(values: Sequence[Value]) -> Value:
 class Values:
     """Finds out of what expressions are made."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
 
     def of(self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST) -> Value:

@@ -43,7 +43,7 @@ def check_class(draft: Draft) -> None:
             raise Unproven("another class derives from it")
     for unit, found in _reflections(draft):
         raise Unproven(f"its fields may be listed or read by name at {unit.place(found.lineno)}")
-    if draft.counts and Counters(draft.facts, draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
+    if draft.counts and Counters(draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
         raise Unproven("its step does not begin at 0")
 
 

@@ -40,7 +40,7 @@ class Draft:
         self.counts = STEP in self.facts.flow.fields_in_order(cls)
         self.result = OwnState(self.things)
         gone = context.schedules.gone(self.things) | context.clippings.gone(self.things)
-        self.leftovers = Leftovers(self.facts, self.origins, self.result.edits, (), gone)
+        self.leftovers = Leftovers(self.origins, self.result.edits, (), gone)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}
 
