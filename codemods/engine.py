@@ -110,8 +110,9 @@ def migrate(
         after = source.content if code == unit.code else texts[source.path].encode(code)
         optimizers = emitter.emitted(unit, supports)
         hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
-        unused = _unused(plan, unit)
-        results.append(FileResult(source.path, source.content, after, sites, None, unused, optimizers, hints))
+        unused = (comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
+        lines = tuple(map(unit.line, unused))
+        results.append(FileResult(source.path, source.content, after, sites, None, lines, optimizers, hints))
     return results
 
 
@@ -324,29 +325,21 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         after = "\n".join(imports.statements)
     elif decision.applies:
         after = applied.after.get(decision.edit.span if isinstance(decision.edit, Edit) else span, "")
+    told = refusal if status in ("unresolved", "hint") else None
+    cell, message = use.unit.cell(span[0]), refusal.reason if refusal is not None else decision.rule.summary
     return Site(
-        code=refusal.code if refusal is not None and status in ("unresolved", "hint") else decision.rule.code,
+        code=told.code if told is not None else decision.rule.code,
         line=use.unit.line(span[0]),
         column=span[1] + 1,
         end_line=use.unit.line(span[2]),
         end_column=span[3] + 1,
         status=status,
         evidence=use.evidence,
-        message=_in_cell(use.unit.cell(span[0]), refusal.reason if refusal is not None else decision.rule.summary),
+        message=f"{cell}: {message}" if cell else message,
         before=use.unit.source(use.node),
         after=after,
-        remedy=refusal.remedy if refusal is not None and status in ("unresolved", "hint") else None,
+        remedy=told.remedy if told is not None else None,
         note=decision.note if status == "rewritten" else "",
-    )
-
-
-def _in_cell(cell: str, message: str) -> str:
-    return f"{cell}: {message}" if cell else message
-
-
-def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
-    return tuple(
-        unit.line(comment.line) for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments
     )
 
 

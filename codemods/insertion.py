@@ -94,13 +94,10 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
             bound.setdefault(name, index + 1)
     first = max((index for name, index in bound.items() if name in needed), default=0)
     last = _first_use(statements, {_name(statement) for statement in new} - {""})
-    behind = next((index for index in range(first, len(statements)) if not _imports_all(statements[index])), first)
+    others = (any(not isinstance(node, ast.Import | ast.ImportFrom) for node in nodes) for nodes in statements)
+    behind = next((index for index, is_other in enumerate(others) if is_other and index >= first), first)
     usual = behind if first and CELL.match(code) else _after_imports(module)
     return None if first > last else min(max(first, usual), last)
-
-
-def _imports_all(nodes: Sequence[ast.stmt]) -> bool:
-    return all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes)
 
 
 def _in_ast(module: cst.Module, code: str) -> Iterator[Sequence[ast.stmt]]:

@@ -155,7 +155,7 @@ def fit(
     """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
     limit = _limit(module)
-    before = _longest(module, original, indent)
+    before = max(map(len, _lines(module, original).split("\n"))) + indent
     limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
         breaker = _Breaker(module, updated, hanging, limit - indent)
@@ -200,11 +200,6 @@ def _limit(module: cst.Module) -> int:
 def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:
     """A statement's text, without the indentation of its block."""
     return module.code_for_node(statement.with_changes(leading_lines=())).rstrip()
-
-
-def _longest(module: cst.Module, statement: cst.SimpleStatementLine, indent: int) -> int:
-    """The length of a statement's longest line."""
-    return max(len(line) for line in _lines(module, statement).split("\n")) + indent
 
 
 class _Breaker(cst.CSTTransformer):

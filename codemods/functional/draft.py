@@ -58,15 +58,11 @@ class Draft:
         self.outcomes: dict[ast.AST, Edit | None] = {}
         self.parts = {variable: names.parts(variable, group) for variable in group.variables}
         self.transformations = Transformations(group, interfaces, names)
-        self.by_variable = {node: self.parts_of(node) for node in group.expressions if isinstance(node, ast.Name)}
+        named = {node: self.origins.variable(node) for node in group.expressions if isinstance(node, ast.Name)}
+        self.by_variable = {node: self.parts[variable] for node, variable in named.items() if variable is not None}
         self.done: set[ast.expr] = set()
         self.rewritten: dict[ast.AST, Edit] = {}
         self.replaced: list[ast.expr] = []
-
-    def parts_of(self, node: ast.Name) -> Parts:
-        variable = self.origins.variable(node)
-        assert variable is not None
-        return self.parts[variable]
 
     def named(self, variable: Variable) -> Parts:
         if variable not in self.parts:

@@ -80,7 +80,8 @@ class Copies:
         yield from self._heirs(cls)
         yield from self.changed(is_one)
         for unit, node in self.facts.flow.reading.attributes:
-            if (self._is_set(node, cls, names) and unit.path in program) or self._is_taken_apart(node, cls):
+            is_set = not isinstance(node.ctx, ast.Load) and node.attr in names and unit.path in program
+            if (is_set and self._may_be(node.value, cls)) or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
             unseen = unit.path in program and self._is_replaced_unseen(call, names)
@@ -175,9 +176,6 @@ class Copies:
         items = [*self.facts.objects(node)]
         known = (Class, Container, External, Function, Instance, Method, Thing)
         return not items or any(item == Instance(cls) or not isinstance(item, known) for item in items)
-
-    def _is_set(self, node: ast.Attribute, cls: Class, names: tuple[str, ...]) -> bool:
-        return not isinstance(node.ctx, ast.Load) and node.attr in names and self._may_be(node.value, cls)
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
         """Whether this is `__class__` or `__dict__` of an instance, or `_make` of the class."""

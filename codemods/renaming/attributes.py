@@ -33,7 +33,8 @@ def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) 
             if not WORD.search(name) or kind_of(facts.flow.solver.at(facts.flow.field(cls, name)), done) != "optimizer":
                 continue
             new = WORD.sub(STATE, name)
-            taken = name in quoted or any(_concerns(cls, one, facts) for one in by_name[new])
+            owners = [node.value for _, node in by_name[new]]
+            taken = name in quoted or any(facts.may_be_one(one, cls) or not _is_told(one, facts) for one in owners)
             for unit, node in _all_of(cls, by_name[name], facts) if _is_plain(cls, name, facts) and not taken else ():
                 found[unit].attributes[Attribute(scope_path(node, unit), ast.unparse(node))] = new
 
@@ -43,11 +44,6 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
     others = (other for other in facts.flow.reading.classes if other is not cls)
     shared = any(cls in facts.flow.ancestry(other) for other in others) or len(facts.flow.ancestry(cls)) > 1
     return not (shared or cls.node.decorator_list or name in cls.scope.names or "__dict__" in cls.unit.code)
-
-
-def _concerns(cls: Class, place: tuple[Unit, ast.Attribute], facts: Facts) -> bool:
-    """Whether an attribute may be one of an instance of a class."""
-    return facts.may_be_one(place[1].value, cls) or not _is_told(place[1].value, facts)
 
 
 def _is_told(node: ast.expr, facts: Facts) -> bool:

@@ -96,10 +96,7 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
     derives = use.name == "OptimizerDef" or (use.name in DERIVABLE and "apply_param_gradient" in methods)
     if not derives or len(owner.bases) != 1 or not methods.isdisjoint(STORED) or any(map(_asks_base, ast.walk(owner))):
-        return reasons.custom_definition(
-            f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
-            "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
-        )
+        return has_no_base(f"derives from `{use.name or 'flax.optim'}` in a way that has no counterpart")
     whole = (node for node in owner.body if not (isinstance(node, ast.FunctionDef) and node.name == PARAM_METHOD))
     if any(_exchanges_state(inner) for node in whole for inner in ast.walk(node)):
         return reasons.custom_definition(
@@ -107,6 +104,14 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
         )
     supports = (PARAM_RULE_STATE, PARAM_RULE) + (rule_of(use.name) if use.name in DERIVABLE else ())
     return Replace(use.span, f"{{support:{supports[-1].name}}}", supports=supports)
+
+
+def has_no_base(what: str) -> Refusal:
+    """Why a class of the user's own stays that does something."""
+    return reasons.custom_definition(
+        f"This class {what}.",
+        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
+    )
 
 
 def rule_of(optimizer: str) -> tuple[Support, ...]:

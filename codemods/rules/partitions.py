@@ -8,8 +8,9 @@ from codemods.edits import Edit, Replace
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
-from codemods.rules import reasons, rule
+from codemods.rules import rule
 from codemods.rules.context import Context
+from codemods.rules.custom import has_no_base
 from codemods.uses import Use
 from codemods.vocabulary import words
 
@@ -59,10 +60,7 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
     if len(owner.bases) != 1 or methods & OVERRIDDEN or any(_reaches_inside(node) for node in ast.walk(owner)):
-        return reasons.custom_definition(
-            "This class derives from `MultiOptimizer` and works on the whole tree of parameters.",
-            "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
-        )
+        return has_no_base("derives from `MultiOptimizer` and works on the whole tree of parameters")
     template = f"{{support:{PARTITIONED_RULE.name}}}"
     return Replace(use.span, template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
 

@@ -76,7 +76,8 @@ class InnerUses:
         receiver = (owner_of_state(use.owner) if use.kind == "state.step" else None) or use.owner
         holder = self.draft.holder(receiver)
         is_plain = use.kind in ("optimizer.target", "state.step", "optimizer.state") or use.call is not None
-        if holder is None or not is_plain or not self._is_unchanged(holder, receiver):
+        stays = self.draft.facts.dataflow.stays
+        if holder is None or not is_plain or not (holder is receiver or stays([holder], holder, receiver)):
             raise Unproven(f"its optimizer is used by itself at {use.where}")
         field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
         base = (("base", use.unit.span(holder.value)),)
@@ -86,9 +87,6 @@ class InnerUses:
         if isinstance(receiver, ast.Name):
             self._drop_alias(receiver)
         return holder
-
-    def _is_unchanged(self, holder: ast.Attribute, receiver: ast.expr) -> bool:
-        return holder is receiver or self.draft.facts.dataflow.stays([holder], holder, receiver)
 
     def _drop_alias(self, name: ast.Name) -> None:
         """Take `optimizer = state.optimizer` away."""
