@@ -112,12 +112,10 @@ class Exports:
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""
-        return any(
-            unit is not owner
-            and any(isinstance(found, Module) and found.unit is owner for found in self.facts.objects(node.value))
-            and node not in self.gone(unit)
-            for unit, node in self._attributes[name]
-        )
+        elsewhere = ((unit, node) for unit, node in self._attributes[name] if unit is not owner)
+        read = ((unit, node) for unit, node in elsewhere if node not in self.gone(unit))
+        owners = (item for _, node in read for item in self.facts.objects(node.value))
+        return any(isinstance(item, Module) and item.unit is owner for item in owners)
 
     @cached_property
     def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
@@ -129,12 +127,9 @@ class Exports:
     def _only_for_names(self, item: Import) -> bool:
         """Whether a module of the project does nothing when it is imported, so that only its names are missed."""
         passed = (passed for passed in self.facts.flow.reading.passed_on if passed.alias is item.alias)
-        return all(
-            isinstance(node, INERT) or not any(isinstance(part, ast.Call) for part in ast.walk(node))
-            for found in passed
-            for scope in found.sources
-            for node in scope.unit.tree.body
-        )
+        run = (node for found in passed for scope in found.sources for node in scope.unit.tree.body)
+        parts = (part for node in run if not isinstance(node, INERT) for part in ast.walk(node))
+        return not any(isinstance(part, ast.Call) for part in parts)
 
 
 def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
@@ -158,12 +153,10 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
 
 def _lists(unit: Unit, name: str) -> bool:
     """Whether a module says a name where it says `__all__`."""
-    return any(
-        isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
-        and any(isinstance(part, ast.Name) and part.id == "__all__" for part in ast.walk(node))
-        and any(isinstance(word, ast.Constant) and word.value == name for word in ast.walk(node))
-        for node in unit.tree.body
-    )
+    statements = [node for node in unit.tree.body if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
+    parts = ([*ast.walk(node)] for node in statements)
+    listing = (inner for inner in parts if any(isinstance(one, ast.Name) and one.id == "__all__" for one in inner))
+    return any(isinstance(one, ast.Constant) and one.value == name for inner in listing for one in inner)
 
 
 def _looks_up_module(decision: Decision) -> bool:

@@ -179,13 +179,9 @@ def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
     """Whether another file says the name that an import binds, so that it may have been in use there."""
-    return any(
-        item.name == (node.attr if isinstance(node, ast.Attribute) else node.name)
-        for unit in plan.facts.project.units
-        if unit is not item.unit
-        for node in unit.nodes
-        if isinstance(node, ast.Attribute | ast.alias)
-    )
+    nodes = (node for unit in plan.facts.project.units if unit is not item.unit for node in unit.nodes)
+    said = (node for node in nodes if isinstance(node, ast.Attribute | ast.alias))
+    return any(item.name == (node.attr if isinstance(node, ast.Attribute) else node.name) for node in said)
 
 
 def _add(
@@ -258,11 +254,9 @@ def _words(decision: Decision) -> list[str]:
 def _has_an_else(item: Import, unit: Unit) -> bool:
     """Whether the name is bound in the other branch too, as with `if TYPE_CHECKING:`, so that it is there in any case."""
     branch = unit.parents.get(item.statement)
-    return isinstance(branch, ast.If) and any(
-        isinstance(node, ast.Name) and node.id == item.name and isinstance(node.ctx, ast.Store)
-        for other in branch.orelse
-        for node in ast.walk(other)
-    )
+    others = branch.orelse if isinstance(branch, ast.If) else []
+    names = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Name))
+    return any(node.id == item.name and isinstance(node.ctx, ast.Store) for node in names)
 
 
 def _is_nested(item: Import, unit: Unit) -> bool:

@@ -106,11 +106,10 @@ class Uses:
         self.members = Members(facts)
 
     def in_unit(self, unit: Unit) -> list[Use]:
-        found: list[Use] = []
-        for imported in self.facts.imported(unit):
-            known = any(use.node is imported.statement for use in found)
-            if legacy_name(imported.target) is not None and not known:
-                found.append(Use("import", imported.target, unit, imported.statement, ()))
+        legacy = [one for one in self.facts.imported(unit) if legacy_name(one.target) is not None]
+        targets = {one.statement: one.target for one in reversed(legacy)}
+        statements = dict.fromkeys(one.statement for one in legacy)
+        found = [Use("import", targets[statement], unit, statement, ()) for statement in statements]
         annotated = self._annotated_nodes(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Attribute | ast.Name):
@@ -125,12 +124,8 @@ class Uses:
         return found
 
     def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
-        return {
-            node: annotation
-            for annotation in self.facts.flow.reading.annotations
-            if annotation.unit is unit
-            for node in (annotation.node, *ast.walk(annotation.expression))
-        }
+        own = (annotation for annotation in self.facts.flow.reading.annotations if annotation.unit is unit)
+        return {node: one for one in own for node in (one.node, *ast.walk(one.expression))}
 
     def _reference(
         self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
@@ -177,12 +172,9 @@ class Uses:
     @staticmethod
     def _in_type_of_class(unit: Unit, node: ast.expr) -> bool:
         """Whether this is the `X` of `Type[X]`."""
-        return any(
-            isinstance(outer, ast.Subscript)
-            and isinstance(outer.value, ast.Name | ast.Attribute)
-            and ast.unparse(outer.value).rpartition(".")[2] in ("Type", "type")
-            for outer in unit.ancestors(node)
-        )
+        around = (outer.value for outer in unit.ancestors(node) if isinstance(outer, ast.Subscript))
+        named = (value for value in around if isinstance(value, ast.Name | ast.Attribute))
+        return any(ast.unparse(value).rpartition(".")[2] in ("Type", "type") for value in named)
 
     def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
         if isinstance(parent, ast.ClassDef):
@@ -231,31 +223,22 @@ class Uses:
         return self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls))
 
     def _makes(self, thing: Thing, cls: Class) -> bool:
-        if not isinstance(thing.node, ast.Call):
-            return False
-        return any(
-            isinstance(item, Class) and cls in self.facts.flow.ancestry(item)
-            for item in self.facts.objects(thing.node.func)
-        )
+        items = self.facts.objects(thing.node.func) if isinstance(thing.node, ast.Call) else ()
+        return any(isinstance(item, Class) and cls in self.facts.flow.ancestry(item) for item in items)
 
     def _annotated_things(self, annotation: Annotation) -> tuple[Thing, ...]:
-        return tuple(
-            thing for thing in self.facts.within(annotation.target) if thing.kind in ("optimizer", "definition")
-        )
+        within = self.facts.within(annotation.target)
+        return tuple(thing for thing in within if thing.kind in ("optimizer", "definition"))
 
     def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
         if annotation.node is not node:
             return
         quoted = list(self.facts.with_quoted(annotation))
         things = tuple(dict.fromkeys(thing for found in quoted for thing in self._annotated_things(found)))
-        named = [
-            (name, ast.unparse(inner).rpartition(".")[2])
-            for found in quoted
-            for inner in ast.walk(found.expression)
-            if isinstance(inner, ast.Name | ast.Attribute) and self.facts.names_legacy(inner)
-            for external in self.facts.externals(inner)
-            if (name := legacy_name(external))
-        ]
+        inside = (inner for found in quoted for inner in ast.walk(found.expression))
+        said = [one for one in inside if isinstance(one, ast.Name | ast.Attribute) and self.facts.names_legacy(one)]
+        externals = ((one, legacy_name(name)) for one in said for name in self.facts.externals(one))
+        named = [(name, ast.unparse(one).rpartition(".")[2]) for one, name in externals if name]
         for name, word in dict.fromkeys(named):
             yield Use("annotation", name, unit, node, things, quoted=word)
 

@@ -113,13 +113,8 @@ class _Attempts:
         self.groups = [found for found in members if any(thing.kind == "optimizer" for thing in found)]
         self.stored = self._families()
         removed = {node for found in self.groups for node in gone(context, found)}
-        self.counted = {
-            self.stored[thing]
-            for use in context.facts.uses
-            if use.kind == "state.step" and use.node not in removed
-            for thing in use.things
-            if thing in self.stored
-        }
+        steps = (use for use in context.facts.uses if use.kind == "state.step" and use.node not in removed)
+        self.counted = {self.stored[thing] for use in steps for thing in use.things if thing in self.stored}
 
     def _families(self) -> dict[Thing, Thing]:
         """A representative for all optimizers that may restore what one of them stored: those of the same kind."""

@@ -22,12 +22,8 @@ def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) 
     by_name: dict[str, Nodes] = defaultdict(list)
     for unit, node in facts.flow.reading.attributes:
         by_name[node.attr].append((unit, node))
-    quoted = {
-        node.value
-        for unit in facts.project.units
-        for node in unit.nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    nodes = (node for unit in facts.project.units for node in unit.nodes)
+    quoted = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     for cls in facts.flow.reading.classes:
         for name in sorted(by_name):
             if not WORD.search(name) or kind_of(facts.flow.solver.at(facts.flow.field(cls, name)), done) != "optimizer":

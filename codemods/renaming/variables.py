@@ -94,14 +94,9 @@ def _plan_keywords(bindings: Iterable[Binding], name: str, new: str, keywords: d
         if argument is None or argument.keyword is None:
             continue
         keyword = keyword_of(argument.call, argument.unit, name)
-        same = [
-            call
-            for call in argument.unit.nodes
-            if isinstance(call, ast.Call)
-            and any(word.arg == name for word in call.keywords)
-            and keyword_of(call, argument.unit, name) == keyword
-        ]
-        if len(same) != 1:
+        calls = (call for call in argument.unit.nodes if isinstance(call, ast.Call))
+        giving = (call for call in calls if any(word.arg == name for word in call.keywords))
+        if [keyword_of(call, argument.unit, name) for call in giving].count(keyword) != 1:
             return False
         keywords[argument.unit][keyword] = new
     return True

@@ -49,18 +49,39 @@ class Context:
         self.plain = plain
         self.origins = Origins(facts)
 
-    @cached_property
-    def schedules(self) -> Schedules:
-        """The learning rates that go into the transformation."""
-        return Schedules(self)
+    schedules = cached_property(Schedules)
+    """The learning rates that go into the transformation."""
+
+    masks = cached_property(Masks)
+    """The optimizers of several groups that are one with a mask."""
+
+    clippings = cached_property(Clippings)
+    """The clippings that join a chain."""
+
+    kept = cached_property(Kept)
+    """What stays around a step."""
+
+    own_states = cached_property(OwnStates)
+    """The dataclasses that become subclasses of `TrainState`."""
+
+    functional = cached_property(Functional)
+    """The optimizers that become variables for their parts."""
+
+    parameters = cached_property(Parameters)
+    """The shape of what optimizers are created for."""
+
+    handling = cached_property(Handling)
+    """How the program handles optimizers as a whole."""
+
+    counted = cached_property(Steps)
+    """What the program asks of the steps that optimizers count."""
 
     @cached_property
     def _steps(self) -> dict[Thing, list[Use]]:
         steps: dict[Thing, list[Use]] = defaultdict(list)
-        for use in self.facts.uses:
-            if use.kind in STEPS:
-                for thing in use.things:
-                    steps[thing].append(use)
+        for use in (one for one in self.facts.uses if one.kind in STEPS):
+            for thing in use.things:
+                steps[thing].append(use)
         return steps
 
     def override(self, use: Use) -> ast.keyword | None:
@@ -69,48 +90,8 @@ class Context:
 
     def given_override(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` in the source text of a step."""
-        call = use.call
-        return next((word for word in call.keywords if word.arg in OVERRIDES), None) if call else None
-
-    @cached_property
-    def masks(self) -> Masks:
-        """The optimizers of several groups that are one with a mask."""
-        return Masks(self)
-
-    @cached_property
-    def clippings(self) -> Clippings:
-        """The clippings that join a chain."""
-        return Clippings(self)
-
-    @cached_property
-    def kept(self) -> Kept:
-        """What stays around a step."""
-        return Kept(self)
-
-    @cached_property
-    def own_states(self) -> OwnStates:
-        """The dataclasses that become subclasses of `TrainState`."""
-        return OwnStates(self)
-
-    @cached_property
-    def functional(self) -> Functional:
-        """The optimizers that become variables for their parts."""
-        return Functional(self)
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """The shape of what optimizers are created for."""
-        return Parameters(self)
-
-    @cached_property
-    def handling(self) -> Handling:
-        """How the program handles optimizers as a whole."""
-        return Handling(self)
-
-    @cached_property
-    def counted(self) -> Steps:
-        """What the program asks of the steps that optimizers count."""
-        return Steps(self)
+        words = use.call.keywords if use.call is not None else ()
+        return next((word for word in words if word.arg in OVERRIDES), None)
 
     @cached_property
     def more_uses(self) -> list[Use]:
@@ -294,12 +275,11 @@ class Context:
         for use in self.facts.uses:
             if use.kind == "optimizer.state" and not _is_looked_into(use):
                 made = {found.name for found in self.definitions(use)}
-                sure = all(self.facts.legacy.definitions(thing) for thing in use.things) and goes_back(use)
+                sure = all(map(self.facts.legacy.definitions, use.things)) and goes_back(use)
                 for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
                     names[state] |= made if sure else {""}
-        return {
-            state: name for state, found in names.items() if len(found) == 1 and (name := next(iter(found))) in VIEWABLE
-        }
+        known = ((state, found.pop()) for state, found in names.items() if len(found) == 1)
+        return {state: name for state, name in known if name in VIEWABLE}
 
     @cached_property
     def injected(self) -> frozenset[Thing]:
@@ -313,12 +293,8 @@ class Context:
         overriding = (use for use in self.all_steps if self.override(use) is not None)
         bare = [use for use in self.facts.uses if use.kind == "definition.apply_gradient"]
         rated = (use for use in bare if (given := bare_step(use.call)) and new_rate(given["hyper_params"]) is not None)
-        return frozenset(
-            (
-                *(definition for use in overriding for definition in self.definitions(use)),
-                *(thing for use in rated for thing in use.things),
-            )
-        )
+        definitions = {definition for use in overriding for definition in self.definitions(use)}
+        return frozenset(definitions | {thing for use in rated for thing in use.things})
 
 
 def is_path(node: ast.expr) -> bool:

@@ -375,10 +375,8 @@ def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
 def _refuse_overrides(call: ast.Call) -> Refusal | None:
     for keyword in call.keywords:
         if keyword.arg not in ("grads", *OVERRIDES):
-            return reasons.overrides(
-                f"This step overrides `{keyword.arg}`.",
-                "Inject that hyperparameter with `optax.inject_hyperparams` by hand.",
-            )
+            remedy = "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+            return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
         if keyword.arg == RATE and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
     if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
