@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from codemods.edits import ConvertClass, ConvertDefinition, Edit, Replace, TakePart
 from codemods.facts import Facts
@@ -59,8 +59,11 @@ class Emitter:
 
     def _is_whole(self, decision: Decision) -> bool:
         """Whether all that a definition is made of is made by calls that were converted."""
-        inner = (found for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
-        return all(found.node in self.converted for found in inner)
+        return all(node in self.converted for node in self._inner(decision))
+
+    def _inner(self, decision: Decision) -> Iterator[ast.AST]:
+        """What makes the definitions that a definition is made of."""
+        return (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
 
     def _text(self, decision: Decision) -> str:
         assert isinstance(decision.edit, Edit)
@@ -77,8 +80,8 @@ class Emitter:
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
-        inner = (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
-        edits = (self.converted[node].edit for node in (decision.use.node, *inner) if node in self.converted)
+        made = (decision.use.node, *self._inner(decision))
+        edits = (self.converted[node].edit for node in made if node in self.converted)
         return next((edit.rate for edit in edits if isinstance(edit, ConvertDefinition) and edit.rate), "")
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:

@@ -25,12 +25,8 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
     In a file, that is behind all imports at its top; in a notebook, behind those that they need, as cells are run one by one.
     None if there is no such place.
     """
-    new = [
-        _spaced(item)
-        for source in sources
-        if not has_support(module, source)
-        for item in _indented(source, module).body
-    ]
+    missing = (source for source in sources if not has_support(module, source))
+    new = [_spaced(item) for source in missing for item in _indented(source, module).body]
     if not new:
         return module
     index = _place(module, new)

@@ -98,13 +98,10 @@ class Origins(Definitions):
         found = arguments_of(signature_of(function.args, offset), site.node, *site.partials)
         if found is None or not self._is_as_written(site):
             return None  # perhaps a call that another function makes, such as the one of a loop's body
-        written = {
-            value: Argument(self._unit_of(call, site), call, value, words.get(value))
-            for call in (*site.partials, site.node)
-            for words in [{word.value: word for word in call.keywords}]
-            for value in values_of(call)
-        }
-        return {name: written[value] for name, value in found.items()}
+        calls = (*site.partials, site.node)
+        words = {word.value: word for call in calls for word in call.keywords}
+        places = {value: (self._unit_of(call, site), call) for call in calls for value in values_of(call)}
+        return {name: Argument(*places[value], value, words.get(value)) for name, value in found.items()}
 
     def _is_as_written(self, site: CallSite) -> bool:
         """Whether a function is given what the source of a call says."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from codemods.edits import Edit, Replace
@@ -97,10 +97,9 @@ class Functional:
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            Use("functional", "", self.groups.edits[node][0], node, tuple(things))  # type: ignore[arg-type]
-            for node, things in self.groups.concerned.items()
-        ]
+        concerned = self.groups.concerned
+        uses = Edits({node: self.groups.edits[node] for node in concerned}).uses("functional", ())
+        return [replace(use, things=tuple(concerned[use.node])) for use in uses]
 
 
 class _Attempts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from codemods.edits import Edit
@@ -86,10 +87,7 @@ class Outcomes(Generic[T]):
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            Use(self.kind, "", unit, node, tuple(self._concerned[node]))  # type: ignore[arg-type]
-            for node, (unit, _) in self.edits.items()
-        ]
+        return [replace(use, things=tuple(self._concerned[use.node])) for use in self.edits.uses(self.kind, ())]
 
 
 def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing]:

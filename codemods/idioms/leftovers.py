@@ -31,7 +31,6 @@ class Leftovers:
         gone: Iterable[ast.AST],
         norm: Callable[[ast.expr], object] | None = None,
     ) -> None:
-        self.facts = origins.facts
         self.origins = origins
         self.edits = edits
         self.needed = needed
@@ -71,7 +70,7 @@ class Leftovers:
         inner = values_of(value) if isinstance(value, ast.Call) else [value]
         # what is called is the schedule, which the transformation calls from now on
         is_norm = self._norm is not None and self._norm(value) is not None
-        if alone and (is_norm or all(self.facts.dataflow.is_quiet(part) for part in inner)):
+        if alone and (is_norm or all(map(self.origins.dataflow.is_quiet, inner))):
             self.edits.take_away(setting, variable.unit)
             self.clear(value)
 

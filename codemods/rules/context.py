@@ -278,7 +278,7 @@ class Context:
                 sure = all(map(self.facts.legacy.definitions, use.things)) and goes_back(use)
                 for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
                     names[state] |= made if sure else {""}
-        known = ((state, found.pop()) for state, found in names.items() if len(found) == 1)
+        known = ((state, next(iter(found))) for state, found in names.items() if len(found) == 1)
         return {state: name for state, name in known if name in VIEWABLE}
 
     @cached_property

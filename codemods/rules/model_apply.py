@@ -51,9 +51,8 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
 
 def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
-    return bool(objects) and all(
-        isinstance(item, Instance) and facts.derives_from(item.cls, *MODELS) for item in objects
-    )
+    classes = [item.cls for item in objects if isinstance(item, Instance)]
+    return bool(objects) and len(classes) == len(objects) and all(facts.derives_from(cls, *MODELS) for cls in classes)
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
