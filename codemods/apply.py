@@ -10,27 +10,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import CodeRange
 
-from codemods.edits import (
-    Argument,
-    ChangeArguments,
-    ChangeParameters,
-    ConvertClass,
-    ConvertCustom,
-    ConvertDefinition,
-    ConvertLookup,
-    DeriveState,
-    Edit,
-    MakeStatic,
-    MoveStatement,
-    Replace,
-    ReplaceQuoted,
-    ReplaceStatement,
-    RewriteCall,
-    Spread,
-    TakeBody,
-    TakePart,
-    merged,
-)
+from codemods import edits
 from codemods.fields import derived_state
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
@@ -51,7 +31,7 @@ from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
 COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With)
-OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState, TakeBody)
+OF_STATEMENTS = (edits.ReplaceStatement, edits.MoveStatement, edits.ChangeParameters, edits.DeriveState, edits.TakeBody)
 Element = cst.BaseElement | cst.SubscriptElement
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
 PASS = statement("pass")
@@ -77,7 +57,7 @@ class Applier(cst.CSTTransformer):
         module: cst.Module,
         code: str,
         positions: Mapping[cst.CSTNode, CodeRange],
-        edits: Sequence[Edit],
+        planned: Sequence[edits.Edit],
         names: Mapping[str, str],
         form: Form,
         imports: ImportEditor,
@@ -86,24 +66,24 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.module = module
         self.positions = positions
-        self.edits: dict[Span, Edit] = {}
-        for edit in edits:
+        self.edits: dict[Span, edits.Edit] = {}
+        for edit in planned:
             if not isinstance(edit, OF_STATEMENTS):
                 other = self.edits.get(edit.span)
-                together = merged(other, edit) if isinstance(other, ReplaceQuoted) else None
+                together = edits.merged(other, edit) if isinstance(other, edits.ReplaceQuoted) else None
                 self.edits[edit.span] = together or edit
-        self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
-        self.parameters = {edit.span[:2]: edit for edit in edits if isinstance(edit, ChangeParameters)}
-        self.classes = {edit.span[:2]: edit for edit in edits if isinstance(edit, DeriveState)}
-        self.taken = {edit.span[:2]: edit for edit in edits if isinstance(edit, TakeBody)}
+        self.statements = {edit.span: edit for edit in planned if isinstance(edit, edits.ReplaceStatement)}
+        self.parameters = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.ChangeParameters)}
+        self.classes = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.DeriveState)}
+        self.taken = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.TakeBody)}
         self.removed = {span[:2]: edit for span, edit in self.statements.items() if not edit.templates}
-        self.moves = Moves(edit for edit in edits if isinstance(edit, MoveStatement))
+        self.moves = Moves(edit for edit in planned if isinstance(edit, edits.MoveStatement))
         self.names = names
         self.form = form
         self.imports = imports
         self.comments = comments
         self.inherited = self._inherited()
-        self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
+        self.wanted = {span for edit in planned for _, span in getattr(edit, "holes", ())}
         self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
         self.begun = sorted({span[0] for span in (*self.edits, *self.wanted, *self.wanted_raw)})
         self.done: dict[Span, cst.BaseExpression] = {}
@@ -146,7 +126,7 @@ class Applier(cst.CSTTransformer):
         edit = self.edits.get(span)
         if span in self.wanted_raw:
             self.raw[span] = updated
-        if isinstance(edit, Spread):
+        if isinstance(edit, edits.Spread):
             self.applied.after[span] = ", ".join(map(self._say, edit.templates))
         elif edit is not None:
             updated = self._edit(edit, updated)
@@ -155,39 +135,39 @@ class Applier(cst.CSTTransformer):
             self.done[span] = updated
         return updated
 
-    def _edit(self, edit: Edit, node: cst.BaseExpression) -> cst.BaseExpression:
+    def _edit(self, edit: edits.Edit, node: cst.BaseExpression) -> cst.BaseExpression:
         match edit:
-            case Replace():
+            case edits.Replace():
                 return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports, it=node))
-            case RewriteCall() if isinstance(node, cst.Call):
+            case edits.RewriteCall() if isinstance(node, cst.Call):
                 return self._rewrite_call(edit, node)
-            case ChangeArguments() if isinstance(node, cst.Call):
+            case edits.ChangeArguments() if isinstance(node, cst.Call):
                 return self._change_arguments(edit, node)
-            case MakeStatic(names=names):
+            case edits.MakeStatic(names=names):
                 return self._make_static(names, node)
-            case ConvertDefinition() if isinstance(node, cst.Call):
+            case edits.ConvertDefinition() if isinstance(node, cst.Call):
                 return self._convert(edit, node)
-            case TakePart(part=part):
+            case edits.TakePart(part=part):
                 return _parenthesized_as(node, self.done[part])
-            case ConvertClass():
+            case edits.ConvertClass():
                 name = self._helper(as_function(edit.optimizer, self.form, edit.inject))
                 return node.with_changes(func=name) if isinstance(node, cst.Call) else _parenthesized_as(node, name)
-            case ConvertLookup() if isinstance(node, cst.Call):
+            case edits.ConvertLookup() if isinstance(node, cst.Call):
                 table = self._helper(by_name(edit.optimizers, self.form, edit.inject))
                 is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"
                 template = "({name} in {table})" if is_check else "{table}[{name}]"
                 return expression(template, table=table, name=node.args[1].value)
-            case ConvertCustom() if isinstance(node, cst.Call):
+            case edits.ConvertCustom() if isinstance(node, cst.Call):
                 return custom_transformation(node, edit.inject, edit.rate)
-            case ReplaceQuoted() if isinstance(node, cst.SimpleString):
+            case edits.ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
-            case ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
+            case edits.ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
                 value = f"{self.quote}{node.evaluated_value!s}{self.quote}"
                 return cst.SimpleString(self._quoted(value, edit), node.lpar, node.rpar)
             case _:
                 return node
 
-    def _convert(self, edit: ConvertDefinition, call: cst.Call) -> cst.Call:
+    def _convert(self, edit: edits.ConvertDefinition, call: cst.Call) -> cst.Call:
         """What a constructor call becomes."""
         if edit.rate:
             call = with_rate(call, expression(edit.rate))
@@ -223,7 +203,7 @@ class Applier(cst.CSTTransformer):
         filled = {name: self.done[span] for name, span in holes}
         return expression(self._say(template, supports), **filled, **more)
 
-    def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.BaseExpression:
+    def _rewrite_call(self, edit: edits.RewriteCall, call: cst.Call) -> cst.BaseExpression:
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
         for number, argument in enumerate(call.args):
             holes[f"argument_{number}"] = argument.with_changes(
@@ -240,7 +220,7 @@ class Applier(cst.CSTTransformer):
         new = enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
         return expression(self._say("{it}" + edit.then), it=new) if edit.then else new
 
-    def _change_arguments(self, edit: ChangeArguments, call: cst.Call) -> cst.BaseExpression:
+    def _change_arguments(self, edit: edits.ChangeArguments, call: cst.Call) -> cst.BaseExpression:
         spread = dict(edit.spread)
         kept: list[cst.Arg] = []
         for index, argument in enumerate(call.args):
@@ -269,7 +249,7 @@ class Applier(cst.CSTTransformer):
     def _numbered(self, template: str, supports: Sequence[Support] = ()) -> str:
         return re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", self._say(template, supports))
 
-    def _argument(self, argument: Argument, call: cst.Call, edit: RewriteCall) -> cst.Arg:
+    def _argument(self, argument: edits.Argument, call: cst.Call, edit: edits.RewriteCall) -> cst.Arg:
         if argument.index is None:
             return _argument(argument.keyword, self._fill(argument.template, edit.holes, edit.supports))
         kept = call.args[argument.index]
@@ -278,7 +258,7 @@ class Applier(cst.CSTTransformer):
         equal = kept.equal if kept.keyword is not None else EQUAL
         return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
 
-    def _quoted(self, value: str, edit: ReplaceQuoted) -> str:
+    def _quoted(self, value: str, edit: edits.ReplaceQuoted) -> str:
         for word, template in edit.words:
             value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template, edit.supports), value)
         return value
@@ -297,7 +277,7 @@ class Applier(cst.CSTTransformer):
         for old, new in zip(original, updated, strict=True):
             before, it = _value_of(old), _value_of(new)
             edit = self.edits.get(self._span(before)) if before is not None else None
-            if not isinstance(edit, Spread) or it is None:
+            if not isinstance(edit, edits.Spread) or it is None:
                 found.append(new)
                 continue
             values = [expression(self._say(template), it=it) for template in edit.templates]
@@ -348,7 +328,7 @@ class Applier(cst.CSTTransformer):
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
 
     def _replace_statement(
-        self, edit: ReplaceStatement, node: cst.SimpleStatementLine
+        self, edit: edits.ReplaceStatement, node: cst.SimpleStatementLine
     ) -> cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
         holes = {name: self.done[span] for name, span in edit.holes}
         holes |= {name: self.raw[span] for name, span in edit.raw}

@@ -7,25 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, is_dataclass
 
+from codemods import edits
 from codemods.dataflow.binding import values_of
-from codemods.edits import (
-    IT,
-    ChangeArguments,
-    ChangeParameters,
-    ConvertClass,
-    ConvertCustom,
-    ConvertDefinition,
-    ConvertLookup,
-    DeriveState,
-    MakeStatic,
-    MoveImport,
-    Replace,
-    ReplaceQuoted,
-    ReplaceStatement,
-    RewriteCall,
-    Spread,
-    TakePart,
-)
 from codemods.exporting import Exports, loads
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
@@ -92,7 +75,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     going += [item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan)]
     result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
     for decision in applied:
-        if isinstance(decision.edit, MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
+        if isinstance(decision.edit, edits.MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
             start = _start(unit, decision.use.node)
             result.drop.append(ImportedName(*start, decision.edit.bound))
             result.add.append(Addition(decision.edit.statement, start))
@@ -107,8 +90,8 @@ def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
 def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
     """The decisions that change the file, but for steps that are read in statements that go; all else may have been moved."""
     applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
-    edits = (decision.edit for decision in applied)
-    removed = [edit.span for edit in edits if isinstance(edit, ReplaceStatement) and not edit.templates]
+    changes = (decision.edit for decision in applied)
+    removed = [edit.span for edit in changes if isinstance(edit, edits.ReplaceStatement) and not edit.templates]
     for decision in applied:
         is_step = decision.use.kind == "state.step"
         if not (is_step and any(_is_in(decision.use.node, span, unit) for span in removed)):
@@ -129,35 +112,35 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         called = node.func if isinstance(node, ast.Call) else node
         parts: list[ast.AST] = []
         match decision.edit:
-            case Replace(template=template) | Spread(templates=template) if IT in template:
+            case edits.Replace(template=template) | edits.Spread(templates=template) if edits.IT in template:
                 continue
-            case Replace(holes=(), span=span) if isinstance(node, ast.expr):
+            case edits.Replace(holes=(), span=span) if isinstance(node, ast.expr):
                 inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
                 gone.update(inner for inner in inside if _is_in(inner, span, unit))
-            case ReplaceQuoted() | ConvertClass() | ConvertLookup():
+            case edits.ReplaceQuoted() | edits.ConvertClass() | edits.ConvertLookup():
                 parts = [called]
-            case ConvertDefinition() | TakePart() | Replace() if called is not node:
+            case edits.ConvertDefinition() | edits.TakePart() | edits.Replace() if called is not node:
                 parts = [called]
-            case DeriveState() if isinstance(node, ast.ClassDef):
+            case edits.DeriveState() if isinstance(node, ast.ClassDef):
                 parts = [*node.decorator_list]
-            case ReplaceStatement(templates=()) | Spread():
+            case edits.ReplaceStatement(templates=()) | edits.Spread():
                 parts = [node]
-            case ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
+            case edits.ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
                 names = {one.name for one in split}
                 parts = [inner for inner in ast.walk(node.args) if isinstance(inner, ast.arg) and inner.arg in names]
-            case RewriteCall() | ChangeArguments():
+            case edits.RewriteCall() | edits.ChangeArguments():
                 parts = _left_out(decision.edit, node, unit)
         gone.update(inner for part in parts for inner in ast.walk(part))
     return gone
 
 
-def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) -> list[ast.AST]:
+def _left_out(edit: edits.RewriteCall | edits.ChangeArguments, node: ast.AST, unit: Unit) -> list[ast.AST]:
     """What a call has before an edit, and not after it."""
     call = node if isinstance(node, ast.Call) and unit.span(node) == edit.span else unit.parents.get(node)
     if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
         return []
     values = values_of(call)
-    if isinstance(edit, ChangeArguments):
+    if isinstance(edit, edits.ChangeArguments):
         alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
         return [*(values[index] for index in edit.dropped), *([call.func] if alone else [])]
     kept = {argument.index for argument in edit.arguments}
@@ -216,15 +199,15 @@ def _add(
 def _keys(decision: Decision) -> set[str]:
     """What an edit needs imported, by the keys of `CHOICES`."""
     match decision.edit:
-        case ConvertDefinition(optimizer=name):
+        case edits.ConvertDefinition(optimizer=name):
             return set() if name in COMPOSITE else {"optax"}
-        case DeriveState():
+        case edits.DeriveState():
             return {"TrainState"}
-        case ConvertCustom(inject=inject):
+        case edits.ConvertCustom(inject=inject):
             return {"optax"} if inject else set()
-        case MakeStatic():
+        case edits.MakeStatic():
             return set() if isinstance(decision.use.node, ast.Call) else {"partial"}
-        case TakePart() | ChangeArguments():
+        case edits.TakePart() | edits.ChangeArguments():
             return set()
     return {match[1] for text in _texts(decision.edit) for match in PLACEHOLDER.finditer(text)}
 
@@ -241,11 +224,11 @@ def _texts(part: object) -> Iterator[str]:
 def _words(decision: Decision) -> list[str]:
     """The words of source text that an edit puts into the file as it is."""
     match decision.edit:
-        case ConvertDefinition(rate=rate, link=link):
+        case edits.ConvertDefinition(rate=rate, link=link):
             return WORD.findall(f"{rate} {link}")
-        case ChangeArguments(added=added):
+        case edits.ChangeArguments(added=added):
             return [word for _, text in added for word in WORD.findall(text)]
-        case Replace(template=text, holes=()):
+        case edits.Replace(template=text, holes=()):
             return WORD.findall(text)
         case _:
             return []

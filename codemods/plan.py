@@ -75,10 +75,7 @@ class Plan:
 
 
 def make_plan(
-    facts: Facts,
-    options: Options,
-    failed: Mapping[Unit, str] = MappingProxyType({}),
-    plain: Collection[Unit] = (),
+    facts: Facts, options: Options, failed: Mapping[Unit, str] = MappingProxyType({}), plain: Collection[Unit] = ()
 ) -> Plan:
     """Decide on every use.
 
@@ -261,8 +258,7 @@ def _because_of(cause: Decision, way: Way | None) -> Refusal:
         reached = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}"
     if cause.status == "suppressed":
         return reasons.left_by_choice(
-            f"{reached}, which is suppressed or not selected.",
-            "Include that site, or use `--partial`.",
+            f"{reached}, which is suppressed or not selected.", "Include that site, or use `--partial`."
         )
     assert cause.refusal is not None
     return reasons.sibling(

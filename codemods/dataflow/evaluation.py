@@ -13,18 +13,7 @@ from codemods.dataflow.kinds import Kinds
 from codemods.dataflow.order import FunctionNode, Owner
 from codemods.dataflow.program import Program, behind, functions_in, is_any
 from codemods.flow.modules import Unit
-from codemods.flow.objects import (
-    Class,
-    Container,
-    External,
-    Instance,
-    Method,
-    Module,
-    Object,
-    Record,
-    Result,
-    Thing,
-)
+from codemods.flow.objects import Class, Container, External, Instance, Method, Module, Object, Record, Result, Thing
 from codemods.flow.scopes import Comprehension
 
 STATES = (Instance, Container, Class)

@@ -217,13 +217,7 @@ class Dataflow:
 
     # From one function to another
 
-    def lasts(
-        self,
-        nodes: Iterable[ast.expr],
-        made: ast.AST,
-        later: ast.AST,
-        carriers: Collection[Object],
-    ) -> bool:
+    def lasts(self, nodes: Iterable[ast.expr], made: ast.AST, later: ast.AST, carriers: Collection[Object]) -> bool:
         """Whether evaluations find the same where something is made and wherever that is met at a later place.
 
         Args:

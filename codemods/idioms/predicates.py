@@ -11,11 +11,7 @@ from codemods.origins import FunctionNode, Origins
 DEEPEST = 4
 """How many functions deep a predicate may be."""
 
-OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.NotIn: ast.In,
-    ast.NotEq: ast.Eq,
-    ast.IsNot: ast.Is,
-}
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotIn: ast.In, ast.NotEq: ast.Eq, ast.IsNot: ast.Is}
 """Comparisons that are the negation of another."""
 
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")

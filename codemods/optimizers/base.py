@@ -76,9 +76,7 @@ def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
 # Deciding, on the plain syntax tree
 
 UNPACKED = Refusal(
-    "FO904",
-    "The arguments of this optimizer are unpacked from a variable.",
-    "Name the arguments, as optax names them.",
+    "FO904", "The arguments of this optimizer are unpacked from a variable.", "Name the arguments, as optax names them."
 )
 
 
