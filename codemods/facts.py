@@ -141,8 +141,7 @@ class Facts:
                 return self.flow.modules[unit]
             case Class(scope=scope) | Instance(cls=Class(scope=scope)):
                 return scope
-            case _:
-                return None
+        return None
 
     @cached_property
     def made_by_modules(self) -> tuple[Thing, ...]:

@@ -39,12 +39,8 @@ class Creation:
         holes += [("callee", unit.span(call.func)), ("params", unit.span(value))]
         others = {name: node for name, node in given.items() if name not in (self.draft.name, STEP)}
         kept = [Argument(name, index=values_of(call).index(node)) for name, node in others.items()]
-        arguments = (
-            Argument("apply_fn", template=apply_fn),
-            Argument("params", template="{params}"),
-            Argument("tx", template=transformation),
-            *kept,
-        )
+        made = {"apply_fn": apply_fn, "params": "{params}", "tx": transformation}
+        arguments = (*(Argument(name, template=text) for name, text in made.items()), *kept)
         edit = RewriteCall(unit.span(call), "{callee}.create", arguments, tuple(holes))
         self.draft.result.edits.put(call, unit, edit)
         self.draft.result.outcomes.update(dict.fromkeys((self.draft.created.pop(maker).node for maker in makers), edit))
