@@ -330,9 +330,7 @@ class _Requote(cst.CSTTransformer):
         if updated_node.keyword is None or updated_node.keyword.value != "static_args":
             return updated_node
         names = cst.ensure_type(updated_node.value, cst.Tuple)
-        elements = [
-            element.with_changes(value=cst.SimpleString(f"{self.quote}{element.value.raw_value}{self.quote}"))
-            for element in names.elements
-            if isinstance(element.value, cst.SimpleString)
-        ]
+        words = [(one, one.value.raw_value) for one in names.elements if isinstance(one.value, cst.SimpleString)]
+        texts = ((one, f"{self.quote}{word}{self.quote}") for one, word in words)
+        elements = [one.with_changes(value=cst.SimpleString(text)) for one, text in texts]
         return updated_node.with_changes(value=names.with_changes(elements=elements))

@@ -17,7 +17,6 @@ from codemods.flow.objects import Class, Container, External, Instance, Method, 
 from codemods.flow.scopes import Comprehension
 
 STATES = (Instance, Container, Class)
-OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Subscript)
 PLAIN_SPECIALS = ("__init__", "__post_init__", "__repr__", "__call__", "__enter__", "__exit__", "__iter__", "__next__")
 FROZEN = ("flax.struct.dataclass", "flax.struct.PyTreeNode", "typing.NamedTuple", "collections.namedtuple", "enum.Enum")
 BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.ABC")

@@ -73,11 +73,9 @@ def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict
 
 def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
     """The places of comments that name a variable in backquotes."""
-    named = [
-        (node, names)
-        for node in unit.nodes
-        if isinstance(node, Functions) and (names := renames.variables.get(scope_path(node, unit)))
-    ]
+    functions = (node for node in unit.nodes if isinstance(node, Functions))
+    known = ((node, renames.variables.get(scope_path(node, unit))) for node in functions)
+    named = [(node, names) for node, names in known if names]
     found: dict[Span, str] = {}
     for token in tokenize.generate_tokens(io.StringIO(unit.code).readline) if named else ():
         if token.type == tokenize.COMMENT:
