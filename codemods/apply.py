@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 from libcst.metadata import CodeRange
 
-from codemods.edits import (
-    Argument,
-    ChangeArguments,
-    ChangeParameters,
-    ConvertClass,
-    ConvertCustom,
-    ConvertDefinition,
-    ConvertLookup,
-    DeriveState,
-    Edit,
-    MakeStatic,
-    MoveStatement,
-    Replace,
-    ReplaceQuoted,
-    ReplaceStatement,
-    RewriteCall,
-    Spread,
-    TakeBody,
-    TakePart,
-    merged,
-)
+from codemods import edits
 from codemods.fields import derived_state
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
@@ -43,15 +23,18 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
+from codemods.optimizers.pieces import EQUAL, NOTHING, SEPARATOR
 from codemods.parameters import changed, with_parameters
 from codemods.suppression import MARKER
 from codemods.template import expression, statement
 from codemods.text import LINE_END
 
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
-OF_STATEMENTS = (ReplaceStatement, MoveStatement, ChangeParameters, DeriveState, TakeBody)
+COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With)
+OF_STATEMENTS = (edits.ReplaceStatement, edits.MoveStatement, edits.ChangeParameters, edits.DeriveState, edits.TakeBody)
 Element = cst.BaseElement | cst.SubscriptElement
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
+PASS = statement("pass")
 
 
 def span_of(position: CodeRange) -> Span:
@@ -74,7 +57,7 @@ class Applier(cst.CSTTransformer):
         module: cst.Module,
         code: str,
         positions: Mapping[cst.CSTNode, CodeRange],
-        edits: Sequence[Edit],
+        planned: Sequence[edits.Edit],
         names: Mapping[str, str],
         form: Form,
         imports: ImportEditor,
@@ -83,23 +66,24 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.module = module
         self.positions = positions
-        self.edits: dict[Span, Edit] = {}
-        for edit in edits:
+        self.edits: dict[Span, edits.Edit] = {}
+        for edit in planned:
             if not isinstance(edit, OF_STATEMENTS):
                 other = self.edits.get(edit.span)
-                together = merged(other, edit) if isinstance(other, ReplaceQuoted) else None
+                together = edits.merged(other, edit) if isinstance(other, edits.ReplaceQuoted) else None
                 self.edits[edit.span] = together or edit
-        self.statements = {edit.span: edit for edit in edits if isinstance(edit, ReplaceStatement)}
-        self.parameters = {edit.span[:2]: edit for edit in edits if isinstance(edit, ChangeParameters)}
-        self.classes = {edit.span[:2]: edit for edit in edits if isinstance(edit, DeriveState)}
-        self.taken = {edit.span[:2]: edit for edit in edits if isinstance(edit, TakeBody)}
-        self.moves = Moves(edit for edit in edits if isinstance(edit, MoveStatement))
+        self.statements = {edit.span: edit for edit in planned if isinstance(edit, edits.ReplaceStatement)}
+        self.parameters = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.ChangeParameters)}
+        self.classes = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.DeriveState)}
+        self.taken = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.TakeBody)}
+        self.removed = {span[:2]: edit for span, edit in self.statements.items() if not edit.templates}
+        self.moves = Moves(edit for edit in planned if isinstance(edit, edits.MoveStatement))
         self.names = names
         self.form = form
         self.imports = imports
         self.comments = comments
         self.inherited = self._inherited()
-        self.wanted = {span for edit in edits for _, span in getattr(edit, "holes", ())}
+        self.wanted = {span for edit in planned for _, span in getattr(edit, "holes", ())}
         self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
         self.begun = sorted({span[0] for span in (*self.edits, *self.wanted, *self.wanted_raw)})
         self.done: dict[Span, cst.BaseExpression] = {}
@@ -121,13 +105,15 @@ class Applier(cst.CSTTransformer):
         for node, position in self.positions.items() if heirs else ():
             heir = heirs.get(span_of(position))
             if heir is not None and isinstance(node, cst.BaseStatement):
-                found.setdefault(heir, []).extend(cst.EmptyLine(comment=one) for one in comments_within(node))
+                found.setdefault(heir, []).extend(_remarks(comments_within(node)))
         return found
 
     # Expressions
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: Node) -> Node:  # type: ignore[override]
         updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[arg-type]
+        if isinstance(updated, COMPOUND):
+            updated = self._commented(original_node, updated)
         position = self.positions.get(original_node)
         if position is None:
             return updated
@@ -140,7 +126,7 @@ class Applier(cst.CSTTransformer):
         edit = self.edits.get(span)
         if span in self.wanted_raw:
             self.raw[span] = updated
-        if isinstance(edit, Spread):
+        if isinstance(edit, edits.Spread):
             self.applied.after[span] = ", ".join(map(self._say, edit.templates))
         elif edit is not None:
             updated = self._edit(edit, updated)
@@ -149,57 +135,61 @@ class Applier(cst.CSTTransformer):
             self.done[span] = updated
         return updated
 
-    def _edit(self, edit: Edit, node: cst.BaseExpression) -> cst.BaseExpression:
+    def _edit(self, edit: edits.Edit, node: cst.BaseExpression) -> cst.BaseExpression:
         match edit:
-            case Replace():
+            case edits.Replace():
                 return _parenthesized_as(node, self._fill(edit.template, edit.holes, edit.supports, it=node))
-            case RewriteCall() if isinstance(node, cst.Call):
+            case edits.RewriteCall() if isinstance(node, cst.Call):
                 return self._rewrite_call(edit, node)
-            case ChangeArguments() if isinstance(node, cst.Call):
+            case edits.ChangeArguments() if isinstance(node, cst.Call):
                 return self._change_arguments(edit, node)
-            case MakeStatic(names=names):
+            case edits.MakeStatic(names=names):
                 return self._make_static(names, node)
-            case ConvertDefinition() if isinstance(node, cst.Call):
-                if edit.rate:
-                    node = with_rate(node, expression(edit.rate))
-                if edit.mask is not None:
-                    self.applied.supports[MASK_BY_PATH.name] = MASK_BY_PATH
-                    predicate = expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask]
-                    node = with_mask(node, predicate)
-                converted = optimizers()[edit.optimizer].convert(node, self.form, edit.inject)
-                for support in converted.supports:
-                    self.applied.supports[support.name] = support
-                new = quoted_as(converted.expression, self.quote)
-                return behind(expression(edit.link), new) if edit.link else new
-            case TakePart(part=part):
+            case edits.ConvertDefinition() if isinstance(node, cst.Call):
+                return self._convert(edit, node)
+            case edits.TakePart(part=part):
                 return _parenthesized_as(node, self.done[part])
-            case ConvertClass():
-                name = expression(self._helper(as_function(edit.optimizer, self.form, edit.inject)))
+            case edits.ConvertClass():
+                name = self._helper(as_function(edit.optimizer, self.form, edit.inject))
                 return node.with_changes(func=name) if isinstance(node, cst.Call) else _parenthesized_as(node, name)
-            case ConvertLookup() if isinstance(node, cst.Call):
-                table = expression(self._helper(by_name(edit.optimizers, self.form, edit.inject)))
+            case edits.ConvertLookup() if isinstance(node, cst.Call):
+                table = self._helper(by_name(edit.optimizers, self.form, edit.inject))
                 is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"
                 template = "({name} in {table})" if is_check else "{table}[{name}]"
                 return expression(template, table=table, name=node.args[1].value)
-            case ConvertCustom() if isinstance(node, cst.Call):
+            case edits.ConvertCustom() if isinstance(node, cst.Call):
                 return custom_transformation(node, edit.inject, edit.rate)
-            case ReplaceQuoted() if isinstance(node, cst.SimpleString):
+            case edits.ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
-            case ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
+            case edits.ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
                 value = f"{self.quote}{node.evaluated_value!s}{self.quote}"
                 return cst.SimpleString(self._quoted(value, edit), node.lpar, node.rpar)
             case _:
                 return node
 
-    def _helper(self, supports: Sequence[Support]) -> str:
-        """The name of the last of some helpers, all of which the file now needs."""
+    def _convert(self, edit: edits.ConvertDefinition, call: cst.Call) -> cst.Call:
+        """What a constructor call becomes."""
+        if edit.rate:
+            call = with_rate(call, expression(edit.rate))
+        if edit.mask is not None:
+            self._need([MASK_BY_PATH])
+            call = with_mask(call, expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask])
+        converted = optimizers()[edit.optimizer].convert(call, self.form, edit.inject)
+        self._need(converted.supports)
+        new = quoted_as(converted.expression, self.quote)
+        return behind(expression(edit.link), new) if edit.link else new
+
+    def _need(self, supports: Sequence[Support]) -> None:
         self.applied.supports.update((support.name, support) for support in supports)
-        return supports[-1].name
+
+    def _helper(self, supports: Sequence[Support]) -> cst.BaseExpression:
+        """The name of the last of some helpers, all of which the file now needs."""
+        self._need(supports)
+        return cst.Name(supports[-1].name)
 
     def _say(self, template: str, supports: Sequence[Support] = ()) -> str:
         """A template in which the placeholders for names are filled in."""
-        for support in supports:
-            self.applied.supports[support.name] = support
+        self._need(supports)
         known = {**self.names, **{f"support:{support.name}": support.name for support in supports}}
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
@@ -213,11 +203,11 @@ class Applier(cst.CSTTransformer):
         filled = {name: self.done[span] for name, span in holes}
         return expression(self._say(template, supports), **filled, **more)
 
-    def _rewrite_call(self, edit: RewriteCall, call: cst.Call) -> cst.BaseExpression:
+    def _rewrite_call(self, edit: edits.RewriteCall, call: cst.Call) -> cst.BaseExpression:
         holes: dict[str, cst.BaseExpression | cst.Arg] = {name: self.done[span] for name, span in edit.holes}
         for number, argument in enumerate(call.args):
             holes[f"argument_{number}"] = argument.with_changes(
-                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")
+                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
             )
         callee = expression(self._numbered(edit.function, edit.supports), **holes)
         if edit.prelude:
@@ -230,7 +220,7 @@ class Applier(cst.CSTTransformer):
         new = enclose(call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span))
         return expression(self._say("{it}" + edit.then), it=new) if edit.then else new
 
-    def _change_arguments(self, edit: ChangeArguments, call: cst.Call) -> cst.BaseExpression:
+    def _change_arguments(self, edit: edits.ChangeArguments, call: cst.Call) -> cst.BaseExpression:
         spread = dict(edit.spread)
         kept: list[cst.Arg] = []
         for index, argument in enumerate(call.args):
@@ -259,20 +249,16 @@ class Applier(cst.CSTTransformer):
     def _numbered(self, template: str, supports: Sequence[Support] = ()) -> str:
         return re.sub(r"\{argument:(\d+)\}", r"{argument_\1}", self._say(template, supports))
 
-    def _argument(self, argument: Argument, call: cst.Call, edit: RewriteCall) -> cst.Arg:
+    def _argument(self, argument: edits.Argument, call: cst.Call, edit: edits.RewriteCall) -> cst.Arg:
         if argument.index is None:
-            value = self._fill(argument.template, edit.holes, edit.supports)
-            if argument.keyword is None:
-                return cst.Arg(value=value)
-            return cst.Arg(value=value, keyword=cst.Name(argument.keyword), equal=_equal())
+            return _argument(argument.keyword, self._fill(argument.template, edit.holes, edit.supports))
         kept = call.args[argument.index]
         if argument.keyword is None:
             return kept
-        if kept.keyword is not None:
-            return kept.with_changes(keyword=cst.Name(argument.keyword or ""))
-        return kept.with_changes(keyword=cst.Name(argument.keyword or ""), equal=_equal())
+        equal = kept.equal if kept.keyword is not None else EQUAL
+        return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
 
-    def _quoted(self, value: str, edit: ReplaceQuoted) -> str:
+    def _quoted(self, value: str, edit: edits.ReplaceQuoted) -> str:
         for word, template in edit.words:
             value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template, edit.supports), value)
         return value
@@ -290,13 +276,12 @@ class Applier(cst.CSTTransformer):
         found: list[Element] = []
         for old, new in zip(original, updated, strict=True):
             before, it = _value_of(old), _value_of(new)
-            edit = self.edits.get(span_of(self.positions[before])) if before is not None else None
-            if not isinstance(edit, Spread) or it is None:
+            edit = self.edits.get(self._span(before)) if before is not None else None
+            if not isinstance(edit, edits.Spread) or it is None:
                 found.append(new)
                 continue
             values = [expression(self._say(template), it=it) for template in edit.templates]
-            comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-            several = [_element(new, value, comma) for value in values]
+            several = [_element(new, value) for value in values]
             found += [*several[:-1], several[-1].with_changes(comma=new.comma)]
         return found if len(found) != len(updated) else None
 
@@ -304,18 +289,16 @@ class Applier(cst.CSTTransformer):
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
         """Look only into statements within which something changes: there may be data of any size beside them."""
-        first, column, last, _ = span_of(self.positions[node])
+        first, column, last, _ = self._span(node)
         self.block = column
         return bisect_right(self.begun, last) > bisect_left(self.begun, first)
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
-        span = span_of(self.positions[original_node])
+        span = self._span(original_node)
         edit = self.statements.get(span)
-        if span in self.inherited:
-            lines = [*updated_node.leading_lines, *self.inherited[span]]
-            updated_node = updated_node.with_changes(leading_lines=lines)
+        updated_node = _with_lines(updated_node, self.inherited.get(span, ()))
         if edit is not None:
             return self._replace_statement(edit, updated_node)
         updated_node = self._commented(original_node, updated_node)
@@ -323,9 +306,8 @@ class Applier(cst.CSTTransformer):
             blank, own = gap_and_comments(updated_node)
             updated_node = updated_node.with_changes(leading_lines=[*blank, *self.carried, *own])
             self.carried = []
-        strays, self.stray = [cst.EmptyLine(comment=cst.Comment(text)) for text in self.stray], []
-        if strays:
-            updated_node = updated_node.with_changes(leading_lines=[*updated_node.leading_lines, *strays])
+        strays, self.stray = self.stray, []
+        updated_node = _with_lines(updated_node, _remarks(strays))
         result = self.imports.statement(original_node, updated_node)
         if isinstance(result, cst.SimpleStatementLine) and any(
             span[0] <= start[0] <= span[2] for start in self.applied.after
@@ -340,14 +322,13 @@ class Applier(cst.CSTTransformer):
         self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement], indent: int
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
         assert isinstance(line, cst.SimpleStatementLine)
-        nothing = statement("pass")
-        before = [fit(self.module, nothing, prelude, indent) for prelude in self.preludes]
+        before = [fit(self.module, PASS, prelude, indent) for prelude in self.preludes]
         self.preludes = []
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
 
     def _replace_statement(
-        self, edit: ReplaceStatement, node: cst.SimpleStatementLine
+        self, edit: edits.ReplaceStatement, node: cst.SimpleStatementLine
     ) -> cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
         holes = {name: self.done[span] for name, span in edit.holes}
         holes |= {name: self.raw[span] for name, span in edit.raw}
@@ -357,33 +338,27 @@ class Applier(cst.CSTTransformer):
             if edit.heir is None:
                 self.carried.extend(line for line in node.leading_lines if line.comment is not None)
             return cst.RemovalSentinel.REMOVE
-        nothing = statement("pass")
-        lines = [fit(self.module, nothing, line, edit.span[1]) for line in lines]
+        lines = [fit(self.module, PASS, line, edit.span[1]) for line in lines]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
-        self.applied.after[edit.span] = "".join(self.module.code_for_node(line) for line in lines).strip()
+        self.applied.after[edit.span] = self._code(lines)
         return cst.FlattenSentinel(lines)
 
-    def _commented(self, original: cst.CSTNode, updated: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-        lines = self._new_comments(original, updated.leading_lines)
-        return updated.with_changes(leading_lines=[*updated.leading_lines, *lines]) if lines else updated
+    def _commented(self, original: cst.CSTNode, updated: cst.CSTNodeT) -> cst.CSTNodeT:
+        """A statement with the markers for its sites above it, unless it has some."""
+        comments = (line.comment for line in getattr(updated, "leading_lines", ()))
+        if any(comment is not None and comment.value.startswith(MARKER) for comment in comments):
+            return updated
+        first, _, last, _ = self._span(original)
+        last = last if isinstance(original, cst.SimpleStatementLine) else _header_end(original, self.positions)
+        texts = [text for line in range(first, last + 1) for text in self.comments.get(line, ())]
+        return _with_lines(updated, _remarks(dict.fromkeys(texts)))
 
-    def _new_comments(self, original: cst.CSTNode, leading: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-        """The markers for the sites of a statement that has none."""
-        position = self.positions[original]
-        if any(line.comment is not None and line.comment.value.startswith(MARKER) for line in leading):
-            return []
-        last = (
-            position.end.line
-            if isinstance(original, cst.SimpleStatementLine)
-            else _header_end(original, self.positions)
-        )
-        texts = [text for line in range(position.start.line, last + 1) for text in self.comments.get(line, ())]
-        return [cst.EmptyLine(comment=cst.Comment(text)) for text in dict.fromkeys(texts)]
+    def _span(self, node: cst.CSTNode) -> Span:
+        return span_of(self.positions[node])
 
-    def _compound(self, original: cst.CSTNode, updated: cst.CSTNodeT, leading: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
-        lines = self._new_comments(original, leading)
-        return updated.with_changes(leading_lines=[*leading, *lines]) if lines else updated
+    def _code(self, nodes: Iterable[cst.CSTNode]) -> str:
+        return "".join(map(self.module.code_for_node, nodes)).strip()
 
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
@@ -399,8 +374,7 @@ class Applier(cst.CSTTransformer):
         gap: list[cst.EmptyLine] = []
         for node in original.body:
             became = self.became.get(node)
-            start = self.positions[node].start
-            if became is cst.RemovalSentinel.REMOVE and self._removed(start.line, start.column) is not None:
+            if became is cst.RemovalSentinel.REMOVE and self._span(node)[:2] in self.removed:
                 gap = gap or gap_and_comments(node)[0]
             elif gap:
                 first = became[0] if isinstance(became, cst.FlattenSentinel) else became
@@ -408,74 +382,54 @@ class Applier(cst.CSTTransformer):
         if gaps:
             updated = updated.with_changes(body=[with_gap(node, gaps.get(id(node), ())) for node in updated.body])
         block, done = self.moves.carry_out(updated)
-        for span, nodes in done.items():
-            self.applied.after[span] = "".join(self.module.code_for_node(node) for node in nodes).strip()
+        self.applied.after.update((span, self._code(nodes)) for span, nodes in done.items())
         return block
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef | cst.RemovalSentinel:
-        start = self.positions[original_node].start
-        removed = self._removed(start.line, start.column)
-        if removed is not None:
-            self.applied.after[removed] = ""
+        start = self._span(original_node)[:2]
+        if (removed := self.removed.get(start)) is not None:
+            self.applied.after[removed.span] = ""
             return cst.RemovalSentinel.REMOVE
-        edit = self.parameters.get((start.line, start.column))
-        if edit is not None:
-            updated_node = with_parameters(updated_node, edit, self._say)
-            self.applied.after[edit.span] = self.module.code_for_node(updated_node.params)
-        return self._compound(original_node, updated_node, updated_node.leading_lines)
+        edit = self.parameters.get(start)
+        if edit is None:
+            return updated_node
+        updated_node = with_parameters(updated_node, edit, self._say)
+        self.applied.after[edit.span] = self.module.code_for_node(updated_node.params)
+        return updated_node
 
     def leave_Lambda(self, original_node: cst.Lambda, updated_node: cst.Lambda) -> cst.Lambda:
-        start = self.positions[original_node].start
-        edit = self.parameters.get((start.line, start.column))
+        edit = self.parameters.get(self._span(original_node)[:2])
         if edit is None:
             return updated_node
         self.applied.after[edit.span] = ""
         return updated_node.with_changes(params=changed(updated_node.params, edit, self._say))
 
-    def _removed(self, line: int, column: int) -> Span | None:
-        """The span of the edit that takes away a statement which begins here."""
-        return next(
-            (span for span, edit in self.statements.items() if span[:2] == (line, column) and not edit.templates), None
-        )
-
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
-        start = self.positions[original_node].start
-        edit = self.classes.get((start.line, start.column))
-        if edit is not None:
-            updated_node = derived_state(updated_node, expression(self._say("{TrainState}")), edit.dropped)
-            self.applied.after[edit.span] = self.module.code_for_node(
-                updated_node.with_changes(leading_lines=())
-            ).strip()
-        return self._compound(original_node, updated_node, updated_node.leading_lines)
+        edit = self.classes.get(self._span(original_node)[:2])
+        if edit is None:
+            return updated_node
+        updated_node = derived_state(updated_node, expression(self._say("{TrainState}")), edit.dropped)
+        self.applied.after[edit.span] = self._code([updated_node.with_changes(leading_lines=())])
+        return updated_node
 
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.If | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
-        start = self.positions[original_node].start
-        taken = self.taken.get((start.line, start.column))
+        start = self._span(original_node)[:2]
+        taken, removed = self.taken.get(start), self.removed.get(start)
         if taken is not None and isinstance(updated_node.body, cst.IndentedBlock):
             first, *others = updated_node.body.body
             lines = [first.with_changes(leading_lines=updated_node.leading_lines), *others]
-            self.applied.after[taken.span] = "".join(self.module.code_for_node(line) for line in lines).strip()
+            self.applied.after[taken.span] = self._code(lines)
             return cst.FlattenSentinel(lines)
-        removed = self._removed(start.line, start.column)
-        if removed is not None:
-            self.applied.after[removed] = ""
-            if self.statements[removed].heir is None:
-                self.carried.extend(cst.EmptyLine(comment=comment) for comment in comments_within(updated_node))
-            return cst.RemovalSentinel.REMOVE
-        return self._compound(original_node, updated_node, updated_node.leading_lines)
-
-    def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:
-        return self._compound(original_node, updated_node, updated_node.leading_lines)
-
-    def leave_While(self, original_node: cst.While, updated_node: cst.While) -> cst.While:
-        return self._compound(original_node, updated_node, updated_node.leading_lines)
-
-    def leave_With(self, original_node: cst.With, updated_node: cst.With) -> cst.With:
-        return self._compound(original_node, updated_node, updated_node.leading_lines)
+        if removed is None:
+            return updated_node
+        self.applied.after[removed.span] = ""
+        if removed.heir is None:
+            self.carried.extend(_remarks(comments_within(updated_node)))
+        return cst.RemovalSentinel.REMOVE
 
 
 def _with_own_parentheses(node: cst.CSTNode, span: Span) -> Span:
@@ -502,18 +456,24 @@ def _value_of(element: Element) -> cst.BaseExpression | None:
     return element.value
 
 
-def _element(like: Element, value: cst.BaseExpression, comma: cst.Comma) -> Element:
+def _element(like: Element, value: cst.BaseExpression) -> Element:
     if isinstance(like, cst.SubscriptElement):
-        return cst.SubscriptElement(cst.Index(value), comma)
-    return cst.Element(value, comma)
+        return cst.SubscriptElement(cst.Index(value), SEPARATOR)
+    return cst.Element(value, SEPARATOR)
 
 
-def _argument(keyword: str, value: cst.BaseExpression) -> cst.Arg:
-    return cst.Arg(value, cst.Name(keyword), _equal()) if keyword else cst.Arg(value)
+def _remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:
+    return [cst.EmptyLine(comment=cst.Comment(text)) for text in texts]
 
 
-def _equal() -> cst.AssignEqual:
-    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+def _with_lines(statement: cst.CSTNodeT, lines: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
+    """A statement with more lines above."""
+    above = getattr(statement, "leading_lines", ())
+    return statement.with_changes(leading_lines=[*above, *lines]) if lines else statement
+
+
+def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
+    return cst.Arg(value, cst.Name(keyword), EQUAL) if keyword else cst.Arg(value)
 
 
 def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:

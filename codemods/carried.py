@@ -38,11 +38,10 @@ def typed(opt_state: str, old: str, use: Use, context: Context) -> tuple[str, tu
 
 def _rates(step: Use, context: Context) -> Iterator[ast.expr]:
     """The learning rates that a step sets."""
-    call = context.call_of(step)
-    words = call.keywords if call is not None else []
+    words = step.call.keywords if step.call is not None else []
     given = [word.value for word in words if word.arg == "hyper_params"]
-    if call is not None and step.kind == "definition.apply_gradient":
-        given += call.args[:1]
+    if step.call is not None and step.kind == "definition.apply_gradient":
+        given += step.call.args[:1]
     calls = (inner for found in given for inner in ast.walk(found) if isinstance(inner, ast.Call))
     words = [*words, *(word for inner in calls for word in inner.keywords)]
     yield from (word.value for word in words if word.arg == RATE)

@@ -78,7 +78,9 @@ class ClosedWorld:
         """Whether an object comes from whoever calls functions that nothing in view speaks of, and from nowhere else."""
         roots = self.flow.derivation.roots.of(self.flow.places[node])
         given = [root for root in roots if not _has_no_attributes(root)]
-        only_constants = not given and any(isinstance(root, ast.expr) for root in roots)  # something else is lost on its way
+        only_constants = not given and any(
+            isinstance(root, ast.expr) for root in roots
+        )  # something else is lost on its way
         return not only_constants and all(map(self._is_from_a_caller, given))
 
     def _is_from_a_caller(self, root: Place) -> bool:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from codemods.evidence import last_word
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.legacy import RUN_TIME
 from codemods.optimizers import optimizers
-from codemods.relevance import Graph, import_graph, reachable
 from codemods.uses import Use
 
 NUMERIC = ("jax.", "numpy.")
@@ -29,8 +29,8 @@ class ComplexNumbers:
             return
         for thing in self.facts.groups:
             if thing.kind == "definition" and thing.name in self._of_reals and isinstance(thing.node, ast.expr):
-                made = self._in_program(thing.unit)
-                if made is not None:
+                program = self.facts.together(thing.unit)
+                if made := next((place for path, place in self._made.items() if path in program), None):
                     yield Use("complex", made, thing.unit, thing.node, (thing,))
 
     @cached_property
@@ -55,23 +55,9 @@ class ComplexNumbers:
                 return text in TYPES[1:]
             case ast.Name(id="complex", ctx=ast.Load()):
                 return "builtins.complex" in self.facts.externals(node) and not _is_checked(node, unit)
-            case ast.Name() | ast.Attribute() if _last(node).startswith("complex"):
+            case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
                 return self.facts.full_name(node).startswith(NUMERIC)
         return False
-
-    def _in_program(self, unit: Unit) -> str | None:
-        """Where a file makes complex numbers, one that it imports, one that imports it, or one that this imports."""
-        imports, importers = self._import_graph
-        paths = reachable(reachable([unit.path], importers), imports)
-        return next((place for path, place in self._made.items() if path in paths), None)
-
-    @cached_property
-    def _import_graph(self) -> tuple[Graph, Graph]:
-        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
-
-
-def _last(node: ast.Name | ast.Attribute) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr
 
 
 def _is_checked(node: ast.expr, unit: Unit) -> bool:

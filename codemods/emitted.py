@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
-from codemods.edits import ConvertClass, ConvertDefinition, Keep, Replace, TakePart
+from codemods.edits import ConvertClass, ConvertDefinition, Edit, Replace, TakePart
 from codemods.facts import Facts
 from codemods.flow.modules import Span, Unit
-from codemods.flow.objects import Thing
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, Parameter
@@ -21,35 +19,24 @@ DEEPEST = 8
 """How often a definition may be made of definitions from elsewhere."""
 
 
-@dataclass(frozen=True)
-class Texts:
-    """The new source text of each edited span, by file."""
-
-    after: Mapping[Unit, Mapping[Span, str]]
-
-
 class Emitter:
-    """Puts the definitions that a definition is made of in the place of the names under which it gets them."""
+    """Puts the definitions that a definition is made of in the place of the names under which it gets them.
 
-    def __init__(self, facts: Facts, decisions: Iterable[Decision], texts: Texts) -> None:
+    `after` has the new source text of each edited span, by file.
+    """
+
+    def __init__(self, facts: Facts, decisions: Iterable[Decision], after: Mapping[Unit, Mapping[Span, str]]) -> None:
         self.facts = facts
-        self.texts = texts
-        self.converted: dict[ast.AST, Decision] = {
-            decision.use.node: decision
-            for decision in decisions
-            if isinstance(decision.edit, ConvertDefinition | TakePart | Replace)
-            and decision.applies
-            and decision.rule.code in ("FO102", "FO302")
-            and isinstance(decision.use.node, ast.Call)
-        }
-        self.functions = {
-            decision.use.node: decision
-            for decision in decisions
-            if decision.applies and isinstance(decision.edit, ConvertClass)
-        }
+        self.after = after
+        applied = [decision for decision in decisions if decision.applies]
+        made = (one for one in applied if one.rule.code in ("FO102", "FO302") and isinstance(one.use.node, ast.Call))
+        kinds = (ConvertDefinition, TakePart, Replace)
+        self.converted: dict[ast.AST, Decision] = {one.use.node: one for one in made if isinstance(one.edit, kinds)}
+        self.functions = {one.use.node: one for one in applied if isinstance(one.edit, ConvertClass)}
 
     def emitted(self, unit: Unit, supports: tuple[str, ...]) -> tuple[EmittedOptimizer, ...]:
         """The optimizers of a file, in order. `supports` are the sources of the helpers that it now has."""
+        here = [(node, one) for node, one in self.converted.items() if one.use.unit is unit and _stands_alone(one)]
         return tuple(
             EmittedOptimizer(
                 name=decision.use.name,
@@ -62,26 +49,25 @@ class Emitter:
                 supports=supports,
                 schedule=self._schedule(decision),
             )
-            for node, decision in self.converted.items()
-            if decision.use.unit is unit
-            and _stands_alone(decision)
-            and isinstance(node, ast.Call)
-            and self._is_whole(decision)
+            for node, decision in here
+            if isinstance(node, ast.Call) and self._is_whole(decision)
         ) + tuple(
-            _function(decision, self.texts.after[unit].get(decision.edit.span, ""), supports)
+            _function(decision, self._text(decision), supports)
             for decision in self.functions.values()
-            if decision.use.unit is unit and isinstance(decision.edit, ConvertClass)
+            if decision.use.unit is unit
         )
 
     def _is_whole(self, decision: Decision) -> bool:
         """Whether all that a definition is made of is made by calls that were converted."""
-        inner = (found for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
-        return all(found.node in self.converted for found in inner)
+        return all(node in self.converted for node in self._inner(decision))
+
+    def _inner(self, decision: Decision) -> Iterator[ast.AST]:
+        """What makes the definitions that a definition is made of."""
+        return (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
 
     def _text(self, decision: Decision) -> str:
-        assert decision.edit is not None
-        assert not isinstance(decision.edit, Keep)
-        return self.texts.after[decision.use.unit].get(decision.edit.span, "")
+        assert isinstance(decision.edit, Edit)
+        return self.after[decision.use.unit].get(decision.edit.span, "")
 
     def _expression(self, decision: Decision) -> ast.expr:
         """The new transformation, without the link that does what was beside the old one."""
@@ -94,8 +80,8 @@ class Emitter:
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
-        inner = (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
-        edits = (self.converted[node].edit for node in (decision.use.node, *inner) if node in self.converted)
+        made = (decision.use.node, *self._inner(decision))
+        edits = (self.converted[node].edit for node in made if node in self.converted)
         return next((edit.rate for edit in edits if isinstance(edit, ConvertDefinition) and edit.rate), "")
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
@@ -123,21 +109,17 @@ class Emitter:
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
         decision = self.converted[node]
-        parts = {
-            ast.unparse(inner): self._optax(made, depth - 1)
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.expr) and depth and (made := self._made_elsewhere(inner, node)) is not None
-        }
+        inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and depth)
+        made = ((inner, self._made_elsewhere(inner, node)) for inner in inside)
+        parts = {ast.unparse(inner): self._optax(call, depth - 1) for inner, call in made if call is not None}
         return _substituted(self._expression(decision), parts)
 
     def _made_elsewhere(self, node: ast.expr, whole: ast.expr) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or node is whole:
             return None
-        things: list[Thing] = self.facts.things(node, "definition", "traversal")
-        return next(
-            (thing.node for thing in things if thing.node in self.converted and isinstance(thing.node, ast.Call)), None
-        )
+        made = (thing.node for thing in self.facts.things(node, "definition", "traversal"))
+        return next((call for call in made if call in self.converted and isinstance(call, ast.Call)), None)
 
 
 def _stands_alone(decision: Decision) -> bool:
@@ -149,13 +131,13 @@ def _stands_alone(decision: Decision) -> bool:
 def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:
     """A class that became a function, called with a value for each of its parameters that is a real number."""
     assert isinstance(decision.edit, ConvertClass)
-    name = decision.edit.optimizer
+    use, name = decision.use, decision.edit.optimizer
     given = [parameter.name for parameter in optimizers()[name].parameters if _is_real(parameter)]
     arguments = ", ".join(f"{parameter}={parameter}" for parameter in given)
     return EmittedOptimizer(
         name=name,
-        line=decision.use.unit.line(decision.use.node.lineno),
-        before=decision.use.unit.source(decision.use.node),
+        line=use.unit.line(use.node.lineno),
+        before=use.unit.source(use.node),
         after=after,
         legacy_expression=f"optim.{name}({arguments})",
         optax_expression=f"{function_name(name)}({arguments})",

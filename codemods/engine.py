@@ -16,11 +16,10 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from codemods.alignment import realigned
 from codemods.apply import Applied, Applier
-from codemods.edits import Edit, Keep, MoveImport
-from codemods.emitted import Emitter, Texts
+from codemods.edits import Edit, MoveImport
+from codemods.emitted import Emitter
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import Scope, ScopeNode, open_scope
 from codemods.flow.solver import EntangledError
 from codemods.importing import ImportPlan, plan_imports
 from codemods.imports import Addition, ImportEditor, ImportedName
@@ -28,7 +27,7 @@ from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
 from codemods.legacy_shapes import shapes_in, too_many
 from codemods.model import FileResult, Form, Options, Site, Source
-from codemods.names import bound_anywhere
+from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
@@ -45,6 +44,7 @@ from codemods.unread import with_sites
 TRAIN_STATE = "{TrainState}"
 TOO_DEEP = "nested too deeply"
 DEEPEST = 1_000
+OF_MODULES = ("__file__", "__name__", "__doc__")
 ENTANGLED = "this project is too entangled to be analysed as a whole: give fewer files at once"
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
@@ -97,27 +97,22 @@ def migrate(
     for path in codes.keys() - units.keys() | errors.keys():
         tell(path)
     plan, edited = _edit_all(facts, options, jobs, tell)
-    emitter = Emitter(facts, plan.decisions, Texts({unit: applied.after for unit, (_, _, applied) in edited.items()}))
+    emitter = Emitter(facts, plan.decisions, {unit: applied.after for unit, (_, _, applied) in edited.items()})
     results = []
     for source in sources:
-        if source.path in errors:
-            results.append(FileResult(source.path, source.content, source.content, error=errors[source.path]))
-            continue
-        if source.path not in units:
-            results.append(FileResult(source.path, source.content, source.content))
+        if source.path in errors or source.path not in units:
+            results.append(FileResult(source.path, source.content, source.content, error=errors.get(source.path)))
             continue
         unit = units[source.path]
         code, sites, applied = edited[unit]
-        supports = tuple(
-            "\n".join((*support.imports, support.source))
-            for support in applied.supports.values()
-            if TRAIN_STATE not in support.source
-        )
+        supported = (support for support in applied.supports.values() if TRAIN_STATE not in support.source)
+        supports = tuple("\n".join((*support.imports, support.source)) for support in supported)
         after = source.content if code == unit.code else texts[source.path].encode(code)
         optimizers = emitter.emitted(unit, supports)
         hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
-        unused = _unused(plan, unit)
-        results.append(FileResult(source.path, source.content, after, sites, None, unused, optimizers, hints))
+        unused = (comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
+        lines = tuple(map(unit.line, unused))
+        results.append(FileResult(source.path, source.content, after, sites, None, lines, optimizers, hints))
     return results
 
 
@@ -193,11 +188,7 @@ def _edit_all(
             if options.rename:
                 codes |= _renamed(plan, codes)
             return plan, {
-                unit: (
-                    codes[unit],
-                    tuple(_site(decision, imports[unit], applied) for decision in plan.of(unit)),
-                    applied,
-                )
+                unit: (codes[unit], tuple(_site(one, imports[unit], applied) for one in plan.of(unit)), applied)
                 for unit, (_, applied, _) in outcomes.items()
             }
         failed |= {unit: problem for unit, problem in invalid.items() if unit in plain}
@@ -220,11 +211,8 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     """The work on a file; None if nothing changes in it."""
     decisions = plan.of(unit)
     markers = _markers(decisions, plan)
-    edits = tuple(
-        decision.edit
-        for decision in decisions
-        if decision.applies and decision.edit is not None and not isinstance(decision.edit, Keep | MoveImport)
-    )
+    applied = (decision.edit for decision in decisions if decision.applies)
+    edits = tuple(edit for edit in applied if isinstance(edit, Edit) and not isinstance(edit, MoveImport))
     if not (edits or imports.drop or markers):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
@@ -248,8 +236,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
 def _use_of(decision: Decision) -> ast.AST:
     """What a decision is about: of `replace`, the call."""
     use = decision.use
-    parent = use.unit.parents.get(use.node)
-    return parent if use.kind == "optimizer.replace" and isinstance(parent, ast.Call) else use.node
+    return use.parent if use.kind == "optimizer.replace" and isinstance(use.parent, ast.Call) else use.node
 
 
 def edit_file(work: Work) -> Outcome:
@@ -304,10 +291,9 @@ def nests_deeply(tree: ast.Module) -> bool:
 
 def _is_long(node: ast.AST) -> bool:
     match node:
-        case ast.BoolOp():
-            return len(node.values) > DEEPEST
-        case ast.alias() | ast.ImportFrom():
-            name = node.name if isinstance(node, ast.alias) else node.module or ""
+        case ast.BoolOp(values=values):
+            return len(values) > DEEPEST
+        case ast.alias(name=str(name)) | ast.ImportFrom(module=str(name)):
             return name.count(".") > DEEPEST
     return False
 
@@ -329,7 +315,7 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
 
 def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     use = decision.use
-    span = use.unit.span(use.node)
+    span = use.span
     status, refusal, after = decision.status, decision.refusal, None
     if use.kind == "import" and decision.applies and use.node in imports.kept:
         status, refusal = imports.kept[use.node]
@@ -338,32 +324,22 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
     elif use.kind == "import" and decision.applies:
         after = "\n".join(imports.statements)
     elif decision.applies:
-        after = applied.after.get(
-            span if decision.edit is None or isinstance(decision.edit, Keep) else decision.edit.span, ""
-        )
+        after = applied.after.get(decision.edit.span if isinstance(decision.edit, Edit) else span, "")
+    told = refusal if status in ("unresolved", "hint") else None
+    cell, message = use.unit.cell(span[0]), refusal.reason if refusal is not None else decision.rule.summary
     return Site(
-        code=refusal.code if refusal is not None and status in ("unresolved", "hint") else decision.rule.code,
+        code=told.code if told is not None else decision.rule.code,
         line=use.unit.line(span[0]),
         column=span[1] + 1,
         end_line=use.unit.line(span[2]),
         end_column=span[3] + 1,
         status=status,
         evidence=use.evidence,
-        message=_in_cell(use.unit.cell(span[0]), refusal.reason if refusal is not None else decision.rule.summary),
+        message=f"{cell}: {message}" if cell else message,
         before=use.unit.source(use.node),
         after=after,
-        remedy=refusal.remedy if refusal is not None and status in ("unresolved", "hint") else None,
+        remedy=told.remedy if told is not None else None,
         note=decision.note if status == "rewritten" else "",
-    )
-
-
-def _in_cell(cell: str, message: str) -> str:
-    return f"{cell}: {message}" if cell else message
-
-
-def _unused(plan: Plan, unit: Unit) -> tuple[int, ...]:
-    return tuple(
-        unit.line(comment.line) for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments
     )
 
 
@@ -400,16 +376,7 @@ def undefined_names(unit: Unit) -> set[str]:
     """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
         return set()
-    scopes: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
-    undefined = set()
-    for node in unit.nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not hasattr(builtins, node.id):
-            chain = [found for found in unit.ancestors(node) if isinstance(found, ScopeNode)]
-            scope = scopes[unit.tree]
-            for owner in reversed(chain[:-1]):
-                if owner not in scopes:
-                    scopes[owner] = open_scope(unit, owner, scope)
-                scope = scopes[owner]
-            if scope.binding(node.id) is None and node.id not in ("__file__", "__name__", "__doc__"):
-                undefined.add(node.id)
-    return undefined
+    scopes = Scopes(unit)
+    loads = (node for node in unit.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    unknown = (node for node in loads if not hasattr(builtins, node.id) and node.id not in OF_MODULES)
+    return {node.id for node in unknown if scopes.around(node).binding(node.id) is None}

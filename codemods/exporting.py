@@ -39,13 +39,10 @@ class Exports:
 
     def remaining(self, item: Import) -> list[ast.AST]:
         """The places that go on reading an imported name. Of a quoted annotation only the names from flax go."""
-        stays_quoted = item.target.partition(".")[0] != "flax"
         gone = self.gone(item.unit)
-        return [
-            node
-            for node in loads(item.unit, item, self.facts)
-            if node not in gone or (stays_quoted and isinstance(node, ast.Constant))
-        ]
+        if item.target.partition(".")[0] != "flax":
+            gone = {node for node in gone if not isinstance(node, ast.Constant)}
+        return [node for node in loads(item.unit, item, self.facts) if node not in gone]
 
     def kept(self, item: Import) -> Kept | None:
         """Why an import stays; None if it can go."""
@@ -98,7 +95,9 @@ class Exports:
         if (scope, name) in self._asked:
             return False
         self._asked.add((scope, name))
-        taken = any(self._stays(passed, name) for passed in self._takers[scope] if passed.alias.name in (name, "*"))
+        taken = any(
+            self._stays(passed, name) for passed in self.facts.takers[scope] if passed.alias.name in (name, "*")
+        )
         self._asked.remove((scope, name))
         return taken
 
@@ -111,22 +110,12 @@ class Exports:
         items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
         return any(self.kept(item) is not None for item in items)
 
-    @cached_property
-    def _takers(self) -> dict[Scope, list[PassedOn]]:
-        found: dict[Scope, list[PassedOn]] = defaultdict(list)
-        for passed in self.facts.flow.reading.passed_on:
-            for scope in passed.sources:
-                found[scope].append(passed)
-        return found
-
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""
-        return any(
-            unit is not owner
-            and any(isinstance(found, Module) and found.unit is owner for found in self.facts.objects(node.value))
-            and node not in self.gone(unit)
-            for unit, node in self._attributes[name]
-        )
+        elsewhere = ((unit, node) for unit, node in self._attributes[name] if unit is not owner)
+        read = ((unit, node) for unit, node in elsewhere if node not in self.gone(unit))
+        owners = (item for _, node in read for item in self.facts.objects(node.value))
+        return any(isinstance(item, Module) and item.unit is owner for item in owners)
 
     @cached_property
     def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
@@ -138,12 +127,9 @@ class Exports:
     def _only_for_names(self, item: Import) -> bool:
         """Whether a module of the project does nothing when it is imported, so that only its names are missed."""
         passed = (passed for passed in self.facts.flow.reading.passed_on if passed.alias is item.alias)
-        return all(
-            isinstance(node, INERT) or not any(isinstance(part, ast.Call) for part in ast.walk(node))
-            for found in passed
-            for scope in found.sources
-            for node in scope.unit.tree.body
-        )
+        run = (node for found in passed for scope in found.sources for node in scope.unit.tree.body)
+        parts = (part for node in run if not isinstance(node, INERT) for part in ast.walk(node))
+        return not any(isinstance(part, ast.Call) for part in parts)
 
 
 def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
@@ -154,14 +140,9 @@ def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
 
 def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
     """The places in a file that read a name which a scope of it binds."""
-    for node in unit.nodes:
-        if (
-            isinstance(node, ast.Name)
-            and node.id == name
-            and not isinstance(node.ctx, ast.Store)
-            and node in facts.flow.reading.scopes
-            and facts.scope(node).binding(name) is scope
-        ):
+    scopes = facts.flow.reading.scopes
+    for node in (one for one in unit.nodes if isinstance(one, ast.Name) and one.id == name and one in scopes):
+        if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
             yield node
     for annotation in facts.flow.reading.annotations:
         is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
@@ -172,12 +153,10 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
 
 def _lists(unit: Unit, name: str) -> bool:
     """Whether a module says a name where it says `__all__`."""
-    return any(
-        isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
-        and any(isinstance(part, ast.Name) and part.id == "__all__" for part in ast.walk(node))
-        and any(isinstance(word, ast.Constant) and word.value == name for word in ast.walk(node))
-        for node in unit.tree.body
-    )
+    statements = [node for node in unit.tree.body if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
+    parts = ([*ast.walk(node)] for node in statements)
+    listing = (inner for inner in parts if any(isinstance(one, ast.Name) and one.id == "__all__" for one in inner))
+    return any(isinstance(one, ast.Constant) and one.value == name for inner in listing for one in inner)
 
 
 def _looks_up_module(decision: Decision) -> bool:

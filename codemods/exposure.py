@@ -25,7 +25,8 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Attribute(value=owner, ctx=ast.Load()):
             yield from _classes(facts, owner, depth=0)
         case ast.Compare(left=left, comparators=others):
-            for operand in () if _is_none(left, *others) else (left, *others):
+            with_none = any(isinstance(one, ast.Constant) and one.value is None for one in (left, *others))
+            for operand in () if with_none else (left, *others):
                 yield from _classes(facts, operand)
         case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
             facts.flow.places[callee]
@@ -37,10 +38,6 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
                 yield from _classes(facts, value)
-
-
-def _is_none(*operands: ast.expr) -> bool:
-    return any(isinstance(operand, ast.Constant) and operand.value is None for operand in operands)
 
 
 def _is_unknown_slot(facts: Facts, target: ast.expr) -> bool:

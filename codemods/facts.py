@@ -64,13 +64,17 @@ class Facts:
     def externals(self, node: ast.expr) -> list[str]:
         return [item.name for item in self.objects(node) if isinstance(item, External)]
 
+    def may_be_one(self, node: ast.expr, cls: Class) -> bool:
+        """Whether an expression may be an instance of a class."""
+        return Instance(cls) in self.objects(node)
+
+    def functions(self, node: ast.expr) -> list[Function]:
+        """The functions of the project that an expression may be, as they are."""
+        return [item for item in self.objects(node) if isinstance(item, Function)]
+
     def full_name(self, node: ast.expr) -> str:
         """The full name of what an expression says, if imports tell: `jax.numpy.sqrt` for `jnp.sqrt`. Empty otherwise."""
-        found = self.externals(node)
-        if len(found) == 1:
-            return found[0]
-        owner = self.full_name(node.value) if isinstance(node, ast.Attribute) and not found else ""
-        return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
+        return self.dataflow.program.full_name(node)
 
     def target(self, optimizer: Thing) -> Iterable[Object]:
         """What is known of the parameters an optimizer was created for."""
@@ -140,8 +144,7 @@ class Facts:
                 return self.flow.modules[unit]
             case Class(scope=scope) | Instance(cls=Class(scope=scope)):
                 return scope
-            case _:
-                return None
+        return None
 
     @cached_property
     def made_by_modules(self) -> tuple[Thing, ...]:
@@ -169,22 +172,34 @@ class Facts:
         for item in self.flow.reading.imports:
             if legacy_name(item.target) is not None and item.name != "*":
                 found[item.scope, item.name] = item.target
-            elif item.name == "*":
-                names = self.legacy.members(item.target) if legacy_name(item.target) is not None else ()
-                found |= {(item.scope, name): f"{item.target}.{name}" for name in names}
-        takers: dict[Scope, list[PassedOn]] = defaultdict(list)
-        for passed in self.flow.reading.passed_on:
-            for source in passed.sources:
-                takers[source].append(passed)
+            elif legacy_name(item.target) is not None:
+                found |= {(item.scope, name): f"{item.target}.{name}" for name in self.legacy.members(item.target)}
         pending = list(found)
         while pending:
             scope, name = pending.pop()
-            for passed in takers[scope] if scope is not None else ():
+            for passed in self.takers[scope] if scope is not None else ():
                 brought = passed.name if passed.alias.name == name else name
                 fits = passed.alias.name == name or (passed.name == "*" and scope and name in exported(scope))
                 if fits and (passed.scope, brought) not in found:
                     found[passed.scope, brought] = found[scope, name]
                     pending.append((passed.scope, brought))
+        return found
+
+    @cached_property
+    def takers(self) -> dict[Scope, list[PassedOn]]:
+        """The imports that take names from a module of the project, by its scope."""
+        found: dict[Scope, list[PassedOn]] = defaultdict(list)
+        for passed in self.flow.reading.passed_on:
+            for source in passed.sources:
+                found[source].append(passed)
+        return found
+
+    @cached_property
+    def incoming(self) -> dict[Place, list[Place]]:
+        """The places from which what is at a place comes."""
+        found: dict[Place, list[Place]] = defaultdict(list)
+        for source, target in self.flow.solver.edges():
+            found[target].append(source)
         return found
 
     def derives_from(self, cls: Class, *names: str) -> bool:
@@ -197,7 +212,7 @@ class Facts:
         seen: dict[Place, None] = {place: None}
         pending = [place]
         while pending:
-            for item in map(_unwrapped, self.flow.solver.at(pending.pop())):
+            for item in map(unwrapped, self.flow.solver.at(pending.pop())):
                 if isinstance(item, Thing):
                     found[item] = None
                 for inner in self._parts(item):
@@ -225,13 +240,21 @@ class Facts:
         """A representative of its group for each thing. Things that are linked, or meet at a use, migrate together."""
         return unify([*(use.things for use in self.uses), *self.legacy.links])
 
+    @cached_property
+    def members(self) -> dict[Thing, list[Thing]]:
+        """The things of each group, by its representative."""
+        found: dict[Thing, list[Thing]] = defaultdict(list)
+        for thing, group in self.groups.items():
+            found[group].append(thing)
+        return found
+
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
         found = [*uses, *reflected, *removed_uses(self, unit)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
 
 
-def _unwrapped(item: Object) -> Object:
+def unwrapped(item: Object) -> Object:
     """The function behind partial applications; anything else itself."""
     while isinstance(item, Partial):
         item = item.function

@@ -5,26 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 
+from codemods import edits
 from codemods.dataflow.binding import values_of
-from codemods.edits import (
-    ChangeArguments,
-    ChangeParameters,
-    ConvertClass,
-    ConvertCustom,
-    ConvertDefinition,
-    ConvertLookup,
-    DeriveState,
-    MakeStatic,
-    MoveImport,
-    Replace,
-    ReplaceQuoted,
-    ReplaceStatement,
-    RewriteCall,
-    Spread,
-    TakePart,
-)
 from codemods.exporting import Exports, loads
 from codemods.facts import Facts
 from codemods.flow.constraints import Import
@@ -34,6 +18,7 @@ from codemods.imports import Addition, ImportedName
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
 from codemods.names import CHOICES
+from codemods.optimizers.functions import COMPOSITE
 from codemods.plan import Decision, Plan
 from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
@@ -74,6 +59,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     imports = plan.facts.imported(unit)
     said = {plan.names[unit][key].expression.partition(".")[0] for decision in applied for key in _keys(decision)}
     said |= {word for decision in applied for word in _words(decision)}
+    going: list[Import] = []
     unused: list[Import] = []
     for item in imports:
         legacy = legacy_name(item.target) is not None
@@ -81,17 +67,15 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
         if not legacy and (item.name in said or not any(node in gone for node in used) or exports.remaining(item)):
             continue
         keep = exports.kept(item)
-        if keep is None and not used:
-            unused.append(item)
-        elif keep is None:
-            result.drop.append(ImportedName(*_start(unit, item.statement), _bound(item)))
+        if keep is None:
+            (going if used else unused).append(item)
         elif legacy:
             result.kept[item.statement] = keep
     # Names that nobody uses go with their statement, and stay with it.
-    going = (item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan))
+    going += [item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan)]
     result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
     for decision in applied:
-        if isinstance(decision.edit, MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
+        if isinstance(decision.edit, edits.MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
             start = _start(unit, decision.use.node)
             result.drop.append(ImportedName(*start, decision.edit.bound))
             result.add.append(Addition(decision.edit.statement, start))
@@ -100,15 +84,14 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
 
 
 def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
-    line, column, _, _ = unit.span(statement)
-    return line, column
+    return unit.span(statement)[:2]
 
 
 def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
     """The decisions that change the file, but for steps that are read in statements that go; all else may have been moved."""
     applied = [decision for decision in decisions if decision.applies and decision.use.kind != "import"]
-    edits = (decision.edit for decision in applied)
-    removed = [edit.span for edit in edits if isinstance(edit, ReplaceStatement) and not edit.templates]
+    changes = (decision.edit for decision in applied)
+    removed = [edit.span for edit in changes if isinstance(edit, edits.ReplaceStatement) and not edit.templates]
     for decision in applied:
         is_step = decision.use.kind == "state.step"
         if not (is_step and any(_is_in(decision.use.node, span, unit) for span in removed)):
@@ -116,9 +99,7 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
 
 
 def _bound(item: Import) -> str:
-    if item.name == "*":
-        return "*"
-    return item.alias.asname or item.alias.name
+    return "*" if item.name == "*" else item.alias.asname or item.alias.name
 
 
 def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
@@ -128,57 +109,49 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         node = decision.use.node
         if not decision.applies or decision.use.kind == "import":
             continue
+        called = node.func if isinstance(node, ast.Call) else node
+        parts: list[ast.AST] = []
         match decision.edit:
-            case ConvertDefinition() | TakePart() if isinstance(node, ast.Call):
-                gone.update(ast.walk(node.func))
-            case Replace(holes=(), span=span, template=template) if (
-                isinstance(node, ast.expr) and "{it}" not in template
-            ):
-                gone.update(
-                    inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and _is_in(inner, span, unit)
-                )
-            case ReplaceQuoted() | ConvertClass() | ConvertLookup():
-                gone.update(ast.walk(node.func if isinstance(node, ast.Call) else node))
-            case Replace(template=template) if isinstance(node, ast.Call) and "{it}" not in template:
-                gone.update(ast.walk(node.func))
-            case DeriveState() if isinstance(node, ast.ClassDef):
-                gone.update(inner for one in node.decorator_list for inner in ast.walk(one))
-            case ReplaceStatement(templates=()):
-                gone.update(ast.walk(node))
-            case Spread(templates=templates) if "{it}" not in templates:
-                gone.update(ast.walk(node))
-            case ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
+            case edits.Replace(template=template) | edits.Spread(templates=template) if edits.IT in template:
+                continue
+            case edits.Replace(holes=(), span=span) if isinstance(node, ast.expr):
+                inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
+                gone.update(inner for inner in inside if _is_in(inner, span, unit))
+            case edits.ReplaceQuoted() | edits.ConvertClass() | edits.ConvertLookup():
+                parts = [called]
+            case edits.ConvertDefinition() | edits.TakePart() | edits.Replace() if called is not node:
+                parts = [called]
+            case edits.DeriveState() if isinstance(node, ast.ClassDef):
+                parts = [*node.decorator_list]
+            case edits.ReplaceStatement(templates=()) | edits.Spread():
+                parts = [node]
+            case edits.ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
                 names = {one.name for one in split}
-                arguments = (
-                    inner for inner in ast.walk(node.args) if isinstance(inner, ast.arg) and inner.arg in names
-                )
-                gone.update(inner for argument in arguments for inner in ast.walk(argument))
-            case RewriteCall() | ChangeArguments():
-                gone.update(_left_out(decision.edit, node, unit))
-            case _:
-                pass
+                parts = [inner for inner in ast.walk(node.args) if isinstance(inner, ast.arg) and inner.arg in names]
+            case edits.RewriteCall() | edits.ChangeArguments():
+                parts = _left_out(decision.edit, node, unit)
+        gone.update(inner for part in parts for inner in ast.walk(part))
     return gone
 
 
-def _left_out(edit: RewriteCall | ChangeArguments, node: ast.AST, unit: Unit) -> Iterator[ast.AST]:
+def _left_out(edit: edits.RewriteCall | edits.ChangeArguments, node: ast.AST, unit: Unit) -> list[ast.AST]:
     """What a call has before an edit, and not after it."""
     call = node if isinstance(node, ast.Call) and unit.span(node) == edit.span else unit.parents.get(node)
     if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
-        return
+        return []
     values = values_of(call)
-    if isinstance(edit, ChangeArguments):
-        for index in edit.dropped:
-            yield from ast.walk(values[index])
-        if edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped):
-            yield from ast.walk(call.func)
-        return
+    if isinstance(edit, edits.ChangeArguments):
+        alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
+        return [*(values[index] for index in edit.dropped), *([call.func] if alone else [])]
     kept = {argument.index for argument in edit.arguments}
     said = " ".join((edit.function, edit.prelude, *(argument.template for argument in edit.arguments)))
     holes = [span for _, span in edit.holes]
-    for index, value in enumerate(values):
-        inner = [part for part in ast.walk(value) if isinstance(part, ast.expr) and unit.span(part) in holes]
-        if index not in kept and f"{{argument:{index}}}" not in said and not inner:
-            yield from ast.walk(value)
+
+    def is_said(value: ast.expr) -> bool:
+        return any(unit.span(part) in holes for part in ast.walk(value) if isinstance(part, ast.expr))
+
+    others = (value for index, value in enumerate(values) if index not in kept and f"{{argument:{index}}}" not in said)
+    return [value for value in others if not is_said(value)]
 
 
 def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
@@ -189,13 +162,9 @@ def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
     """Whether another file says the name that an import binds, so that it may have been in use there."""
-    return any(
-        item.name == (node.attr if isinstance(node, ast.Attribute) else node.name)
-        for unit in plan.facts.project.units
-        if unit is not item.unit
-        for node in unit.nodes
-        if isinstance(node, ast.Attribute | ast.alias)
-    )
+    nodes = (node for unit in plan.facts.project.units if unit is not item.unit for node in unit.nodes)
+    said = (node for node in nodes if isinstance(node, ast.Attribute | ast.alias))
+    return any(item.name == (node.attr if isinstance(node, ast.Attribute) else node.name) for node in said)
 
 
 def _add(
@@ -216,61 +185,50 @@ def _add(
             places = {None} if None in wanted[key] else set(wanted[key])
             result.add.extend(Addition(statement, near) for near in sorted(places, key=lambda near: near or (0, 0)))
     for item in imports:
-        dotted = (
-            item.alias.name.startswith("flax.optim")
-            and not item.alias.asname
-            and isinstance(item.statement, ast.Import)
-        )
+        dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
         dropped = ImportedName(*_start(unit, item.statement), item.alias.name) in result.drop
-        others = [
-            other for other in imports if other is not item and other.name == "flax" and other.scope is item.scope
-        ]
-        if (
-            dotted
-            and dropped
-            and not others
-            and any(node not in exports.gone(unit) for node in loads(unit, item, plan.facts))
-        ):
+        if not (dotted and dropped and isinstance(item.statement, ast.Import)):
+            continue
+        others = (other for other in imports if other is not item)
+        bound = any(other.name == "flax" and other.scope is item.scope for other in others)
+        if not bound and not exports.gone(unit).issuperset(loads(unit, item, plan.facts)):
             top = unit.parents.get(item.statement) is unit.tree
             result.add.append(Addition("import flax", None if top else _start(unit, item.statement)))
 
 
 def _keys(decision: Decision) -> set[str]:
-    edit = decision.edit
-    match edit:
-        case ConvertDefinition():
-            return set() if edit.optimizer == "MultiOptimizer" or edit.optimizer == "WeightNorm" else {"optax"}
-        case DeriveState():
+    """What an edit needs imported, by the keys of `CHOICES`."""
+    match decision.edit:
+        case edits.ConvertDefinition(optimizer=name):
+            return set() if name in COMPOSITE else {"optax"}
+        case edits.DeriveState():
             return {"TrainState"}
-        case Replace(template=template):
-            texts = [template]
-        case RewriteCall(function=function, arguments=arguments):
-            texts = [function, edit.prelude, edit.then, *(argument.template for argument in arguments)]
-        case ConvertCustom(inject=inject):
+        case edits.ConvertCustom(inject=inject):
             return {"optax"} if inject else set()
-        case ReplaceQuoted(words=words):
-            texts = [template for _, template in words]
-        case MakeStatic():
+        case edits.MakeStatic():
             return set() if isinstance(decision.use.node, ast.Call) else {"partial"}
-        case ReplaceStatement(templates=templates) | Spread(templates=templates):
-            texts = list(templates)
-        case ChangeParameters(split=split):
-            texts = [template for one in split for _, template in one.parameters]
-        case _:
-            texts = []
-    supports = getattr(edit, "supports", ())
-    texts.extend(support.source for support in supports)
-    return {match[1] for text in texts for match in PLACEHOLDER.finditer(text)}
+        case edits.TakePart() | edits.ChangeArguments():
+            return set()
+    return {match[1] for text in _texts(decision.edit) for match in PLACEHOLDER.finditer(text)}
+
+
+def _texts(part: object) -> Iterator[str]:
+    """All texts of an edit, or of a part of it."""
+    if isinstance(part, str):
+        yield part
+    parts = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()
+    for inner in parts:
+        yield from _texts(inner)
 
 
 def _words(decision: Decision) -> list[str]:
     """The words of source text that an edit puts into the file as it is."""
     match decision.edit:
-        case ConvertDefinition(rate=rate, link=link):
+        case edits.ConvertDefinition(rate=rate, link=link):
             return WORD.findall(f"{rate} {link}")
-        case ChangeArguments(added=added):
+        case edits.ChangeArguments(added=added):
             return [word for _, text in added for word in WORD.findall(text)]
-        case Replace(template=text, holes=()):
+        case edits.Replace(template=text, holes=()):
             return WORD.findall(text)
         case _:
             return []
@@ -279,11 +237,9 @@ def _words(decision: Decision) -> list[str]:
 def _has_an_else(item: Import, unit: Unit) -> bool:
     """Whether the name is bound in the other branch too, as with `if TYPE_CHECKING:`, so that it is there in any case."""
     branch = unit.parents.get(item.statement)
-    return isinstance(branch, ast.If) and any(
-        isinstance(node, ast.Name) and node.id == item.name and isinstance(node.ctx, ast.Store)
-        for other in branch.orelse
-        for node in ast.walk(other)
-    )
+    others = branch.orelse if isinstance(branch, ast.If) else []
+    names = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Name))
+    return any(node.id == item.name and isinstance(node.ctx, ast.Store) for node in names)
 
 
 def _is_nested(item: Import, unit: Unit) -> bool:
@@ -310,9 +266,8 @@ def _near(use: Use, binding: list[Import], unit: Unit, facts: Facts) -> tuple[in
     if not nested or len(nested) < len(binding) or any(legacy_name(item.target) is None for item in nested):
         return None
     item = nested[0]
-    return (
-        None if _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts) else _start(unit, item.statement)
-    )
+    is_elsewhere = _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts)
+    return None if is_elsewhere else _start(unit, item.statement)
 
 
 def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:

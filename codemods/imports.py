@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
+from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
@@ -12,7 +12,10 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 from libcst.metadata import CodeRange
 
+from codemods.layout import is_docstring
+from codemods.movement import gap_and_comments
 from codemods.notebook import MARKER as CELL
+from codemods.optimizers.pieces import SEPARATOR
 
 NEIGHBOURS = ("jax", "flax", "optax", "numpy", "chex", "haiku", "tensorflow", "torch", "absl", "ml_collections")
 RELATED = ("flax", "jax")
@@ -138,8 +141,9 @@ class ImportEditor:
             if carried:
                 leading = _merge_leading(carried, leading)
             elif not kept and statement is not body[0]:
-                leading = _without_gap(leading)
-            kept.append(_led_by(statement, leading))
+                leading = gap_and_comments(statement)[1]
+            is_led_so = list(getattr(statement, "leading_lines", ())) == leading
+            kept.append(statement if is_led_so else statement.with_changes(leading_lines=leading))
             carried = []
         return kept
 
@@ -207,7 +211,8 @@ class ImportEditor:
 
     def _merged(self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine) -> cst.Module | None:
         """`from m import a` joined to an existing `from m import b, c`, where the file writes imports so."""
-        combined = any(isinstance(found, cst.ImportFrom) and _count(found) > 1 for _, found in lines)
+        several = (found.names for _, found in lines if isinstance(found, cst.ImportFrom))
+        combined = any(not isinstance(names, cst.ImportStar) and len(names) > 1 for names in several)
         if not combined or not isinstance(new, cst.ImportFrom) or isinstance(new.names, cst.ImportStar):
             return None
         for index, found in lines:
@@ -217,17 +222,14 @@ class ImportEditor:
             assert isinstance(found, cst.ImportFrom)
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
             joined = found.with_changes(names=_joined(list(found.names), new.names[0]))
-            return module.with_changes(
-                body=[*module.body[:index], line.with_changes(body=[joined]), *module.body[index + 1 :]]
-            )
+            body = [*module.body[:index], line.with_changes(body=[joined]), *module.body[index + 1 :]]
+            return module.with_changes(body=body)
         return None
 
 
 def _is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and CELL.match(module.code_for_node(statement).lstrip()) is not None
-    )
+    is_line = isinstance(statement, cst.SimpleStatementLine)
+    return is_line and CELL.match(module.code_for_node(statement).lstrip()) is not None
 
 
 def _within(module: cst.Module, cell: str) -> Sequence[int]:
@@ -257,23 +259,17 @@ def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
 def _joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.ImportAlias]:
     """The names with one more, in its sorted place if they are sorted."""
     words = [alias.evaluated_name for alias in names]
-    index = next((i for i, word in enumerate(words) if word > new.evaluated_name), len(names))
-    if words != sorted(words):
-        index = len(names)
-    separator = names[0].comma if isinstance(names[0].comma, cst.Comma) and len(names) > 1 else None
-    separator = separator or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    index = bisect(words, new.evaluated_name) if words == sorted(words) else len(names)
+    separator = names[0].comma if len(names) > 1 else SEPARATOR
     if index < len(names):
         return [*names[:index], new.with_changes(comma=separator), *names[index:]]
     return [*names[:-1], names[-1].with_changes(comma=separator), new.with_changes(comma=names[-1].comma)]
 
 
 def _only_import(statement: cst.CSTNode) -> ImportLine | None:
-    if (
-        isinstance(statement, cst.SimpleStatementLine)
-        and len(statement.body) == 1
-        and isinstance(statement.body[0], ImportLine)
-    ):
-        return statement.body[0]
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom() as only]):
+            return only
     return None
 
 
@@ -293,14 +289,8 @@ def _is_standard(statement: ImportLine) -> bool:
     return _root(statement) in sys.stdlib_module_names
 
 
-def _count(statement: ImportLine) -> int:
-    return 1 if isinstance(statement.names, cst.ImportStar) else len(statement.names)
-
-
 def _binds_same(new: ImportLine, old: ImportLine) -> bool:
-    if isinstance(new, cst.ImportFrom) != isinstance(old, cst.ImportFrom):
-        return False
-    if isinstance(new, cst.ImportFrom) and _module(new) != _module(old):
+    if type(new) is not type(old) or (isinstance(new, cst.ImportFrom) and _module(new) != _module(old)):
         return False
     if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
         return False
@@ -315,19 +305,11 @@ def _run(module: cst.Module, imports: list[int], anchor: int) -> list[int]:
     for index, statement in enumerate(module.body):
         if index in found:
             run.append(index)
-        elif not (isinstance(statement, cst.Try | cst.If) or _is_docstring(statement)) and run:
+        elif not (isinstance(statement, cst.Try | cst.If) or is_docstring(statement)) and run:
             if anchor <= run[-1]:
                 break
             run = []
     return run
-
-
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and isinstance(statement.body[0] if statement.body else None, cst.Expr)
-        and isinstance(cst.ensure_type(statement.body[0], cst.Expr).value, cst.SimpleString | cst.ConcatenatedString)
-    )
 
 
 def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
@@ -371,12 +353,11 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
 
 def _after_header(module: cst.Module) -> int:
     """The place after the docstring and `from __future__` imports."""
-    index = 0
-    for number, statement in enumerate(module.body):
-        small = _only_import(statement)
-        if _is_docstring(statement) or (small is not None and _module(small) == "__future__"):
-            index = number + 1
-    return index
+    header = [
+        is_docstring(statement) or ((small := _only_import(statement)) is not None and _module(small) == "__future__")
+        for statement in module.body
+    ]
+    return max((index + 1 for index, is_header in enumerate(header) if is_header), default=0)
 
 
 def _insert(
@@ -401,19 +382,6 @@ def _insert(
         if index < len(body) and not getattr(body[index], "leading_lines", ()):
             body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     return module.with_changes(body=[*body[:index], statement, *body[index:]])
-
-
-def _led_by(statement: cst.BaseStatement, lines: list[cst.EmptyLine]) -> cst.BaseStatement:
-    return (
-        statement
-        if list(getattr(statement, "leading_lines", ())) == lines
-        else statement.with_changes(leading_lines=lines)
-    )
-
-
-def _without_gap(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """The lines above a statement from the first comment on."""
-    return list(itertools.dropwhile(lambda line: line.comment is None, lines))
 
 
 def _merge_leading(carried: list[cst.EmptyLine], own: list[cst.EmptyLine]) -> list[cst.EmptyLine]:

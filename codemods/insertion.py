@@ -9,6 +9,8 @@ from itertools import chain, islice
 
 import libcst as cst
 
+from codemods.layout import is_docstring
+from codemods.movement import gap_and_comments
 from codemods.notebook import MARKER as CELL
 
 INDENT = " " * 4
@@ -23,19 +25,15 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
     In a file, that is behind all imports at its top; in a notebook, behind those that they need, as cells are run one by one.
     None if there is no such place.
     """
-    new = [
-        _spaced(item, 2)
-        for source in sources
-        if not has_support(module, source)
-        for item in _indented(source, module).body
-    ]
+    missing = (source for source in sources if not has_support(module, source))
+    new = [_spaced(item) for source in missing for item in _indented(source, module).body]
     if not new:
         return module
     index = _place(module, new)
     if index is None:
         return None
     following = module.body[index:]
-    spaced = [_spaced(statement, 2) for statement in following[:1]]
+    spaced = [_spaced(statement) for statement in following[:1]]
     return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
 
 
@@ -52,7 +50,7 @@ def _name(statement: cst.CSTNode) -> str:
 
 
 def _code(module: cst.Module, statement: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> str:
-    return module.code_for_node(_bare(statement)).strip()
+    return module.code_for_node(statement.with_changes(leading_lines=())).strip()
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
@@ -77,12 +75,9 @@ class _Docstrings(cst.CSTTransformer):
 
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         first, *rest = updated_node.value.split("\n")
-        deeper = [self.indent * _depth(line) + line.lstrip(" ") for line in rest]
+        depths = ((len(line) - len(line.lstrip(" "))) // len(INDENT) for line in rest)
+        deeper = [self.indent * depth + line.lstrip(" ") for depth, line in zip(depths, rest, strict=True)]
         return updated_node.with_changes(value=self.newline.join([first, *deeper]))
-
-
-def _depth(line: str) -> int:
-    return (len(line) - len(line.lstrip(" "))) // len(INDENT)
 
 
 def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
@@ -95,13 +90,10 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
             bound.setdefault(name, index + 1)
     first = max((index for name, index in bound.items() if name in needed), default=0)
     last = _first_use(statements, {_name(statement) for statement in new} - {""})
-    behind = next((index for index in range(first, len(statements)) if not _imports_all(statements[index])), first)
+    others = (any(not isinstance(node, ast.Import | ast.ImportFrom) for node in nodes) for nodes in statements)
+    behind = next((index for index, is_other in enumerate(others) if is_other and index >= first), first)
     usual = behind if first and CELL.match(code) else _after_imports(module)
     return None if first > last else min(max(first, usual), last)
-
-
-def _imports_all(nodes: Sequence[ast.stmt]) -> bool:
-    return all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes)
 
 
 def _in_ast(module: cst.Module, code: str) -> Iterator[Sequence[ast.stmt]]:
@@ -152,41 +144,23 @@ def _after_imports(module: cst.Module) -> int:
     """Behind the last import of the run at the top; guarded imports and simple assignments may stand between them."""
     index = 0
     for number, statement in enumerate(module.body):
-        if isinstance(statement, cst.SimpleStatementLine) and isinstance(
-            statement.body[0], cst.Import | cst.ImportFrom
-        ):
-            index = number + 1
-        elif _is_docstring(statement):
-            index = max(index, number + 1)
-        elif isinstance(statement, cst.Try | cst.If) and _imports_only(statement.body):
+        guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()
+        if is_docstring(statement) or any(map(_is_import, (statement, *guarded))):
             index = number + 1
         elif not isinstance(statement, cst.SimpleStatementLine):
             break
     return index
 
 
-def _imports_only(body: cst.BaseSuite) -> bool:
-    return any(
-        isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom)
-        for statement in body.body
-    )
+def _is_import(statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom(), *_]):
+            return True
+    return False
 
 
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and isinstance(statement.body[0], cst.Expr)
-        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
-
-
-def _bare(statement: cst.CSTNode) -> cst.CSTNode:
-    return statement.with_changes(leading_lines=()) if hasattr(statement, "leading_lines") else statement
-
-
-def _spaced(statement: cst.CSTNodeT, blank: int) -> cst.CSTNodeT:
-    """The statement with at least so many blank lines above, its comments kept."""
-    leading = list(getattr(statement, "leading_lines", ()))
-    first = next((i for i, line in enumerate(leading) if line.comment is not None), len(leading))
-    missing = max(0, blank - first)
-    return statement.with_changes(leading_lines=[*[cst.EmptyLine(indent=False)] * missing, *leading])
+def _spaced(statement: cst.CSTNodeT) -> cst.CSTNodeT:
+    """The statement with at least two blank lines above, its comments kept."""
+    gap, comments = gap_and_comments(statement)
+    missing = [cst.EmptyLine(indent=False)] * (2 - len(gap))
+    return statement.with_changes(leading_lines=[*missing, *gap, *comments])

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import libcst as cst
 
+from codemods.optimizers.pieces import BLANK, NOTHING, SEPARATOR, source
+
 ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
 
 BLACK_LIMIT = 88
@@ -31,13 +33,13 @@ def enclose(
     Arguments that were aligned far to the right, below the old callee, move to where they hang.
     """
     old = {argument.value for argument in call.args}
-    tall = [item.value not in old and "\n" in cst.Module([]).code_for_node(item.value) for item in arguments]
+    tall = [item.value not in old and "\n" in source(item.value) for item in arguments]
     moved = [_deeper(item) if high else item for item, high in zip(arguments, tall, strict=True)]
     before = call.whitespace_before_args
     if not isinstance(before, cst.ParenthesizedWhitespace):
         return _stacked(call, callee, moved, hanging, base) if any(tall) else arrange(call, callee, moved)
-    aligned = len(before.last_line.value) > base + ALIGNED and not any(map(_has_comment, call.args))
-    if aligned and not any("\n" in cst.Module([]).code_for_node(argument.value) for argument in call.args):
+    aligned = len(before.last_line.value) > base + ALIGNED and not any(map(comments_of, call.args))
+    if aligned and not any("\n" in source(argument.value) for argument in call.args):
         return _stacked(call, callee, moved, hanging, base)
     return arrange(call, callee, moved)
 
@@ -47,8 +49,8 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     before = call.whitespace_before_args
     multiline = isinstance(before, cst.ParenthesizedWhitespace)
     last = call.args[-1] if call.args else None
-    commas = [argument.comma for argument in call.args[:-1] if not _has_comment(argument)]
-    between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else cst.SimpleWhitespace(" "))
+    commas = [argument.comma for argument in call.args[:-1] if not comments_of(argument)]
+    between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else BLANK)
     arranged = []
     for index, argument in enumerate(arguments):
         was_last = last is not None and argument.value is last.value
@@ -56,7 +58,7 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
             arranged.append(_continued(argument, was_last, before, between))
         elif last is None or was_last:
             arranged.append(argument)
-        elif _has_comment(argument):
+        elif comments_of(argument):
             arranged.append(_closing_behind_comment(last, argument))
         else:
             arranged.append(_closing_as(last, argument))
@@ -67,22 +69,20 @@ def _stacked(
     call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg], hanging: bool, base: int
 ) -> cst.Call:
     """A call with each argument on its own line."""
-    inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * (base + 4)))
+    inner = _newline(base + 4)
     comma = cst.Comma(whitespace_after=inner)
-    lines = [
-        argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")) for argument in arguments
-    ]
-    closing = inner.with_changes(last_line=cst.SimpleWhitespace(" " * base))
-    end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=closing)
-    return call.with_changes(
-        func=callee, whitespace_before_args=inner, args=[*lines[:-1], lines[-1].with_changes(comma=end)]
-    )
+    *lines, last = [argument.with_changes(comma=comma, whitespace_after_arg=NOTHING) for argument in arguments]
+    end = cst.MaybeSentinel.DEFAULT if hanging else cst.Comma(whitespace_after=_newline(base))
+    return call.with_changes(func=callee, whitespace_before_args=inner, args=[*lines, last.with_changes(comma=end)])
+
+
+def _newline(width: int) -> cst.ParenthesizedWhitespace:
+    return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * width))
 
 
 def _deeper(argument: cst.Arg) -> cst.Arg:
     """An argument whose further lines move in by one step."""
-    moved = argument.visit(_Deeper())
-    return cst.ensure_type(moved, cst.Arg) if isinstance(moved, cst.Arg) else argument
+    return cst.ensure_type(argument.visit(_Deeper()), cst.Arg)
 
 
 class _Deeper(cst.CSTTransformer):
@@ -103,8 +103,8 @@ def _continued(
     """An argument that another one follows."""
     if not was_last and isinstance(argument.comma, cst.Comma):
         return argument
-    comma = cst.Comma(whitespace_after=_comment_then(argument, before)) if _has_comment(argument) else between
-    return argument.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
+    comma = cst.Comma(whitespace_after=_comment_then(argument, before)) if comments_of(argument) else between
+    return argument.with_changes(comma=comma, whitespace_after_arg=NOTHING)
 
 
 def _comment_then(last: cst.Arg, before: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
@@ -118,7 +118,7 @@ def _comment_then(last: cst.Arg, before: cst.BaseParenthesizableWhitespace) -> c
 def _closing_as(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
     """A new last argument that closes the call as the old one did, without the comment that belongs to that."""
     comma, after = last.comma, last.whitespace_after_arg
-    if _has_comment(last):
+    if comments_of(last):
         plain = cst.TrailingWhitespace()
         if isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
             comma = comma.with_changes(
@@ -140,12 +140,6 @@ def _closing_behind_comment(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
     )
 
 
-def _has_comment(argument: cst.Arg) -> bool:
-    comma = argument.comma
-    text = cst.Module([]).code_for_node(comma) if isinstance(comma, cst.Comma) else ""
-    return "#" in text + cst.Module([]).code_for_node(argument.whitespace_after_arg)
-
-
 def line_limit(code: str) -> int:
     """The line length that a file keeps: the smallest of the usual limits that nearly all its lines respect."""
     lines = [len(line) for line in code.split("\n")]
@@ -161,7 +155,7 @@ def fit(
     """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
     hanging = len(module.default_indent) == 2
     limit = _limit(module)
-    before = _longest(module, original, indent)
+    before = max(map(len, _lines(module, original).split("\n"))) + indent
     limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
         breaker = _Breaker(module, updated, hanging, limit - indent)
@@ -185,23 +179,16 @@ def joined(
 
 
 def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-    flat = statement.visit(_Flat())
-    return flat if isinstance(flat, cst.SimpleStatementLine) else statement
+    return cst.ensure_type(statement.visit(_Flat()), cst.SimpleStatementLine)
 
 
 class _Flat(cst.CSTTransformer):
     """Puts the arguments of calls on the line of the call."""
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        args = [
-            argument.with_changes(
-                comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
-                whitespace_after_arg=cst.SimpleWhitespace(""),
-            )
-            for argument in updated_node.args
-        ]
+        args = [one.with_changes(comma=SEPARATOR, whitespace_after_arg=NOTHING) for one in updated_node.args]
         args[-1:] = [argument.with_changes(comma=cst.MaybeSentinel.DEFAULT) for argument in args[-1:]]
-        return updated_node.with_changes(args=args, whitespace_before_args=cst.SimpleWhitespace(""))
+        return updated_node.with_changes(args=args, whitespace_before_args=NOTHING)
 
 
 @lru_cache(maxsize=1)  # of the original module, which is one for a whole file
@@ -213,11 +200,6 @@ def _limit(module: cst.Module) -> int:
 def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:
     """A statement's text, without the indentation of its block."""
     return module.code_for_node(statement.with_changes(leading_lines=())).rstrip()
-
-
-def _longest(module: cst.Module, statement: cst.SimpleStatementLine, indent: int) -> int:
-    """The length of a statement's longest line."""
-    return max(len(line) for line in _lines(module, statement).split("\n")) + indent
 
 
 class _Breaker(cst.CSTTransformer):
@@ -235,10 +217,11 @@ class _Breaker(cst.CSTTransformer):
     def visit_Call(self, node: cst.Call) -> bool:
         if self.chosen is None and node.args and not _is_broken(node):
             candidate = _widest(node, self.module)
-            line = self._line(candidate)
+            code = self.module.code_for_node(candidate)
+            line = self._line(self.text.find(code) + len(self.module.code_for_node(candidate.func)))
             if len(line) > self.limit:
                 self.chosen, self.base = candidate, len(line) - len(line.lstrip(" "))
-                self.behind = len(self.text.split(self.module.code_for_node(candidate), 1)[1].split("\n", 1)[0]) + 1
+                self.behind = len(self.text.split(code, 1)[1].split("\n", 1)[0]) + 1
         return True
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
@@ -247,42 +230,35 @@ class _Breaker(cst.CSTTransformer):
     def visit_Arg_value(self, node: cst.Arg) -> None:
         choice = node.value
         if self.chosen is None and isinstance(choice, cst.IfExp):
-            start = self.text.rfind("\n", 0, self.text.find(self.module.code_for_node(choice))) + 1
-            line = self.text[start:].split("\n", 1)[0]
+            line = self._line(self.text.find(self.module.code_for_node(choice)))
             if len(line) > self.limit and isinstance(choice.whitespace_before_if, cst.SimpleWhitespace):
                 self.chosen, self.base = choice, len(line) - len(line.lstrip(" "))
 
     def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
         if original_node is not self.chosen:
             return updated_node
-        return updated_node.with_changes(whitespace_before_if=self._newline(self.base + 4))
+        return updated_node.with_changes(whitespace_before_if=_newline(self.base + 4))
 
-    def _line(self, call: cst.Call) -> str:
-        """The line on which the arguments of a call begin."""
-        code = self.module.code_for_node(call)
-        opening = self.text.find(code) + len(self.module.code_for_node(call.func))
-        start = self.text.rfind("\n", 0, opening) + 1
-        return self.text[start:].split("\n", 1)[0]
+    def _line(self, index: int) -> str:
+        """The line on which something stands."""
+        return self.text[self.text.rfind("\n", 0, index) + 1 :].split("\n", 1)[0]
 
     def _broken(self, call: cst.Call) -> cst.Call:
         step = self.base + 4
-        inner = self._newline(step)
+        inner = _newline(step)
         width = step + sum(len(self.module.code_for_node(argument)) for argument in call.args)
         stacked = width + (self.behind if self.hanging else 0) > self.limit
         arguments = list(call.args)
         if stacked:
             arguments = [argument.with_changes(comma=cst.Comma(whitespace_after=inner)) for argument in arguments]
-        last = arguments[-1]
-        if self.hanging:
-            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
-        elif stacked and not (isinstance(last.value, cst.GeneratorExp) and not last.value.lpar):
-            last = last.with_changes(comma=cst.Comma(whitespace_after=self._newline(self.base)))
+        *others, last = arguments
+        is_bare = isinstance(last.value, cst.GeneratorExp) and not last.value.lpar
+        if stacked and not self.hanging and not is_bare:
+            last = last.with_changes(comma=cst.Comma(whitespace_after=_newline(self.base)))
         else:
-            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._newline(self.base))
-        return call.with_changes(whitespace_before_args=inner, args=[*arguments[:-1], last])
-
-    def _newline(self, extra: int) -> cst.ParenthesizedWhitespace:
-        return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(" " * extra))
+            after = NOTHING if self.hanging else _newline(self.base)
+            last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=after)
+        return call.with_changes(whitespace_before_args=inner, args=[*others, last])
 
 
 def _is_broken(call: cst.Call) -> bool:
@@ -304,26 +280,31 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     return best
 
 
+def is_docstring(statement: cst.CSTNode) -> bool:
+    """Whether a statement is nothing but a text."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString()), *_]):
+            return True
+    return False
+
+
 def comments_of(argument: cst.Arg) -> list[str]:
     """The comments behind an argument, in order."""
-    found: list[str] = []
-    for space in (argument.comma, argument.whitespace_after_arg):
-        if isinstance(space, cst.CSTNode):
-            space.visit(_Comments(found))
-    return found
+    return [*comments_within(argument.comma), *comments_within(argument.whitespace_after_arg)]
 
 
-def comments_within(node: cst.CSTNode) -> list[cst.Comment]:
-    """The comments of a statement, those above it included."""
-    found: list[str] = []
-    node.visit(_Comments(found))
-    return [cst.Comment(text) for text in found]
+def comments_within(node: cst.CSTNode | cst.MaybeSentinel) -> list[str]:
+    """The comments of a statement, those above it included, or of white space."""
+    visitor = _Comments()
+    if isinstance(node, cst.CSTNode):
+        node.visit(visitor)
+    return visitor.found
 
 
 class _Comments(cst.CSTVisitor):
-    def __init__(self, found: list[str]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.found = found
+        self.found: list[str] = []
 
     def visit_Comment(self, node: cst.Comment) -> None:
         self.found.append(node.value)
@@ -350,9 +331,7 @@ class _Requote(cst.CSTTransformer):
         if updated_node.keyword is None or updated_node.keyword.value != "static_args":
             return updated_node
         names = cst.ensure_type(updated_node.value, cst.Tuple)
-        elements = [
-            element.with_changes(value=cst.SimpleString(f"{self.quote}{element.value.raw_value}{self.quote}"))
-            for element in names.elements
-            if isinstance(element.value, cst.SimpleString)
-        ]
+        words = [(one, one.value.raw_value) for one in names.elements if isinstance(one.value, cst.SimpleString)]
+        texts = ((one, f"{self.quote}{word}{self.quote}") for one, word in words)
+        elements = [one.with_changes(value=cst.SimpleString(text)) for one, text in texts]
         return updated_node.with_changes(value=names.with_changes(elements=elements))

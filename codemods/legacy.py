@@ -11,29 +11,15 @@ from codemods.flow.calls import Behaviour, Calls, CallSite, Effect, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
 from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
 from codemods.flow.out_of_view import effect_of
-from codemods.vocabulary import READ_PLAIN, RESTORE
+from codemods.vocabulary import READ_PLAIN, RESTORE, words
 
 PACKAGE = "flax.optim"
-DEFINITIONS = (
-    "Adam",
-    "AdaBelief",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "GradientDescent",
-    "LAMB",
-    "LARS",
-    "Momentum",
-    "MultiOptimizer",
-    "RMSProp",
-    "WeightNorm",
+DEFINITIONS = words(
+    "Adam AdaBelief Adadelta Adafactor Adagrad GradientDescent LAMB LARS Momentum MultiOptimizer RMSProp WeightNorm"
 )
 OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
-SUBPACKAGE = frozenset(
-    (
-        *("adabelief", "adadelta", "adafactor", "adagrad", "adam", "base", "dynamic_scale"),
-        *("lamb", "lars", "momentum", "rmsprop", "sgd", "weight_norm"),
-    )
+SUBPACKAGE = words(
+    "adabelief adadelta adafactor adagrad adam base dynamic_scale lamb lars momentum rmsprop sgd weight_norm"
 )
 """The modules of `flax.optim`."""
 
@@ -42,44 +28,21 @@ BARE = "bare"
 """The name of a state that a definition made without an optimizer."""
 
 MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
+PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
+"""What of which kind of thing is a thing by itself."""
+
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
-OUTSIDE = frozenset(
-    (
-        "flax",
-        "jax",
-        "jaxlib",
-        "optax",
-        "numpy",
-        "functools",
-        "copy",
-        "builtins",
-        "dataclasses",
-        "typing",
-        "contextlib",
-        "collections",
-        "types",
-        "itertools",
-        "random",
-        "importlib",
-        "imp",
-        "runpy",
-        "sys",
-        "operator",
-        "argparse",
-        "ml_collections",
-        "chex",
-    )
+OUTSIDE = words(
+    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections types itertools random "
+    "importlib imp runpy sys operator argparse ml_collections chex"
 )
-
-SUBMODULES = frozenset(
-    (
-        *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
-        *("numpy", "random", "nn", "linalg", "optimizers", "example_libraries"),
-        *("linen", "deprecated", "module", "struct", "optim", "train_state", "dynamic_scale", "traverse_util"),
-    )
+OTHER_SUBMODULES = words(
+    "numpy random nn linalg optimizers example_libraries linen deprecated module struct optim train_state dynamic_scale "
+    "traverse_util"
 )
+SUBMODULES = frozenset((*(word for name in BEHAVIOURS for word in name.split(".")[1:-1]), *OTHER_SUBMODULES))
 """The words that may stand between a package and a name of interest."""
 
 QUOTED = re.compile(r"""["'](\w+)["']""")
@@ -183,15 +146,11 @@ class FlaxOptim(Library):
     def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
         if thing.kind == "optimizer" and name == "target":
             flow.solver.connect(("target", thing), result)
-        elif thing.kind == "optimizer" and name == "state":
-            flow.solver.add(result, self._part(thing, "state"))
-        elif thing.kind == "state" and name == "step":
-            flow.solver.add(result, self._part(thing, "step"))
         elif thing.kind == "optimizer" and name == "optimizer_def":
             for definition in self.definitions(thing):
                 flow.solver.add(result, definition)
-        elif thing.kind == "definition" and name == "hyper_params":
-            flow.solver.add(result, self._part(thing, "hyper_params"))
+        elif (thing.kind, name) in PARTS:
+            flow.solver.add(result, self._part(thing, name))
 
     def definitions(self, thing: Thing) -> list[Thing]:
         """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""

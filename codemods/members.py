@@ -43,12 +43,9 @@ class Members:
                     return False
                 members = self._members(cls)
                 return name in members or (name == "replace" and "step" in members)
-            case Module() | Class():
-                return True
             case Result() | External():
                 return foreign(item)
-            case _:
-                return False
+        return isinstance(item, Module | Class)
 
     def may_offer(self, item: Object, name: str) -> bool:
         """Whether something is known to answer to this attribute, or has members that are not in view."""
@@ -60,8 +57,7 @@ class Members:
                 return bool(self.facts.flow.solver.at(("element", item, name)))
             case Result():
                 return item.is_instance or foreign(item)
-            case _:
-                return True
+        return True
 
     def _members(self, cls: Class) -> set[str]:
         members = {*self.facts.flow.fields_in_order(cls)}

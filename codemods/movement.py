@@ -24,7 +24,8 @@ class Moves:
     def met(self, span: Span, updated: object) -> None:
         """Note what the statement at a span has become."""
         if span in self._wanted:
-            self._nodes[span] = (updated,) if isinstance(updated, cst.CSTNode) else tuple(_nodes_of(updated))
+            nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
+            self._nodes[span] = tuple(node for node in nodes if isinstance(node, cst.CSTNode))
 
     def carry_out(self, block: Block) -> tuple[Block, dict[Span, tuple[cst.CSTNode, ...]]]:
         """The block after its moves, and what was moved."""
@@ -37,10 +38,6 @@ class Moves:
                 body = _moved(body, nodes[:-1], nodes[-1][0])
                 done.update(zip(spans, nodes, strict=False))
         return (block.with_changes(body=body), done) if done else (block, done)
-
-
-def _nodes_of(updated: object) -> Iterable[cst.CSTNode]:
-    return updated if isinstance(updated, cst.FlattenSentinel) else ()
 
 
 def _moved(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import ScopeNode, bound_names
+from codemods.flow.scopes import Scope, ScopeNode, bound_names, open_scope
 
 Choice = tuple[str, str, str]
 """Full name of what is imported, name that this binds, attribute of it that is the wanted thing (empty if it is that itself)."""
@@ -53,17 +53,14 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
     """The names for each key of `CHOICES`; a key is missing when every choice is taken by something else."""
     found: dict[str, Name] = {}
     imports = facts.imported(unit)
-    at_top = {
-        (item.target, item.name if item.alias.asname or not isinstance(item.statement, ast.Import) else item.target)
-        for item in imports
-        if item.scope.parent is None and unit.parents.get(item.statement) is unit.tree
-    }
+    top = [one for one in imports if one.scope.parent is None and unit.parents.get(one.statement) is unit.tree]
+    dotted = [one for one in top if isinstance(one.statement, ast.Import) and not one.alias.asname]
+    at_top = {(one.target, one.target if one in dotted else one.name) for one in top}
     bound = Counter(name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node))
-    bound.subtract(
-        item.name for item in imports if item.target.startswith("flax.optim.") and item.target.endswith(MOVED)
-    )
+    legacy = (one for one in imports if one.target.startswith("flax.optim."))
+    bound.subtract(one.name for one in legacy if one.target.endswith(MOVED))
     for key, choices in CHOICES.items():
-        name = _choose(choices, at_top, [(item.target, item.name) for item in imports], bound)
+        name = _choose(choices, at_top, [(one.target, one.name) for one in imports], bound)
         if name is not None:
             found[key] = name
     return found
@@ -96,6 +93,21 @@ def _statement(target: str, name: str) -> str:
     package, _, last = target.rpartition(".")
     renamed = "" if last == name else f" as {name}"
     return f"from {package} import {last}{renamed}" if package else f"import {target}{renamed}"
+
+
+class Scopes:
+    """The scopes of one file, each opened when it is asked for."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self._opened: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
+
+    def around(self, node: ast.AST) -> Scope:
+        """The scope in which a node stands."""
+        owner = next(outer for outer in self.unit.ancestors(node) if isinstance(outer, ScopeNode))
+        if owner not in self._opened:
+            self._opened[owner] = open_scope(self.unit, owner, self.around(owner))
+        return self._opened[owner]
 
 
 def bound_anywhere(unit: Unit) -> set[str]:

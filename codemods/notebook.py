@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import json
 import re
 import tokenize
@@ -106,7 +107,7 @@ def read_notebook(content: bytes) -> Notebook:
     Raises:
       UndecodableError: if it is no notebook of format 4, or has a cell with optimizers that is not Python.
     """
-    bom = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
+    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
         text = content[len(bom) :].decode()
         whole = json.loads(text)
@@ -176,14 +177,13 @@ def _trimmed(body: str, old: str) -> str:
 
 
 def _other_language(notebook: dict[str, object]) -> bool:
-    metadata = notebook.get("metadata")
-    if not isinstance(metadata, dict):
-        return False
-    kernel, language = metadata.get("kernelspec"), metadata.get("language_info")
-    name = (isinstance(kernel, dict) and kernel.get("language")) or (
-        isinstance(language, dict) and language.get("name")
-    )
-    name = name or "python"
+    match notebook:
+        case {"metadata": {"kernelspec": {"language": name}}} if name:
+            pass
+        case {"metadata": {"language_info": {"name": name}}} if name:
+            pass
+        case _:
+            return False
     return not str(name).lower().startswith(("python", "ipython"))
 
 
@@ -255,9 +255,8 @@ def _cell(number: int, source: str, extent: Extent) -> Cell | None:
     body, magics = (body, ()) if _parses(body) else _without_magics(body)
     timed = next((magic for magic in magics if (found := TIMED.match(magic)) and "opt" in found["code"]), None)
     if timed is not None:
-        raise UndecodableError(
-            f"cell {number}: `{timed}` may use an optimizer, and is not read: put it on a line of its own"
-        )
+        why = f"`{timed}` may use an optimizer, and is not read: put it on a line of its own"
+        raise UndecodableError(f"cell {number}: {why}")
     if not _parses(body):
         if re.search(r"(?i)opt|\.target\b|apply_gradient", body):
             raise UndecodableError(f"cell {number} cannot be parsed as Python 3")
@@ -309,6 +308,6 @@ def _is_open(code: str) -> bool:
             pass
     except tokenize.TokenError:
         return True
-    except (IndentationError, SyntaxError):
-        return False
+    except SyntaxError:
+        pass
     return False

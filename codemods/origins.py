@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from codemods.dataflow.binding import arguments_of, signature_of
-from codemods.dataflow.definitions import LOOPS, Definitions, Path, Variable, function_of
+from codemods.dataflow.binding import arguments_of, signature_of, values_of
+from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import FunctionNode
+from codemods.dataflow.program import functions_in
 from codemods.facts import Facts
 from codemods.flow.calls import CallSite
 from codemods.flow.modules import Unit
-from codemods.flow.objects import (
-    Class,
-    Derivative,
-    External,
-    Function,
-    Method,
-    Module,
-    Object,
-    Partial,
-)
+from codemods.flow.objects import Class, External, Function, Module
 from codemods.flow.scopes import Scope
 
 __all__ = ["LOOPS", "Argument", "Binding", "FunctionNode", "Origins", "Path", "Variable", "function_of"]
@@ -85,27 +78,14 @@ class Origins(Definitions):
 
     def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
         """Whether some calls of a function can be of no other, so that its parameters may change."""
-        return all(self._called(call) == {function} for binding in bindings for call in self._calls_of(binding))
-
-    @staticmethod
-    def _calls_of(binding: Binding) -> list[ast.Call]:
-        return [binding.call, *(argument.call for argument in binding.given.values())]
+        calls = {call for one in bindings for call in (one.call, *(given.call for given in one.given.values()))}
+        return all(self._called(call) == {function} for call in calls)
 
     def _called(self, call: ast.Call) -> set[ast.AST]:
         """The functions that a call, or one of `functools.partial`, may be of."""
-        items = list(self.facts.objects(call.func))
-        if any(isinstance(item, External) for item in items) and call.args:
-            items = list(self.facts.objects(call.args[0]))
-        return {node for item in items for node in self.functions_in(item)}
-
-    @staticmethod
-    def functions_in(item: Object) -> Iterator[ast.AST]:
-        """The functions of the project that something is, behind partial applications and methods."""
-        while isinstance(item, Partial | Derivative):
-            item = item.function
-        match item:
-            case Function(node=node) | Method(function=Function(node=node)):
-                yield node
+        is_external = bool(self.facts.externals(call.func)) and bool(call.args)
+        items = self.facts.objects(call.args[0] if is_external else call.func)
+        return {function.node for function in functions_in(items)}
 
     def references(self, function: ast.AST) -> list[tuple[Unit, ast.expr]]:
         """The names and attributes that may be a function, as it is or wrapped."""
@@ -115,19 +95,13 @@ class Origins(Definitions):
         """The arguments of a call, by parameter."""
         if not isinstance(site.node, ast.Call):
             return None
-        calls = [*site.partials, site.node]
         found = arguments_of(signature_of(function.args, offset), site.node, *site.partials)
         if found is None or not self._is_as_written(site):
             return None  # perhaps a call that another function makes, such as the one of a loop's body
-        written = {
-            value: Argument(self._unit_of(call, site), call, value, word)
-            for call in calls
-            for value, word in [
-                *((value, None) for value in call.args),
-                *((word.value, word) for word in call.keywords),
-            ]
-        }
-        return {name: written[value] for name, value in found.items()}
+        calls = (*site.partials, site.node)
+        words = {word.value: word for call in calls for word in call.keywords}
+        places = {value: (self._unit_of(call, site), call) for call in calls for value in values_of(call)}
+        return {name: Argument(*places[value], value, words.get(value)) for name, value in found.items()}
 
     def _is_as_written(self, site: CallSite) -> bool:
         """Whether a function is given what the source of a call says."""
@@ -137,7 +111,8 @@ class Origins(Definitions):
         return tuple(self.facts.flow.places[value] for value in values) == site.positional and words == {*site.keywords}
 
     def _unit_of(self, call: ast.Call, site: CallSite) -> Unit:
-        return self.facts.flow.reading.scopes[call].unit if call in self.facts.flow.reading.scopes else site.unit
+        scope = self.facts.flow.reading.scopes.get(call)
+        return site.unit if scope is None else scope.unit
 
     def _escapes(self, function: FunctionNode) -> bool:
         """Whether a function is handed to code that may call it with anything."""
@@ -152,9 +127,10 @@ class Origins(Definitions):
             parent = unit.parents.get(parent)
         if not isinstance(parent, ast.Call) or parent.func is node:
             return True
-        known = [item for item in self.facts.objects(parent.func) if isinstance(item, Function | Class | External)]
+        known = self.facts.flow.library.function
         return any(
-            not isinstance(item, External) or self.facts.flow.library.function(item.name) is not None for item in known
+            known(item.name) is not None if isinstance(item, External) else isinstance(item, Function | Class)
+            for item in self.facts.objects(parent.func)
         )
 
     @cached_property
@@ -162,9 +138,8 @@ class Origins(Definitions):
         found: dict[ast.AST, list[tuple[Unit, ast.expr]]] = defaultdict(list)
         for node, scope in self.facts.flow.reading.scopes.items():
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                for item in self.facts.objects(node):
-                    if isinstance(item, Function):
-                        found[item.node].append((scope.unit, node))
+                for function in self.facts.functions(node):
+                    found[function.node].append((scope.unit, node))
         return found
 
     # What a name means elsewhere
@@ -178,8 +153,8 @@ class Origins(Definitions):
             return True
         if bound.parent is not None or variable.scope.parent is not None:
             return False
-        theirs = set(self.facts.flow.solver.at(("variable", variable.scope, variable.name)))
-        own = set(self.facts.flow.solver.at(("variable", bound, name)))
+        theirs = {*self.program.objects_at(variable.scope, variable.name)}
+        own = {*self.program.objects_at(bound, name)}
         plain = all(isinstance(item, Function | Class | External | Module) for item in own | theirs)
         imported = all(isinstance(node, ast.alias) for node in self.stores(Variable(bound, name)))
         return plain and imported and len(own) == 1 and own == theirs
@@ -200,11 +175,13 @@ def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
     return next(block for block in blocks if statement in block)
 
 
+def names_within(node: ast.AST) -> set[str]:
+    """What is called so in some code: variables and parameters."""
+    found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return found | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
+
+
 def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:
     """The names that are read in some nodes."""
-    return [
-        found
-        for node in nodes
-        for found in ast.walk(node)
-        if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Load)
-    ]
+    names = (found for node in nodes for found in ast.walk(node) if isinstance(found, ast.Name))
+    return [name for name in names if isinstance(name.ctx, ast.Load)]

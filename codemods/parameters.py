@@ -9,8 +9,8 @@ from functools import partial
 import libcst as cst
 
 from codemods.edits import ChangeParameters, SplitParameter
-
-NOTHING, SPACE = cst.SimpleWhitespace(""), cst.SimpleWhitespace(" ")
+from codemods.layout import is_docstring
+from codemods.optimizers.pieces import NOTHING, SEPARATOR
 
 
 def with_parameters(function: cst.FunctionDef, edit: ChangeParameters, say: Callable[[str], str]) -> cst.FunctionDef:
@@ -45,10 +45,8 @@ def _split(parameters: cst.Parameters, split: SplitParameter, say: Callable[[str
                 found.append(old)
                 continue
             new = [cst.Param(cst.Name(name), _annotation(say(text))) for name, text in split.parameters]
-            stacked = isinstance(old.comma, cst.Comma) and isinstance(
-                old.comma.whitespace_after, cst.ParenthesizedWhitespace
-            )
-            between = old.comma if stacked else cst.Comma(whitespace_after=SPACE)
+            after = old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
+            between = old.comma if isinstance(after, cst.ParenthesizedWhitespace) else SEPARATOR
             found += [one.with_changes(comma=between) for one in new[:-1]]
             found.append(new[-1].with_changes(comma=old.comma, whitespace_after_param=old.whitespace_after_param))
         changes[field] = found
@@ -64,13 +62,7 @@ def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
     if not statements or not isinstance(body, cst.IndentedBlock):
         return body
     new = [cst.parse_statement(text) for text in statements]
-    first = body.body[0]
-    is_docstring = (
-        isinstance(first, cst.SimpleStatementLine)
-        and isinstance(first.body[0], cst.Expr)
-        and isinstance(first.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
-    at = 1 if is_docstring else 0
+    at = 1 if is_docstring(body.body[0]) else 0
     return body.with_changes(body=[*body.body[:at], *new, *body.body[at:]])
 
 
@@ -108,20 +100,13 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     old = list(parameters.params)
     index = next((number for number, parameter in enumerate(old) if parameter.default is not None), len(old))
     new = cst.Param(cst.Name(name), _annotation(annotation))
-    if old:
-        model = old[index - 1] if index else old[0]
-        last = index == len(old)
-        if last:
-            between = old[-2].comma if len(old) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-            new = new.with_changes(comma=model.comma, whitespace_after_param=model.whitespace_after_param)
-            old[-1] = model.with_changes(comma=between, whitespace_after_param=NOTHING)
-        else:
-            space = (
-                old[index].comma
-                if isinstance(old[index].comma, cst.Comma)
-                else cst.Comma(NOTHING, cst.SimpleWhitespace(" "))
-            )
-            new = new.with_changes(comma=space)
+    if index < len(old):
+        comma = old[index].comma
+        new = new.with_changes(comma=comma if isinstance(comma, cst.Comma) else SEPARATOR)
+    elif old:
+        between = old[-2].comma if len(old) > 1 else SEPARATOR
+        new = new.with_changes(comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param)
+        old[-1] = old[-1].with_changes(comma=between, whitespace_after_param=NOTHING)
     return parameters.with_changes(params=[*old[:index], new, *old[index:]])
 
 
@@ -129,7 +114,7 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
     """The parameters with one more that has to be named, laid out as those before."""
     field = "kwonly_params" if parameters.kwonly_params else "params"
     *rest, model = getattr(parameters, field)
-    between = rest[-1].comma if rest else cst.Comma(whitespace_after=SPACE)
+    between = rest[-1].comma if rest else SEPARATOR
     new = cst.Param(cst.Name(name), comma=model.comma, whitespace_after_param=model.whitespace_after_param)
     before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
     if field == "kwonly_params":
@@ -142,19 +127,15 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
     """The body with a docstring that says nothing of parameters that are gone, and describes those in the place of one."""
     if not (edit.dropped or edit.split) or not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
-    first = body.body[0]
-    if not isinstance(first, cst.SimpleStatementLine) or not isinstance(first.body[0], cst.Expr):
-        return body
-    text = first.body[0].value
-    if not isinstance(text, cst.SimpleString):
-        return body
-    value = text.value
-    for name in edit.dropped:
-        value = _entry(name).sub("", value, count=1)
-    for split in edit.split:
-        value = _entry(split.name).sub(partial(_entries, split), value, count=1)
-    expression = first.body[0].with_changes(value=text.with_changes(value=value))
-    return body.with_changes(body=[first.with_changes(body=[expression]), *body.body[1:]])
+    match body.body[0]:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString(value=value) as text) as only, *_]) as first:
+            for name in edit.dropped:
+                value = _entry(name).sub("", value, count=1)
+            for split in edit.split:
+                value = _entry(split.name).sub(partial(_entries, split), value, count=1)
+            expression = only.with_changes(value=text.with_changes(value=value))
+            return body.with_changes(body=[first.with_changes(body=[expression]), *body.body[1:]])
+    return body
 
 
 def _entries(split: SplitParameter, match: re.Match[str]) -> str:

@@ -75,10 +75,7 @@ class Plan:
 
 
 def make_plan(
-    facts: Facts,
-    options: Options,
-    failed: Mapping[Unit, str] = MappingProxyType({}),
-    plain: Collection[Unit] = (),
+    facts: Facts, options: Options, failed: Mapping[Unit, str] = MappingProxyType({}), plain: Collection[Unit] = ()
 ) -> Plan:
     """Decide on every use.
 
@@ -113,9 +110,9 @@ def make_plan(
 
 def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
     """What becomes of the use of an optimizer whose dataclass is a train state itself, or which is in parts; None for others."""
-    for idiom in (context.own_states, context.functional):
-        if idiom.concerns(use.node):
-            return idiom.outcome(use.node) or Keep()
+    for outcomes in (context.own_states.outcomes, context.functional.outcomes):
+        if use.node in outcomes:
+            return outcomes[use.node] or Keep()
     return None
 
 
@@ -124,7 +121,7 @@ def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
     if not more:
         return facts.uses
     files = {unit: number for number, unit in enumerate(facts.project.units)}
-    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.unit.span(use.node)[:2]))
+    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.span[:2]))
 
 
 def _foreign_traversal(use: Use, facts: Facts) -> bool:
@@ -146,56 +143,45 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif not decision.applies:
         return
-    elif plan.left[use.unit] and (begins := _begins(use.node, use.unit)) in plan.left[use.unit]:
-        decision.refuse(Refusal(*plan.left[use.unit][begins], BY_HAND))
-    elif decision.rule.code == "FO102" and (
-        use.unit.path,
-        use.unit.line(use.node.lineno),
-        use.unit.source(use.node),
-    ) in (plan.options.unproven):
-        decision.refuse(
-            reasons.unproven(
-                "The optax form of this optimizer was not proven to be the same function.",
-                "Run `optim2optax parity` on this file to see why; please report it.",
-            )
-        )
-    elif use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
-        decision.refuse(
-            reasons.statement_form("This is the argument of a magic.", "Put it on a line of its own, below `%%time`.")
-        )
-    elif use.unit in failed:
-        decision.refuse(
-            reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
-        )
-    elif use.kind in MODERNIZED:
-        if "jax" not in plan.names[use.unit] or "flax" not in plan.names[use.unit]:
-            decision.refuse(reasons.name_taken("The name `jax` or `flax` means something else here.", "Rename it."))
-    elif "optax" not in plan.names[use.unit] or "TrainState" not in plan.names[use.unit]:
-        decision.refuse(reasons.name_taken("The name `optax` means something else in this file.", "Rename it."))
-    elif use.others:
-        decision.refuse(
-            reasons.conflict(
-                f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
-                "Use different names for the two, or migrate this place by hand.",
-            )
-        )
-    elif not plan.options.unsafe and _is_suspected(use, plan.facts):
-        decision.refuse(
-            reasons.suspected(
-                _doubt(use, plan.facts), "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
-            )
-        )
-    elif use.evidence == "likely" and not plan.options.unsafe:
-        decision.refuse(
-            reasons.likely(
-                "Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one."
-            )
-        )
+    elif (refusal := _forbidden(decision, plan, failed)) is not None:
+        decision.refuse(refusal)
 
 
-def _is_suspected(use: Use, facts: Facts) -> bool:
-    """Whether a use may be one of an optimizer of the program that got out of view, and nothing else tells."""
-    return use.evidence == "likely" and any(thing in facts.suspected for thing in use.things)
+def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Refusal | None:
+    """Why a use stays that its rule would change; None if nothing stands in the way."""
+    use, names, unproven = decision.use, plan.names[decision.use.unit], plan.options.unproven
+    place = (use.unit.path, use.unit.line(use.node.lineno), use.unit.source(use.node))
+    if plan.left[use.unit] and (begins := _begins(use.node, use.unit)) in plan.left[use.unit]:
+        return Refusal(*plan.left[use.unit][begins], BY_HAND)
+    if decision.rule.code == "FO102" and place in unproven:
+        return reasons.unproven(
+            "The optax form of this optimizer was not proven to be the same function.",
+            "Run `optim2optax parity` on this file to see why; please report it.",
+        )
+    if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
+        return reasons.statement_form(
+            "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
+        )
+    if use.unit in failed:
+        return reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
+    if use.kind in MODERNIZED:
+        taken = not {"jax", "flax"} <= names.keys()
+        return (
+            reasons.name_taken("The name `jax` or `flax` means something else here.", "Rename it.") if taken else None
+        )
+    if not {"optax", "TrainState"} <= names.keys():
+        return reasons.name_taken("The name `optax` means something else in this file.", "Rename it.")
+    if use.others:
+        return reasons.conflict(
+            f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
+            "Use different names for the two, or migrate this place by hand.",
+        )
+    if use.evidence != "likely" or plan.options.unsafe:
+        return None
+    if any(thing in plan.facts.suspected for thing in use.things):
+        remedy = "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
+        return reasons.suspected(_doubt(use, plan.facts), remedy)
+    return reasons.likely("Nothing shows that this is a legacy optimizer but its name.", "Use `--unsafe` if it is one.")
 
 
 def _doubt(use: Use, facts: Facts) -> str:
@@ -227,11 +213,10 @@ def _still_left(plan: Plan) -> Iterator[Decision]:
 
 
 def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:
-    first, _, last, _ = decision.use.unit.span(decision.use.node)
-    for comment in comments:
-        if first <= comment.line <= last and (comment.covers(decision.rule.code) or comment.covers(decision.code)):
-            return comment
-    return None
+    first, _, last, _ = decision.use.span
+    inside = (comment for comment in comments if first <= comment.line <= last)
+    codes = (decision.rule.code, decision.code)
+    return next((comment for comment in inside if any(map(comment.covers, codes))), None)
 
 
 def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
@@ -267,14 +252,13 @@ def _concerned(decision: Decision, viewed: Thing | None) -> Iterable[Thing]:
 
 
 def _because_of(cause: Decision, way: Way | None) -> Refusal:
-    where = cause.use.unit.place(cause.use.node.lineno)
+    where = cause.use.where
     reached = f"The same optimizer reaches {where}"
     if way is not None:
         reached = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}"
     if cause.status == "suppressed":
         return reasons.left_by_choice(
-            f"{reached}, which is suppressed or not selected.",
-            "Include that site, or use `--partial`.",
+            f"{reached}, which is suppressed or not selected.", "Include that site, or use `--partial`."
         )
     assert cause.refusal is not None
     return reasons.sibling(

@@ -36,13 +36,8 @@ RENAMED: Mapping[str, str] = {
 }
 """What has another name now, and is the same."""
 
-INDEXING: Mapping[str, str] = {
-    "jax.ops.index_update": "set",
-    "jax.ops.index_add": "add",
-    "jax.ops.index_mul": "multiply",
-    "jax.ops.index_min": "min",
-    "jax.ops.index_max": "max",
-}
+METHODS = {"update": "set", "add": "add", "mul": "multiply", "min": "min", "max": "max"}
+INDEXING: Mapping[str, str] = {f"jax.ops.index_{word}": method for word, method in METHODS.items()}
 """The methods of `x.at[…]` that took the place of functions."""
 
 GONE: Mapping[str, str] = {

@@ -69,8 +69,8 @@ class Parameters:
 
     def roots(self, node: ast.expr) -> list[Place]:
         """Where a value comes from, as far back as it is what it was."""
-        sources = self._closure([self.facts.flow.places[node]], lambda place: self._incoming.get(place, ()))
-        return [place for place in sources if not self._incoming.get(place)]
+        sources = self._closure([self.facts.flow.places[node]], lambda place: self.facts.incoming.get(place, ()))
+        return [place for place in sources if not self.facts.incoming.get(place)]
 
     def _is_parameter(self, place: Place) -> bool:
         match place:
@@ -97,13 +97,6 @@ class Parameters:
         return list(found)
 
     @cached_property
-    def _incoming(self) -> dict[Place, list[Place]]:
-        found: dict[Place, list[Place]] = defaultdict(list)
-        for source, target in self.facts.flow.solver.edges():
-            found[target].append(source)
-        return found
-
-    @cached_property
     def _nodes(self) -> dict[Place, list[tuple[Unit, ast.expr]]]:
         """The expressions at each place."""
         found: dict[Place, list[tuple[Unit, ast.expr]]] = defaultdict(list)
@@ -127,16 +120,14 @@ class Parameters:
 
     def _gives_dict(self, node: ast.expr, depth: int) -> bool:
         match node:
-            case ast.Dict() | ast.DictComp():
-                return True
-            case ast.Subscript(slice=ast.Constant(value="params")):
+            case ast.Dict() | ast.DictComp() | ast.Subscript(slice=ast.Constant(value="params")):
                 return True
             case ast.Call(func=ast.Attribute(attr="pop"), args=[ast.Constant(value="params")]):
                 return True
-            case ast.Call(func=ast.Attribute(attr="unfreeze")):
+            case ast.Call(func=ast.Attribute(attr="unfreeze" | "init" | "init_with_output")):
                 return True
             case ast.Call(func=function):
-                return _is_of_dicts(function, self.facts) or _initializes(function)
+                return _is_of_dicts(function, self.facts)
             case ast.Name() if depth:
                 variable = self.origins.variable(node)
                 place = None if variable is None else ("variable", variable.scope, variable.name)
@@ -144,15 +135,9 @@ class Parameters:
         return False
 
 
-def _initializes(function: ast.expr) -> bool:
-    """Whether this is the method of a model that makes its variables."""
-    return isinstance(function, ast.Attribute) and function.attr in ("init", "init_with_output")
-
-
 def _given(optimizer: Thing) -> ast.expr | None:
     """What an optimizer was created for."""
-    call = optimizer.node
-    given = arguments_of(CREATE, call) if isinstance(call, ast.Call) else None
+    given = arguments_of(CREATE, optimizer.node) if isinstance(optimizer.node, ast.Call) else None
     return given["target"] if given is not None else None
 
 
@@ -176,9 +161,7 @@ def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
         case ast.Dict(keys=keys, values=values):
             key = next(key for key, value in zip(keys, values, strict=True) if value is node or key is node)
             return key is None or (isinstance(key, ast.Constant) and key.value == "params")
-        case ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()]):
-            return True
-        case ast.keyword(arg=None):
+        case ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()]) | ast.keyword(arg=None):
             return True
         case ast.Call(func=function, args=[first, *_]) if first is node:
             return _is_of_dicts(function, facts) or (isinstance(function, ast.Attribute) and function.attr == "apply")
@@ -224,15 +207,10 @@ def _computes_array(node: ast.expr, facts: Facts) -> bool:
             return _computes_array(inner, facts)
         case ast.Call(func=ast.Attribute(value=inner)) if _computes_array(inner, facts):
             return True
-        case _:
-            return any(isinstance(item, Result) and item.name.startswith(ARRAYS) for item in facts.objects(node))
+    return any(isinstance(item, Result) and item.name.startswith(ARRAYS) for item in facts.objects(node))
 
 
 def _annotated_array(params: ast.expr, facts: Facts) -> bool:
     place = facts.flow.places.get(params)
-    return any(
-        name.startswith(ARRAYS)
-        for annotation in facts.flow.reading.annotations
-        if annotation.target == place
-        for name in facts.externals(annotation.expression)
-    )
+    annotated = (found.expression for found in facts.flow.reading.annotations if found.target == place)
+    return any(name.startswith(ARRAYS) for expression in annotated for name in facts.externals(expression))

@@ -11,10 +11,12 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import External, Function, Object, Partial, Thing
 from codemods.handling import names_of, tree_function
 from codemods.origins import Variable
+from codemods.uses import Use
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
 
+COMPUTING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.BoolOp, ast.Tuple, ast.List, ast.Starred, ast.keyword)
 TAKING_NUMBERS = ("jax.", "numpy.")
 """The packages whose functions take a number wherever they take an array."""
 
@@ -33,12 +35,12 @@ class Steps:
         """What counts no step yet, for optimizers that are made."""
         return ZERO if any(map(self.is_array, optimizers)) else "0"
 
-    def read(self, node: ast.Attribute, owner: ast.expr, unit: Unit, text: str) -> str:
+    def read(self, use: Use, owner: ast.expr, text: str) -> str:
         """The template of what reads the step of an owner: `text`, or an array of it where a number will not do."""
-        is_array = all(
-            thing.evidence == "proven" and self.is_array(thing) for thing in self.facts.things(owner, "optimizer")
-        )
-        return text if is_array or not self.needs_array(node, unit) else f"{{jnp}}.asarray({text}, {{jnp}}.int32)"
+        owners = self.facts.things(owner, "optimizer")
+        is_array = all(thing.evidence == "proven" and self.is_array(thing) for thing in owners)
+        number_will_do = is_array or not (isinstance(use.node, ast.Attribute) and self.needs_array(use.node, use.unit))
+        return text if number_will_do else f"{{jnp}}.asarray({text}, {{jnp}}.int32)"
 
     def is_array(self, optimizer: Thing) -> bool:
         """Whether an optimizer has to be made with an array for its step."""
@@ -61,9 +63,8 @@ class Steps:
         return function is None or not all(map(self._takes_numbers, self._functions(function)))
 
     def _functions(self, node: ast.expr) -> Iterable[Object | None]:
-        found = list(self.facts.objects(node))
         name = self.facts.full_name(node)
-        return found or ([External(name)] if name else [None])
+        return list(self.facts.objects(node)) or [External(name) if name else None]
 
     def _takes_numbers(self, item: Object | None) -> bool:
         match item:
@@ -94,11 +95,7 @@ class Steps:
                 return any(name.startswith(TAKING_NUMBERS) for name in names_of(self.facts, called))
             case ast.BinOp(op=ast.MatMult()):
                 return False
-            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.IfExp() | ast.BoolOp():
-                return self._is_number(parent, function)
-            case ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
-                return self._is_number(parent, function)
-        return False
+        return isinstance(parent, COMPUTING) and self._is_number(parent, function)
 
     def needs_array(self, read: ast.Attribute, unit: Unit) -> bool:
         """Whether the step that is read at a place is asked for what a plain number does not have or do."""
@@ -156,10 +153,8 @@ def _element(node: ast.Name, function: Function) -> ast.AST:
 def _is_of_stacked(index: ast.expr) -> bool:
     """Whether an index can only be that of an array with a dimension, which no number has ever been."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(
-        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and isinstance(part.value, int))
-        for part in parts
-    )
+    numbers = (part.value for part in parts if isinstance(part, ast.Constant))
+    return any(isinstance(part, ast.Slice) for part in parts) or any(isinstance(one, int) for one in numbers)
 
 
 def _is_positive(node: ast.expr) -> bool:

@@ -8,21 +8,9 @@ from functools import cache
 import libcst as cst
 
 HOLE = re.compile(r"\{(\w+)\}")
-ATOMS = (
-    cst.Name,
-    cst.Attribute,
-    cst.Call,
-    cst.Subscript,
-    cst.BaseNumber,
-    cst.SimpleString,
-    cst.FormattedString,
-    cst.List,
-    cst.Set,
-    cst.Dict,
-    cst.ListComp,
-    cst.SetComp,
-    cst.DictComp,
-)
+DISPLAYS = (cst.List, cst.Set, cst.Dict, cst.ListComp, cst.SetComp, cst.DictComp)
+LITERALS = (cst.BaseNumber, cst.SimpleString, cst.FormattedString)
+ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, *LITERALS, *DISPLAYS)
 """What needs no parentheses anywhere, if it stands on one line."""
 
 OPEN = (cst.GeneratorExp, cst.NamedExpr)

@@ -45,7 +45,7 @@ class Traces:
         thing, node = self._subject(use)
         if thing is None or node is None or thing.evidence != "proven" or not isinstance(thing.node, ast.Call):
             return None
-        here, origin = use.unit.place(use.node.lineno), thing.unit.place(thing.node.lineno)
+        here, origin = use.where, thing.unit.place(thing.node.lineno)
         stops = [stop for stop in self._stops(thing, node) if stop not in (here, origin)]
         if len(stops) > MOST_STOPS:
             stops = [*stops[: MOST_STOPS - 1], "…", stops[-1]]
@@ -65,12 +65,9 @@ class Traces:
         """The calls on the shortest way by which the optimizer goes from one function to another."""
         way = self._shortest(thing, self.facts.flow.places[node])
         located = [(scope.function, place) for place in way if (scope := self._scope(place)) is not None]
-        stops = [
-            self._crossing(place, following, scope)
-            for (before, place), (scope, following) in itertools.pairwise(located)
-            if before is not scope
-        ]
-        return list(dict.fromkeys(stop for stop in stops if stop))
+        pairs = (pair for pair in itertools.pairwise(located) if pair[0][0] is not pair[1][0])
+        stops = (self._crossing(place, following, scope) for (_, place), (scope, following) in pairs)
+        return list(dict.fromkeys(filter(None, stops)))
 
     def _crossing(self, source: Place, target: Place, into: Scope) -> str:
         """The call by which something at `source` comes to `target`: as its result, or as an argument."""
@@ -98,7 +95,11 @@ class Traces:
         while pending:
             place = pending.popleft()
             if place is thing.node:
-                return list(_follow(towards, place))
+                way: list[Place] = []
+                while place is not None:
+                    way.append(place)
+                    place = towards[place]
+                return way
             for source in self._sources(place):
                 if source not in towards and thing in self.facts.flow.solver.at(source):
                     towards[source] = place
@@ -107,28 +108,16 @@ class Traces:
 
     def _sources(self, place: Place) -> Iterable[Place]:
         """Where what is at a place may come from: along the edges, and into calls, what a function or a method returns."""
-        yield from self._incoming.get(place, ())
+        yield from self.facts.incoming.get(place, ())
         if isinstance(place, ast.Call):
             yield from (("return", item.node) for item in self.facts.objects(place.func) if isinstance(item, Function))
             if isinstance(place.func, ast.Attribute):
                 yield self.facts.flow.places.get(place.func.value)
 
-    @cached_property
-    def _incoming(self) -> dict[Place, list[Place]]:
-        found: dict[Place, list[Place]] = defaultdict(list)
-        for source, target in self.facts.flow.solver.edges():
-            found[target].append(source)
-        return found
-
     def _scope(self, place: Place) -> Scope | None:
-        if isinstance(place, ast.expr):
-            return self.facts.flow.reading.scopes.get(place)
-        if isinstance(place, tuple) and len(place) > 1 and isinstance(place[1], Scope):
-            return place[1]
+        match place:
+            case ast.expr():
+                return self.facts.flow.reading.scopes.get(place)
+            case (_, Scope() as scope, *_):
+                return scope
         return None
-
-
-def _follow(towards: dict[Place, Place | None], place: Place | None) -> Iterable[Place]:
-    while place is not None:
-        yield place
-        place = towards[place]

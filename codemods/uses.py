@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from codemods.dataflow.binding import values_of
 from codemods.flow.constraints import Annotation
-from codemods.flow.modules import Unit
+from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Class, External, Function, Object, Thing
 from codemods.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
 from codemods.members import Members
 from codemods.model import Evidence
+from codemods.vocabulary import words
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -25,39 +27,17 @@ PARAM_STATE = re.compile(r"_\w+ParamState")
 STRENGTH: tuple[Evidence, ...] = ("proven", "declared", "deduced", "likely")
 
 ATTRIBUTES = {
-    "definition": frozenset(
-        (
-            "create",
-            "hyper_params",
-            "apply_gradient",
-            "init_state",
-            "update_hyper_params",
-            "state_dict",
-            "restore_state",
-            "apply_param_gradient",
-            "init_param_state",
-        )
-    ),
-    "optimizer": frozenset(
-        (
-            "target",
-            "state",
-            "optimizer_def",
-            "apply_gradient",
-            "replace",
-            "compute_gradient",
-            "compute_gradients",
-            "optimize",
-            "replicate",
-            "unreplicate",
-            "state_dict",
-            "restore_state",
-        )
-    ),
-    "state": frozenset(("step", "param_states", "replace")),
-    "hyper_params": frozenset(),
-    "step": frozenset(),
-    "traversal": frozenset(("iterate", "update", "set", "compose", "merge", "filter", "tree", "each", "__getitem__")),
+    kind: frozenset(words(names))
+    for kind, names in {
+        "definition": "create hyper_params apply_gradient init_state update_hyper_params state_dict restore_state "
+        "apply_param_gradient init_param_state",
+        "optimizer": "target state optimizer_def apply_gradient replace compute_gradient compute_gradients optimize replicate "
+        "unreplicate state_dict restore_state",
+        "state": "step param_states replace",
+        "hyper_params": "",
+        "step": "",
+        "traversal": "iterate update set compose merge filter tree each __getitem__",
+    }.items()
 }
 
 
@@ -83,6 +63,36 @@ class Use:
     quoted: str = ""
 
     @property
+    def span(self) -> Span:
+        return self.unit.span(self.node)
+
+    @property
+    def where(self) -> str:
+        """Where it is, for people."""
+        return self.unit.place(self.node.lineno)
+
+    @property
+    def parent(self) -> ast.AST | None:
+        return self.unit.parents.get(self.node)
+
+    @property
+    def call(self) -> ast.Call | None:
+        """The call of the attribute that this is about; None where the attribute is not called."""
+        parent = self.parent
+        return parent if isinstance(parent, ast.Call) and parent.func is self.node else None
+
+    @property
+    def owner(self) -> ast.expr:
+        """What the attribute or item that this is about is read from."""
+        assert isinstance(self.node, ast.Attribute | ast.Subscript)
+        return self.node.value
+
+    @property
+    def owner_hole(self) -> tuple[str, Span]:
+        """The hole `{owner}` of a template, for that."""
+        return "owner", self.unit.span(self.owner)
+
+    @property
     def evidence(self) -> Evidence:
         found = {thing.evidence for thing in self.things}
         return next((level for level in STRENGTH if level in found), "proven")
@@ -96,32 +106,26 @@ class Uses:
         self.members = Members(facts)
 
     def in_unit(self, unit: Unit) -> list[Use]:
-        found: list[Use] = []
-        for imported in self.facts.imported(unit):
-            known = any(use.node is imported.statement for use in found)
-            if legacy_name(imported.target) is not None and not known:
-                found.append(Use("import", imported.target, unit, imported.statement, ()))
+        legacy = [one for one in self.facts.imported(unit) if legacy_name(one.target) is not None]
+        targets = {one.statement: one.target for one in reversed(legacy)}
+        statements = dict.fromkeys(one.statement for one in legacy)
+        found = [Use("import", targets[statement], unit, statement, ()) for statement in statements]
         annotated = self._annotated_nodes(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Attribute | ast.Name):
-                use = self._reference(unit, node, annotated) or self._attribute_use(unit, node)
-                if use is not None:
-                    found.append(use)
+                uses = [self._reference(unit, node, annotated) or self._attribute_use(unit, node)]
             elif isinstance(node, ast.Call):
-                use = self._dynamic_use(unit, node)
-                if use is not None:
-                    found.append(use)
+                uses = [self._dynamic_use(unit, node)]
             elif isinstance(node, ast.Constant) and node in annotated:
-                found.extend(self._quoted(unit, node, annotated[node]))
+                uses = [*self._quoted(unit, node, annotated[node])]
+            else:
+                continue
+            found += [use for use in uses if use is not None]
         return found
 
     def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
-        return {
-            node: annotation
-            for annotation in self.facts.flow.reading.annotations
-            if annotation.unit is unit
-            for node in (annotation.node, *ast.walk(annotation.expression))
-        }
+        own = (annotation for annotation in self.facts.flow.reading.annotations if annotation.unit is unit)
+        return {node: one for one in own for node in (one.node, *ast.walk(one.expression))}
 
     def _reference(
         self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
@@ -143,14 +147,13 @@ class Uses:
             legacy_name(item) is not None for item in self.facts.externals(parent)
         ):
             return None
-        if isinstance(parent, ast.Call) and parent.func is node and name == "OptimizerState":
-            return Use("definition", name, unit, parent, self._of_class_around(unit, node), others, legacy_import)
-        last = externals[0].rpartition(".")[2]
-        if isinstance(parent, ast.Call) and parent.func is node and PARAM_STATE.fullmatch(last):
-            return Use("definition", last, unit, parent, self._of_class_around(unit, node), others, legacy_import)
-        if isinstance(parent, ast.Call) and parent.func is node and "." not in name:
+        if isinstance(parent, ast.Call) and parent.func is node:
+            last = externals[0].rpartition(".")[2]
+            made = "OptimizerState" if name == "OptimizerState" else last if PARAM_STATE.fullmatch(last) else ""
             things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
-            return Use("definition", name, unit, parent, things, others, legacy_import)
+            if made or "." not in name:
+                found = self._of_class_around(unit, node) if made else things
+                return Use("definition", made or name, unit, parent, found, others, legacy_import)
         if node in annotated and self._in_type_of_class(unit, node):
             return Use("class", name, unit, node, self._made_by(lambda thing: not self._direct(thing)))
         if node in annotated:
@@ -159,40 +162,29 @@ class Uses:
 
     def _of_module_in_variable(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         """A legacy class as an attribute of what holds the module `flax.optim`."""
-        if not isinstance(node, ast.Attribute) or not any(map(_is_module, self.facts.externals(node.value))):
+        if not isinstance(node, ast.Attribute) or self.facts.things(node.value):
+            return None  # whatever else a variable of any name may hold
+        if not any(legacy_name(name) == "" for name in self.facts.externals(node.value)):
             return None
-        if self.facts.things(node.value):  # whatever else a variable of any name may hold
-            return None
-        return Use(
-            "module", "", unit, node, self._made_by(lambda thing: thing.name == node.attr and not self._direct(thing))
-        )
+        made = self._made_by(lambda thing: thing.name == node.attr and not self._direct(thing))
+        return Use("module", "", unit, node, made)
 
     @staticmethod
     def _in_type_of_class(unit: Unit, node: ast.expr) -> bool:
         """Whether this is the `X` of `Type[X]`."""
-        return any(
-            isinstance(outer, ast.Subscript)
-            and isinstance(outer.value, ast.Name | ast.Attribute)
-            and ast.unparse(outer.value).rpartition(".")[2] in ("Type", "type")
-            for outer in unit.ancestors(node)
-        )
+        around = (outer.value for outer in unit.ancestors(node) if isinstance(outer, ast.Subscript))
+        named = (value for value in around if isinstance(value, ast.Name | ast.Attribute))
+        return any(ast.unparse(value).rpartition(".")[2] in ("Type", "type") for value in named)
 
     def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
         if isinstance(parent, ast.ClassDef):
-            cls = self.facts.flow.class_of(parent)
-            return Use(
-                "base",
-                name,
-                unit,
-                node,
-                self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls)),
-            )
+            return Use("base", name, unit, node, self._of_class_around(unit, node))
         if isinstance(parent, ast.MatchClass):
             subject = next(outer.subject for outer in unit.ancestors(parent) if isinstance(outer, ast.Match))
             plain = not (parent.patterns or parent.kwd_patterns)
             things = tuple(self.facts.things(subject)) or self._any_optimizer(unit)
             return Use("check" if plain else "reflection", name, unit, node, things)
-        container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) and parent is not None else parent
+        container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
         if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(container.func):
             things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
             for_both = any("flax.training.train_state.TrainState" in self.facts.externals(one) for one in _each(parent))
@@ -204,9 +196,8 @@ class Uses:
         if name == "":
             chosen = self._made_by(lambda thing: thing.name == "?")
             by_name = isinstance(parent, ast.Call) and parent.args[:1] == [node] and len(parent.args) > 1
-            return Use(
-                "module", name, unit, node, chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
-            )
+            made = chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
+            return Use("module", name, unit, node, made)
         things = self._made_by(lambda thing: thing.name == name and not self._direct(thing))
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
             things = self._any_optimizer(unit)
@@ -230,57 +221,44 @@ class Uses:
         """What the method of a legacy class may be called with: what a call gives it, or anything."""
         if not (isinstance(parent, ast.Call) and parent.func is node):
             return tuple(self._all_things)
-        given = [*parent.args, *(word.value for word in parent.keywords)]
-        return tuple(dict.fromkeys(thing for argument in given for thing in self.facts.things(argument)))
+        given = (thing for argument in values_of(parent) for thing in self.facts.things(argument))
+        return tuple(dict.fromkeys(given))
 
     def _made_by(self, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
-        made = (thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
-        return tuple(made)
+        return tuple(thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
 
     @cached_property
     def _all_things(self) -> list[Thing]:
-        found: dict[Thing, None] = {}
-        for node in self.facts.flow.places:
-            found.update(dict.fromkeys(self.facts.things(node)))
-        return list(found)
+        return list(dict.fromkeys(thing for node in self.facts.flow.places for thing in self.facts.things(node)))
 
     def _direct(self, thing: Thing) -> bool:
         return isinstance(thing.node, ast.Call) and self.facts.names_legacy(thing.node.func)
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[Thing, ...]:
         """The custom definitions of the class in which an expression is."""
-        around = next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(unit, node)
         if around is None:
             return ()
         cls = self.facts.flow.class_of(around)
         return self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls))
 
     def _makes(self, thing: Thing, cls: Class) -> bool:
-        if not isinstance(thing.node, ast.Call):
-            return False
-        return any(
-            isinstance(item, Class) and cls in self.facts.flow.ancestry(item)
-            for item in self.facts.objects(thing.node.func)
-        )
+        items = self.facts.objects(thing.node.func) if isinstance(thing.node, ast.Call) else ()
+        return any(isinstance(item, Class) and cls in self.facts.flow.ancestry(item) for item in items)
 
     def _annotated_things(self, annotation: Annotation) -> tuple[Thing, ...]:
-        return tuple(
-            thing for thing in self.facts.within(annotation.target) if thing.kind in ("optimizer", "definition")
-        )
+        within = self.facts.within(annotation.target)
+        return tuple(thing for thing in within if thing.kind in ("optimizer", "definition"))
 
     def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
         if annotation.node is not node:
             return
         quoted = list(self.facts.with_quoted(annotation))
         things = tuple(dict.fromkeys(thing for found in quoted for thing in self._annotated_things(found)))
-        named = [
-            (name, ast.unparse(inner).rpartition(".")[2])
-            for found in quoted
-            for inner in ast.walk(found.expression)
-            if isinstance(inner, ast.Name | ast.Attribute) and self.facts.names_legacy(inner)
-            for external in self.facts.externals(inner)
-            if (name := legacy_name(external))
-        ]
+        inside = (inner for found in quoted for inner in ast.walk(found.expression))
+        said = [one for one in inside if isinstance(one, ast.Name | ast.Attribute) and self.facts.names_legacy(one)]
+        externals = ((one, legacy_name(name)) for one in said for name in self.facts.externals(one))
+        named = [(name, ast.unparse(one).rpartition(".")[2]) for one, name in externals if name]
         for name, word in dict.fromkeys(named):
             yield Use("annotation", name, unit, node, things, quoted=word)
 
@@ -325,7 +303,7 @@ class Uses:
 
     def _filter_use(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """The predicate of a traversal, in a class that derives from MultiOptimizer."""
-        around = next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(unit, node)
         if around is None or not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
             return None
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
@@ -341,5 +319,12 @@ def _each(node: ast.AST | None) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else []
 
 
-def _is_module(name: str) -> bool:
-    return legacy_name(name) == ""
+def owner_of_state(node: ast.expr) -> ast.expr | None:
+    """The optimizer in `optimizer.state`, or in an element of that, as a MultiOptimizer had it."""
+    state = node.value if isinstance(node, ast.Subscript) else node
+    return state.value if isinstance(state, ast.Attribute) and state.attr == "state" else None
+
+
+def class_around(unit: Unit, node: ast.AST) -> ast.ClassDef | None:
+    """The class in which a node is."""
+    return next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)

@@ -16,8 +16,14 @@ def _of_numbers(*words: str) -> frozenset[str]:
     return frozenset(f"{module}.{word}" for module in modules for word in words)
 
 
-def _in(module: str, *words: str) -> frozenset[str]:
-    return frozenset(f"{module}.{word}" for word in words)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, in order."""
+    return tuple(text.split())
+
+
+def full_names(modules: str, names: str) -> frozenset[str]:
+    """The full names of what is in each of some modules, all told by words."""
+    return frozenset(f"{module}.{name}" for module in words(modules) for name in words(names))
 
 
 # Trees
@@ -33,9 +39,9 @@ REDUCE_TREES = _of_trees("reduce")
 RAVEL_TREE = frozenset(("jax.flatten_util.ravel_pytree",))
 FREEZE = frozenset(f"flax.core.{module}{word}" for module in ("", "frozen_dict.") for word in ("freeze", "unfreeze"))
 FROZEN_DICTS = frozenset(("flax.core.FrozenDict", "flax.core.frozen_dict.FrozenDict"))
-COPY = _in("copy", "copy", "deepcopy")
+COPY = full_names("copy", "copy deepcopy")
 
-KEEP_VALUES = (_in("jax", "device_get", "device_put", "block_until_ready") | COPY) | _of_numbers(
+KEEP_VALUES = (full_names("jax", "device_get device_put block_until_ready") | COPY) | _of_numbers(
     "array", "asarray", "broadcast_to", "copy", "expand_dims", "repeat", "reshape", "squeeze", "stack"
 )
 """What gives an array with the numbers of its argument."""
@@ -44,29 +50,29 @@ KEEP_VALUES = (_in("jax", "device_get", "device_put", "block_until_ready") | COP
 
 JIT = "jax.jit"
 COMPILE = frozenset((JIT, "jax.experimental.pjit.pjit", "flax.linen.jit"))
-MAP_OVER_AXES = _in("jax", "pmap", "vmap", "soft_pmap") | {"jax.experimental.maps.xmap"}
+MAP_OVER_AXES = full_names("jax", "pmap vmap soft_pmap") | {"jax.experimental.maps.xmap"}
 REMATERIALIZE = frozenset(("jax.checkpoint", "jax.remat", "flax.linen.remat"))
 SHAPES_OF = frozenset(("jax.eval_shape",))
-WRAP = COMPILE | MAP_OVER_AXES | REMATERIALIZE | _in("jax", "named_call", "xla_computation", "make_jaxpr")
+WRAP = COMPILE | MAP_OVER_AXES | REMATERIALIZE | full_names("jax", "named_call xla_computation make_jaxpr")
 """What makes a function that takes the same arguments."""
 
 CALL_WITH_OTHERS = frozenset((JIT, "jax.pmap", "jax.vmap")) | SHAPES_OF
 """What calls its first argument with the others, or gives a function that does."""
 
-CUSTOM_DERIVATIVES = _in("jax", "custom_vjp", "custom_jvp")
+CUSTOM_DERIVATIVES = full_names("jax", "custom_vjp custom_jvp")
 GRADIENT, VALUE_AND_GRADIENT = frozenset(("jax.grad",)), frozenset(("jax.value_and_grad",))
 DIFFERENTIATE = GRADIENT | VALUE_AND_GRADIENT
-LINEARIZE = _in("jax", "vjp", "linearize", "jvp")
+LINEARIZE = full_names("jax", "vjp linearize jvp")
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 
 SCAN, WHILE, FOR, BRANCH, SWITCH, MAP_SLICES = (
-    _in("jax.lax", name) for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
+    full_names("jax.lax", name) for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
 )
 CONTROL = SCAN | WHILE | FOR | BRANCH | SWITCH
 """What calls functions with the pytrees that it is given."""
 
-CALL_BACK = frozenset(("jax.pure_callback", "jax.debug.callback", "jax.experimental.io_callback")) | _in(
-    "jax.experimental.host_callback", "call", "id_tap"
+CALL_BACK = frozenset(("jax.pure_callback", "jax.debug.callback", "jax.experimental.io_callback")) | full_names(
+    "jax.experimental.host_callback", "call id_tap"
 )
 """What calls a function of Python from within one of JAX."""
 
@@ -75,7 +81,7 @@ CALL_BACK = frozenset(("jax.pure_callback", "jax.debug.callback", "jax.experimen
 REPLICATE = frozenset(("flax.jax_utils.replicate",))
 UNREPLICATE = frozenset(("flax.jax_utils.unreplicate",))
 SHARD = frozenset(("flax.jax_utils.pad_shard_unpad", "flax.training.common_utils.shard"))
-PUT = _in("jax", "device_put", "device_put_replicated", "device_put_sharded")
+PUT = full_names("jax", "device_put device_put_replicated device_put_sharded")
 GET = frozenset(("jax.device_get",))
 WAIT = frozenset(("jax.block_until_ready",))
 BARRIER = frozenset(("jax.lax.optimization_barrier",))
@@ -88,7 +94,7 @@ STOP_GRADIENT = frozenset(("jax.lax.stop_gradient",))
 
 # Checkpoints
 
-CHECKPOINTS = _in("clu.checkpoint", "Checkpoint", "MultihostCheckpoint")
+CHECKPOINTS = full_names("clu.checkpoint", "Checkpoint MultihostCheckpoint")
 SAVE = frozenset(("flax.training.checkpoints.save_checkpoint", *(f"{name}.save" for name in CHECKPOINTS)))
 RESTORE = frozenset(("flax.training.checkpoints.restore_checkpoint",))
 TO_STATE_DICT = frozenset(("flax.serialization.to_state_dict",))
@@ -151,12 +157,12 @@ SQUARE = _of_numbers("square")
 DOT = _of_numbers("vdot")
 RAVEL = _of_numbers("ravel")
 VECTOR_NORM = _of_numbers("linalg.norm")
-MAKE_ARRAY = _in("jax.numpy", "array", "asarray")
+MAKE_ARRAY = full_names("jax.numpy", "array asarray")
 STACK = _of_numbers("array", "asarray", "stack", "concatenate")
 CLIP_GRADIENTS, TREE_NORM = (
-    _in("jax.experimental.optimizers", name) | _in("jax.example_libraries.optimizers", name)
+    full_names("jax.experimental.optimizers jax.example_libraries.optimizers", name)
     for name in ("clip_grads", "l2_norm")
 )
 GLOBAL_NORM = (
-    TREE_NORM | {"optax.global_norm", "optax.tree.norm"} | _in("optax.tree_utils", "tree_l2_norm", "tree_norm")
+    TREE_NORM | {"optax.global_norm", "optax.tree.norm"} | full_names("optax.tree_utils", "tree_l2_norm tree_norm")
 )

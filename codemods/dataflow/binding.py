@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.
       call: the call.
       earlier: calls of `functools.partial` that filled in arguments before, the innermost first.
     """
-    calls = [*(_without_function(one) for one in earlier), call]
+    calls = [*(ast.Call(one.func, one.args[1:], one.keywords) for one in earlier), call]
     positional, keywords, unpacked = [], {}, False
     for one in calls:
         plain = _ahead_of_unpacked(one.args)
@@ -70,21 +71,17 @@ def bind_values(
         found = (signature.bind_partial if unpacked else signature.bind)(*positional, **keywords)
     except TypeError as error:
         return Wrong(str(error))
-    kinds = {parameter.name: parameter.kind for parameter in signature.parameters.values()}
-    arguments = found.arguments
+    parameters, given = signature.parameters, dict(found.arguments)
     rest: tuple[T, ...] = ()
     others: dict[str, T] = {}
-    for name in [*arguments]:
-        if kinds[name] is Parameter.VAR_POSITIONAL:
-            rest = arguments.pop(name)
-        elif kinds[name] is Parameter.VAR_KEYWORD:
-            others = arguments.pop(name)
-    defaults = {
-        name: parameter.default
-        for name, parameter in signature.parameters.items()
-        if name not in arguments and parameter.default is not REQUIRED
-    }
-    return Bound(dict(arguments), rest, others, defaults, unpacked)
+    for name in found.arguments:
+        if parameters[name].kind is Parameter.VAR_POSITIONAL:
+            rest = given.pop(name)
+        elif parameters[name].kind is Parameter.VAR_KEYWORD:
+            others = given.pop(name)
+    left = {name: parameter.default for name, parameter in parameters.items() if name not in given}
+    defaults = {name: default for name, default in left.items() if default is not REQUIRED}
+    return Bound(given, rest, others, defaults, unpacked)
 
 
 def arguments_of(signature: Signature, call: ast.Call, *earlier: ast.Call) -> dict[str, ast.expr] | None:
@@ -148,21 +145,10 @@ def values_of(call: ast.Call) -> list[ast.expr]:
 
 def is_unpacked(call: ast.Call) -> bool:
     """Whether some arguments of a call are in a container: `*arguments` or `**arguments`."""
-    return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
-        word.arg is None for word in call.keywords
-    )
-
-
-def _without_function(partial: ast.Call) -> ast.Call:
-    """A call of `functools.partial` as one of the function that it is about."""
-    return ast.Call(partial.func, partial.args[1:], partial.keywords)
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return starred or any(word.arg is None for word in call.keywords)
 
 
 def _ahead_of_unpacked(positional: Sequence[ast.expr]) -> list[ast.expr]:
     """The arguments of which the position is known."""
-    known = []
-    for argument in positional:
-        if isinstance(argument, ast.Starred):
-            break
-        known.append(argument)
-    return known
+    return [*takewhile(lambda argument: not isinstance(argument, ast.Starred), positional)]

@@ -7,25 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import ENTRY, FunctionNode
 from codemods.dataflow.program import Program
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Function
-from codemods.flow.scopes import SCOPES, Scope
+from codemods.flow.scopes import SCOPES
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A name, and the scope that binds it."""
-
-    scope: Scope
-    name: str
-
-    @property
-    def unit(self) -> Unit:
-        return self.scope.unit
 
 
 @dataclass(frozen=True)
@@ -44,21 +33,28 @@ class Definitions:
         self._stores: dict[Unit, dict[tuple[ast.AST, str], list[ast.AST]]] = {}
         self._loads: dict[Unit, dict[Variable, list[ast.Name]]] = {}
 
-    def variable(self, name: ast.Name) -> Variable | None:
-        """What a name means where it is read; None for a builtin."""
-        scope = self.program.flow.reading.scopes.get(name)
+    def variable(self, node: ast.AST | None) -> Variable | None:
+        """What a name means where it is read; None for a builtin, and for what is no name."""
+        return self._meant(node, node) if isinstance(node, ast.Name) else None
+
+    def _meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
+        """What a name means where an expression is."""
+        scope = self.program.flow.reading.scopes.get(beside)
         bound = scope.binding(name.id) if scope is not None else None
         return None if bound is None else Variable(bound, name.id)
 
-    def stores(self, variable: Variable) -> list[ast.AST]:
+    def stores(self, variable: Variable | None) -> list[ast.AST]:
         """All that sets a variable: names, parameters, definitions, imports. A `global` or `nonlocal` counts as one, too."""
-        unit = variable.unit
-        if unit not in self._stores:
-            self._stores[unit] = _stores_of(unit)
-        return self._stores[unit].get((variable.scope.node, variable.name), [])
+        if variable is None:
+            return []
+        if variable.unit not in self._stores:
+            self._stores[variable.unit] = _stores_of(variable.unit)
+        return self._stores[variable.unit].get((variable.scope.node, variable.name), [])
 
-    def loads(self, variable: Variable) -> list[ast.Name]:
+    def loads(self, variable: Variable | None) -> list[ast.Name]:
         """Where a variable is read in its own file."""
+        if variable is None:
+            return []
         if variable.unit not in self._loads:
             self._loads[variable.unit] = self._loads_of(variable.unit)
         return self._loads[variable.unit].get(variable, [])
@@ -67,21 +63,18 @@ class Definitions:
         found: dict[Variable, list[ast.Name]] = defaultdict(list)
         for node in unit.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                scope = self.program.scope(unit, node)
-                bound = scope.binding(node.id)
+                bound = self.program.scope(unit, node).binding(node.id)
                 if bound is not None:
                     found[Variable(bound, node.id)].append(node)
         return found
 
     def loads_of(self, name: ast.Name, beside: ast.expr) -> list[ast.Name]:
         """Where the variable is read that a name means where an expression is."""
-        bound = self.program.flow.reading.scopes[beside].binding(name.id)
-        return [] if bound is None else self.loads(Variable(bound, name.id))
+        return self.loads(self._meant(name, beside))
 
     def stores_of(self, name: ast.Name, beside: ast.expr) -> list[ast.AST]:
         """What sets the variable that a name means where an expression is."""
-        bound = self.program.flow.reading.scopes[beside].binding(name.id)
-        return [] if bound is None else self.stores(Variable(bound, name.id))
+        return self.stores(self._meant(name, beside))
 
     def chain(self, node: ast.expr) -> list[ast.expr]:
         """A path of attributes, and those that lead to where it starts from, by plain assignments of local variables."""
@@ -89,7 +82,7 @@ class Definitions:
         while True:
             while isinstance(node, ast.Attribute):
                 node = node.value
-            value = self.local_value(node) if isinstance(node, ast.Name) else None
+            value = self.local_value(node)
             if not isinstance(value, ast.Name | ast.Attribute):
                 return found
             found.append(value)
@@ -100,14 +93,14 @@ class Definitions:
 
         A parameter is set where its function begins.
         """
-        stores = self.stores(variable)
         site = self.program.site(variable.unit, name)
         if site is None or site.owner is not self.program.scope(variable.unit, name).function.node:
             return None
         order = self.program.order(site.owner)
         numbers: dict[int, ast.AST] = {}
-        for store in stores:
-            number = ENTRY if isinstance(store, ast.arg) else order.at.get(_setter(variable.unit, store))
+        for store in self.stores(variable):
+            setter = variable.unit.parents[store] if isinstance(store, ast.alias) else store
+            number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
             if number is None or variable.scope.node is not site.owner:
                 return None
             numbers[number] = store
@@ -124,23 +117,18 @@ class Definitions:
 
     # The one value of a variable
 
-    def setting(self, variable: Variable) -> ast.stmt | None:
+    def setting(self, variable: Variable | None) -> ast.stmt | None:
         """The statement that sets a variable, if it is the only one that does, and does nothing else."""
-        stores = self.stores(variable)
-        if len(stores) != 1:
-            return None
-        match stores[0]:
-            case ast.FunctionDef() as function:
+        match self.stores(variable):
+            case [ast.FunctionDef() as function]:
                 return function
-            case ast.Name() as name:
-                statement = variable.unit.parents.get(name)
-                if isinstance(statement, ast.Assign) and statement.targets == [name]:
-                    return statement
-                if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                    return statement
+            case [ast.Name() as name]:
+                match variable.unit.parents.get(name) if variable is not None else None:
+                    case ast.Assign(targets=[_]) | ast.AnnAssign(value=ast.expr()) as statement:
+                        return statement
         return None
 
-    def value(self, variable: Variable) -> ast.expr | None:
+    def value(self, variable: Variable | None) -> ast.expr | None:
         """The only value that a variable ever has, if an assignment gives it."""
         statement = self.setting(variable)
         return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
@@ -151,26 +139,31 @@ class Definitions:
         for store in self.stores(variable):
             if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
                 continue
-            statement = variable.unit.parents.get(store)
-            plain = isinstance(statement, ast.Assign) and statement.targets == [store]
-            found.append(statement.value if plain and isinstance(statement, ast.Assign) else None)
+            match variable.unit.parents.get(store):
+                case ast.Assign(targets=[_], value=value):
+                    found.append(value)
+                case _:
+                    found.append(None)
         return found
 
-    def only_value(self, name: ast.Name) -> ast.expr | None:
-        """What the only assignment to a variable gives it, wherever the variable is."""
+    def values_of(self, name: ast.Name) -> list[ast.expr | None]:
+        """The same for what a name means where it is read; nothing for a builtin."""
         variable = self.variable(name)
-        return None if variable is None else self.value(variable)
+        return [] if variable is None else self.values(variable)
 
-    def local_value(self, name: ast.Name) -> ast.expr | None:
+    def only_value(self, node: ast.AST) -> ast.expr | None:
+        """What the only assignment to a variable gives it, wherever the variable is."""
+        return self.value(self.variable(node))
+
+    def local_value(self, node: ast.AST) -> ast.expr | None:
         """What the only assignment to a local variable gives it."""
-        variable = self.variable(name)
-        if variable is None or not isinstance(variable.scope.node, FunctionNode):
-            return None
-        return self.value(variable)
+        variable = self.variable(node)
+        is_local = variable is not None and isinstance(variable.scope.node, FunctionNode)
+        return self.value(variable) if is_local else None
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """What the only assignment to a local variable gives it, as far back as that leads."""
-        while isinstance(node, ast.Name) and (value := self.local_value(node)) is not None:
+        while (value := self.local_value(node)) is not None:
             node = value
         return node
 
@@ -178,24 +171,19 @@ class Definitions:
         """The path that an expression is, from as far back as plain assignments of local variables lead."""
         match node:
             case ast.Name():
-                value = self.local_value(node)
+                value, variable = self.local_value(node), self.variable(node)
                 further = self.path(value) if value is not None else None
-                if further is not None:
-                    return further
-                variable = self.variable(node)
-                return None if variable is None else Path(variable, ())
+                return further or (None if variable is None else Path(variable, ()))
             case ast.Attribute(value=value, attr=attribute):
                 base = self.path(value)
                 return None if base is None else Path(base.root, (*base.attributes, attribute))
         return None
 
-    def parameter(self, variable: Variable) -> FunctionNode | None:
+    def parameter(self, variable: Variable | None) -> FunctionNode | None:
         """The function of which a variable is a parameter that is never set to anything else."""
-        stores = self.stores(variable)
-        node = variable.scope.node
-        if len(stores) == 1 and isinstance(stores[0], ast.arg) and isinstance(node, FunctionNode):
-            extra = (node.args.vararg, node.args.kwarg)
-            return None if stores[0] in extra else node
+        match self.stores(variable), variable and variable.scope.node:
+            case [ast.arg() as one], (ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()) as node:
+                return None if one in (node.args.vararg, node.args.kwarg) else node
         return None
 
     @staticmethod
@@ -203,9 +191,9 @@ class Definitions:
         """The expressions that a function returns."""
         if isinstance(function.node, ast.Lambda):
             return [function.node.body]
-        returns = [node for node in ast.walk(function.node) if isinstance(node, ast.Return) and node.value is not None]
-        own = [node for node in returns if function_of(function.unit, node) is function.node]
-        return [node.value for node in own if node.value is not None]
+        returns = (node for node in ast.walk(function.node) if isinstance(node, ast.Return))
+        own = (node.value for node in returns if function_of(function.unit, node) is function.node)
+        return [value for value in own if value is not None]
 
 
 def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
@@ -213,16 +201,11 @@ def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
 
 
-def _setter(unit: Unit, store: ast.AST) -> ast.AST:
-    """What is evaluated where a variable is set."""
-    return unit.parents[store] if isinstance(store, ast.alias) else store
-
-
 def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
     found: dict[tuple[ast.AST, str], list[ast.AST]] = defaultdict(list)
     elsewhere: dict[str, list[ast.AST]] = defaultdict(list)
     for node in unit.nodes:
-        for name in _names_set(node):
+        for name in names_set(node):
             found[_owner(unit, node), name].append(node)
         if isinstance(node, ast.Global | ast.Nonlocal):
             for name in node.names:
@@ -232,7 +215,8 @@ def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
     return found
 
 
-def _names_set(node: ast.AST) -> Iterator[str]:
+def names_set(node: ast.AST) -> Iterator[str]:
+    """The names that a node itself binds."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
             yield name

@@ -6,16 +6,21 @@ import ast
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from codemods.flow.modules import Unit
 from codemods.flow.objects import Object
 from codemods.flow.scopes import Scope
 
 
 @dataclass(frozen=True)
-class Local:
-    """A variable, by the scope that binds it; of the module's own, if that is a module's."""
+class Variable:
+    """A name, and the scope that binds it."""
 
     scope: Scope
     name: str
+
+    @property
+    def unit(self) -> Unit:
+        return self.scope.unit
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Field:
         return not (self.owners and other.owners and self.owners.isdisjoint(other.owners))
 
 
-Cell = Local | Field
+Cell = Variable | Field
 
 
 @dataclass
@@ -60,12 +65,11 @@ class Effects:
         inside = _parts_of(function)
 
         def stays(cell: Cell) -> bool:
-            if isinstance(cell, Local):
+            if isinstance(cell, Variable):
                 return cell.scope.node not in inside
             return not cell.owners or any(getattr(owner, "node", None) not in inside for owner in cell.owners)
 
-        reads = {cell for cell in self.reads if stays(cell)}
-        return Effects(reads, {cell for cell in self.writes if stays(cell)}, self.acts, self.world)
+        return Effects({*filter(stays, self.reads)}, {*filter(stays, self.writes)}, self.acts, self.world)
 
 
 @lru_cache(maxsize=1024)

@@ -6,30 +6,17 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
-from codemods.dataflow.definitions import Definitions
-from codemods.dataflow.effects import Cell, Effects, Field, Local
+from codemods.dataflow.binding import values_of
+from codemods.dataflow.definitions import Definitions, names_set
+from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
 from codemods.dataflow.order import FunctionNode, Owner
-from codemods.dataflow.program import Program, functions_in, is_any
+from codemods.dataflow.program import Program, behind, functions_in, is_any
 from codemods.flow.modules import Unit
-from codemods.flow.objects import (
-    Class,
-    Container,
-    Derivative,
-    External,
-    Instance,
-    Method,
-    Module,
-    Object,
-    Partial,
-    Record,
-    Result,
-    Thing,
-)
+from codemods.flow.objects import Class, Container, External, Instance, Method, Module, Object, Record, Result, Thing
 from codemods.flow.scopes import Comprehension
 
 STATES = (Instance, Container, Class)
-OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Subscript)
 PLAIN_SPECIALS = ("__init__", "__post_init__", "__repr__", "__call__", "__enter__", "__exit__", "__iter__", "__next__")
 FROZEN = ("flax.struct.dataclass", "flax.struct.PyTreeNode", "typing.NamedTuple", "collections.namedtuple", "enum.Enum")
 BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.ABC")
@@ -70,8 +57,8 @@ class Evaluations:
     def called(self, node: ast.AST) -> Iterable[FunctionNode]:
         """The functions in view that an evaluation calls."""
         if isinstance(node, ast.Call):
-            arguments = (*node.args, *(word.value for word in node.keywords))
-            handed = [] if self._is_wrapping(node) else [found for one in arguments for found in self._functions(one)]
+            given = () if self._is_wrapping(node) else values_of(node)
+            handed = [found for one in given for found in self._functions(one)]
             return dict.fromkeys((*self.program.callees.get(node, ()), *self._functions(node.func), *handed))
         if isinstance(node, ast.Attribute):
             return [found for item in self.program.objects(node.value) for found in self._getters(item, node.attr)]
@@ -132,8 +119,7 @@ class Evaluations:
             case ast.Attribute():
                 return self._attribute(unit, node)
             case ast.Subscript(value=value, slice=key):
-                name = key.value if isinstance(key, ast.Constant) else None
-                return self._element(value, name, node)
+                return self._element(value, _constant(key), node)
             case ast.Call():
                 return self._call(node)
             case ast.For(iter=source) | ast.AsyncFor(iter=source) | ast.comprehension(iter=source):
@@ -149,22 +135,11 @@ class Evaluations:
 
     def _binding(self, unit: Unit, node: ast.AST) -> Effects:
         """What binds a name in another way than by assignment."""
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                acts = any(self.is_unknown_decorator(one) for one in node.decorator_list)
-                return Effects(writes={self._variable(unit, node, name)}, acts=acts)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                return Effects(writes={self._variable(unit, node, name)})
-            case ast.MatchMapping(rest=str(name)):
-                return Effects(writes={self._variable(unit, node, name)})
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                bound = (alias.asname or alias.name.partition(".")[0] for alias in names)
-                return Effects(writes={self._variable(unit, node, name) for name in bound})
-        return Effects()
-
-    def _variable(self, unit: Unit, node: ast.AST, name: str) -> Cell:
-        around = self.program.scope(unit, node)
-        return Local(around.binding(name) or around, name)
+        aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else ()
+        names = [name for one in (node, *aliases) for name in names_set(one)]
+        acts = any(self.is_unknown_decorator(one) for one in getattr(node, "decorator_list", ()))
+        around = self.program.scope(unit, node) if names else self.program.flow.modules[unit]
+        return Effects(writes={Variable(around.binding(name) or around, name) for name in names}, acts=acts)
 
     def _name(self, unit: Unit, node: ast.Name) -> Effects:
         scope = self.program.scope(unit, node)
@@ -175,15 +150,13 @@ class Evaluations:
         bound = scope.binding(node.id)
         if bound is None:
             return Effects()
-        cell = Local(bound, node.id)
+        cell = Variable(bound, node.id)
         if isinstance(node.ctx, ast.Load):
             return Effects(reads={cell})
-        parent = unit.parents.get(node)
-        changed = (
-            self._states(self.program.objects_at(bound, node.id)) if isinstance(parent, ast.AugAssign) else frozenset()
-        )
-        reads: set[Cell] = {cell} if isinstance(parent, ast.AugAssign) else set()
-        return Effects(reads, {cell, Field(None, changed)} if changed else {cell})
+        if not isinstance(unit.parents.get(node), ast.AugAssign):
+            return Effects(writes={cell})
+        changed = self._states(self.program.objects_at(bound, node.id))
+        return Effects({cell}, {cell, Field(None, changed)} if changed else {cell})
 
     def _attribute(self, unit: Unit, node: ast.Attribute) -> Effects:
         items = self.program.objects(node.value)
@@ -213,8 +186,7 @@ class Evaluations:
         if any(isinstance(item, External) and item.name in FROZEN for item in self.program.flow.ancestry(cls)):
             return True
         for decorator in cls.node.decorator_list:
-            made = decorator.func if isinstance(decorator, ast.Call) else decorator
-            name = self.program.full_name(made)
+            name = self.program.full_name(_called(decorator))
             words = decorator.keywords if isinstance(decorator, ast.Call) else []
             frozen = any(word.arg == "frozen" and ast.unparse(word.value) == "True" for word in words)
             if name in FROZEN or (name == "dataclasses.dataclass" and frozen):
@@ -226,12 +198,10 @@ class Evaluations:
         found: set[Cell] = set()
         owners: set[Object] = set()
         for item in items:
-            if isinstance(item, Module):
-                unit = item.unit
-                if unit is not None:
-                    found.add(Local(self.program.flow.modules[unit], str(name)))
-            else:
+            if not isinstance(item, Module):
                 owners.add(item)
+            elif item.unit is not None:
+                found.add(Variable(self.program.flow.modules[item.unit], str(name)))
         if owners or not found:
             found.add(Field(name, self._states(owners)))
         return found
@@ -247,19 +217,15 @@ class Evaluations:
         if self.program.full_name(value):
             return Effects()  # a type, such as `typing.List[int]`
         fields = self._fields(self.program.objects(value), name)
-        if isinstance(node.ctx, ast.Load):
-            if self.kinds.is_immutable(value):
-                return Effects()
-            return Effects(reads=fields, acts=self._is_special(value))
-        return Effects(writes=fields, acts=self._is_special(value))
+        if not isinstance(node.ctx, ast.Load):
+            return Effects(writes=fields, acts=self._is_special(value))
+        return Effects() if self.kinds.is_immutable(value) else Effects(reads=fields, acts=self._is_special(value))
 
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses up what is no container."""
-        items = self.program.objects(source)
-        if self.kinds.is_again(source):
-            owners = self._states(items)
-            return Effects(reads={Field(None, owners)} if owners else set())
-        return Effects(acts=True)
+        owners = self._states(self.program.objects(source))
+        reads: set[Cell] = {Field(None, owners)} if owners else set()
+        return Effects(reads) if self.kinds.is_again(source) else Effects(acts=True)
 
     # Classes of the project
 
@@ -286,7 +252,7 @@ class Evaluations:
         """Whether nothing is known of what a decorator does with its function."""
         if self.program.callees.get(node):
             return False
-        name = self.program.full_name(node.func if isinstance(node, ast.Call) else node)
+        name = self.program.full_name(_called(node))
         return not (pure.is_pure(name) or self.program.flow.library.function(name) is not None)
 
     # Calls
@@ -294,14 +260,13 @@ class Evaluations:
     def _call(self, node: ast.Call) -> Effects:
         """A call without what functions in view do."""
         name = self.program.full_name(node.func)
-        if name == "builtins.getattr" and len(node.args) > 1:
-            key = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
-            return Effects(reads=self._fields(self.program.objects(node.args[0]), key))
-        if name == "builtins.setattr" and len(node.args) == 3:
-            key = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
-            return Effects(writes=self._fields(self.program.objects(node.args[0]), key))
-        if name == "builtins.next" or name == "builtins.iter":
-            return Effects(acts=True)
+        match name, node.args:
+            case "builtins.getattr", [owner, key, *_]:
+                return Effects(reads=self._fields(self.program.objects(owner), _constant(key)))
+            case "builtins.setattr", [owner, key, _]:
+                return Effects(writes=self._fields(self.program.objects(owner), _constant(key)))
+            case "builtins.next" | "builtins.iter", _:
+                return Effects(acts=True)
         found = Effects()
         items = self.program.objects(node.func)
         known = [item for item in items if not is_any(item.owner if isinstance(item, Method) else item)]
@@ -309,17 +274,14 @@ class Evaluations:
             found.add(self._callee(item, node))
         if not items or len(known) < len(items):
             found.add(self._external(name, node) if name else self._method(node))
-        for argument in (*node.args, *(word.value for word in node.keywords)):
+        for argument in values_of(node):
             owners = self._states(self.program.objects(argument))
             if owners:
                 found.reads.add(Field(None, owners))
         return found
 
     def _callee(self, item: Object, node: ast.Call) -> Effects:
-        inner = item
-        while isinstance(inner, Partial | Derivative):
-            inner = inner.function
-        match inner:
+        match inner := behind(item):
             case External(name=name):
                 return self._external(name, node)
             case Method(function=None, owner=owner, name=name):
@@ -337,23 +299,19 @@ class Evaluations:
     def _is_plain(self, cls: Class) -> bool:
         """Whether making an instance of a class does no more than its functions in view do."""
         outside = [item.name for item in self.program.flow.ancestry(cls) if isinstance(item, External)]
-        decorators = [one.func if isinstance(one, ast.Call) else one for one in cls.node.decorator_list]
-        names = [self.program.full_name(one) for one in decorators]
+        names = [self.program.full_name(_called(one)) for one in cls.node.decorator_list]
         known = all(name in BASES or name.startswith("flax.optim.") for name in outside)
-        return known and all(name in LISTED for name in names) and not cls.node.keywords and not self._makes(cls)
-
-    def _makes(self, cls: Class) -> bool:
-        """Whether a class does something of its own when an instance is made, beside `__init__`."""
-        return not {"__new__", "__post_init__", "__setattr__"}.isdisjoint(self.program.members(cls))
+        is_made_so = {"__new__", "__post_init__", "__setattr__"}.isdisjoint(self.program.members(cls))
+        return known and all(name in LISTED for name in names) and not cls.node.keywords and is_made_so
 
     def _external(self, name: str, node: ast.Call) -> Effects:
         if name.startswith(pure.LOGGING):
             return Effects()
-        given = (*node.args, *(word.value for word in node.keywords))
+        given = values_of(node)
         if name in pure.CALLING:
             known = all(self._is_known_function(one) for one in node.args[:1])
-            acts = not known or any(not self.kinds.is_again(one) for one in node.args[1:] if name in pure.ITERATING)
-            return Effects(acts=acts)
+            again = all(self.kinds.is_again(one) for one in node.args[1:] if name in pure.ITERATING)
+            return Effects(acts=not (known and again))
         if name.startswith(pure.OUTSIDE) and not pure.is_pure(name):
             held = {owner for one in given for owner in self._states(self.program.objects(one))}
             return Effects(writes={Field(None, frozenset((owner,))) for owner in held}, world=True)
@@ -375,20 +333,26 @@ class Evaluations:
         """A call of a method of which points-to knows nothing."""
         if not isinstance(node.func, ast.Attribute):
             return Effects(acts=not self.kinds.is_schedule(node.func))
-        owner, name = node.func.value, node.func.attr
-        return Effects(acts=not self.kinds.has_method(owner, name))
+        return Effects(acts=not self.kinds.has_method(node.func.value, node.func.attr))
 
     def _method_of(self, owner: Object, name: str) -> Effects:
-        match owner:
-            case Container() if name in pure.CONTAINER_READING:
-                return Effects(reads={Field(None, frozenset((owner,)))})
-            case Container():
-                return Effects(writes={Field(None, frozenset((owner,)))})
-            case Thing():
-                return Effects(reads={Field(None)})
-            case Instance() if name in ("replace", "_replace"):
-                return Effects(reads={Field(None, frozenset((owner,)))})
-        return Effects(acts=True)
+        if isinstance(owner, Thing):
+            return Effects(reads={Field(None)})
+        cells: set[Cell] = {Field(None, frozenset((owner,)))}
+        if isinstance(owner, Container):
+            return Effects(reads=cells) if name in pure.CONTAINER_READING else Effects(writes=cells)
+        is_copy = isinstance(owner, Instance) and name in ("replace", "_replace")
+        return Effects(reads=cells) if is_copy else Effects(acts=True)
+
+
+def _constant(node: ast.expr) -> object:
+    """The value of a constant; None for all else."""
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    """What a decorator is or, if it is given arguments, what it calls."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def evaluated(node: ast.AST) -> Iterator[ast.AST]:

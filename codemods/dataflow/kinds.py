@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import ast
+from typing import get_args
 
 from codemods.dataflow import pure
 from codemods.dataflow.binding import Bound, bind_values, signature_of
-from codemods.dataflow.definitions import Definitions, Variable
+from codemods.dataflow.definitions import Definitions
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import Program, is_any
 from codemods.flow.objects import Container, Result
-from codemods.vocabulary import COPY, GET
+from codemods.flow.scopes import Comprehension
+from codemods.vocabulary import COPY, GET, full_names
 
 TEXT, TEXTS, NUMBER, ARRAY, SCHEDULE = "text", "texts", "number", "array", "schedule"
 METHODS = {TEXT: pure.TEXT_METHODS, NUMBER: pure.NUMBER_METHODS, ARRAY: pure.ARRAY_METHODS}
 
 
-def _builtins(names: str) -> frozenset[str]:
-    return frozenset(f"builtins.{name}" for name in names.split())
-
-
-LAZY = _builtins("enumerate zip reversed map filter iter super")
+LAZY = full_names("builtins", "enumerate zip reversed map filter iter super")
 UNKNOWN = (COPY | GET) | {"builtins.getattr", "typing.cast", "dataclasses.replace"}
 """What may give an iterator again that it was given."""
 
-NUMBERS = _builtins("abs int float len round bool pow divmod hash ord")
+NUMBERS = full_names("builtins", "abs int float len round bool pow divmod hash ord")
 SPLITTING = ("split", "rsplit", "splitlines")
-MAKING_TEXT = _builtins("str repr chr hex bin ascii")
+MAKING_TEXT = full_names("builtins", "str repr chr hex bin ascii")
+DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict, *get_args(Comprehension))
+"""What makes elements where it stands; a generator is gone through there."""
+
 ITERATORS = frozenset(("generator", "map", "zip", "enumerate", "chain"))
 
 
@@ -114,14 +116,10 @@ class Kinds:
 
     def _of_call(self, node: ast.Call) -> str:
         name = self.program.full_name(node.func)
-        if name in NUMBERS:
-            return NUMBER
-        if name in MAKING_TEXT:
-            return TEXT
-        if name.startswith(pure.ARRAY_MODULES):
-            return ARRAY
-        if name.startswith(pure.SCHEDULES):
-            return SCHEDULE
+        if name in NUMBERS or name in MAKING_TEXT:
+            return NUMBER if name in NUMBERS else TEXT
+        if name.startswith((*pure.ARRAY_MODULES, *pure.SCHEDULES)):
+            return ARRAY if name.startswith(pure.ARRAY_MODULES) else SCHEDULE
         if isinstance(node.func, ast.Attribute) and self.has_method(node.func.value, node.func.attr):
             return TEXTS if node.func.attr in SPLITTING else self.of(node.func.value)
         return ""
@@ -142,11 +140,7 @@ class Kinds:
 
     def is_again(self, node: ast.expr) -> bool:
         """Whether an expression gives the same elements each time that it is gone through."""
-        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.ListComp | ast.SetComp | ast.DictComp):
-            return True
-        if isinstance(node, ast.GeneratorExp):
-            return True  # gone through where it stands
-        if self.of(node) in (TEXT, TEXTS, ARRAY):
+        if isinstance(node, DISPLAYS) or self.of(node) in (TEXT, TEXTS, ARRAY):
             return True
         if isinstance(node, ast.Call):
             name = self.program.full_name(node.func)
@@ -156,7 +150,7 @@ class Kinds:
                 return True
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys", "values"):
                 return self._holds_containers(node.func.value)
-        value = self.definitions.only_value(node) if isinstance(node, ast.Name) else None
+        value = self.definitions.only_value(node)
         if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
             return self.is_again(value)
         if isinstance(value, ast.Call) and self._makes_anew(self.program.full_name(value.func)):
@@ -170,10 +164,6 @@ class Kinds:
 
     def _holds_containers(self, node: ast.expr) -> bool:
         items = self.program.objects(node)
-        return bool(items) and all(
-            isinstance(item, Container)
-            and not is_any(item)
-            and item.role not in ITERATORS
-            and not isinstance(item.node, ast.GeneratorExp)
-            for item in items
-        )
+        containers = [item for item in items if isinstance(item, Container) and not is_any(item)]
+        passing = any(one.role in ITERATORS or isinstance(one.node, ast.GeneratorExp) for one in containers)
+        return bool(items) and len(containers) == len(items) and not passing

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from functools import cached_property
+from itertools import takewhile
 
-from codemods.dataflow.definitions import LOOPS, Definitions, Variable
-from codemods.dataflow.effects import Cell, Effects, Field, Local
+from codemods.dataflow.binding import values_of
+from codemods.dataflow.definitions import LOOPS, Definitions
+from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.evaluation import Evaluations
-from codemods.dataflow.order import ENTRY, EXIT, FunctionNode, Owner
+from codemods.dataflow.order import EXIT, FunctionNode, Order, Owner
 from codemods.dataflow.program import Program, Site, is_any
 from codemods.flow.constraints import Constraints
 from codemods.flow.modules import Unit
@@ -59,7 +61,7 @@ class Dataflow:
         """Whether something with some effects may change what is in some cells."""
         written = [*effects.writes, *(self._behind.writes if effects.acts else ())]
         for cell in cells:
-            if isinstance(cell, Local):
+            if isinstance(cell, Variable):
                 if cell in written:
                     return True
             elif (effects.acts and not self._is_hidden(cell)) or any(
@@ -87,7 +89,7 @@ class Dataflow:
         pending: list[Object] = []
         for unit, call in self.program.flow.reading.calls:
             if self.evaluations.own(unit, call).acts:
-                for given in (*call.args, *(word.value for word in call.keywords)):
+                for given in values_of(call):
                     pending += self.program.objects(given.value if isinstance(given, ast.Starred) else given)
                 owners = self.program.objects(call.func.value) if isinstance(call.func, ast.Attribute) else ()
                 pending += [owner for owner in owners if self._may_inherit(owner)]
@@ -140,7 +142,7 @@ class Dataflow:
                     pending += [owner] if function is None else [owner, function]
                 case Partial(call=call, function=function):
                     pending.append(function)
-                    for node in (*call.args[1:], *(word.value for word in call.keywords)):
+                    for node in values_of(call)[1:]:
                         pending += self.program.objects(node)
         return found
 
@@ -155,7 +157,7 @@ class Dataflow:
                 nodes = [one.node for functions in self.program.members(cls).values() for one in functions]
             if isinstance(item, Module) and item.unit is not None:
                 scope = self.program.flow.modules[item.unit]
-                found.writes |= {Local(scope, name) for name in scope.names}
+                found.writes |= {Variable(scope, name) for name in scope.names}
             for node in nodes:
                 found.add(self.evaluations.summary(node))
         return found
@@ -167,88 +169,55 @@ class Dataflow:
 
         They must be `known` to change nothing themselves; else nothing is asked of what functions out of view make of theirs.
         """
-        unit = self.program.unit_of(first)
-        start, end = self.program.site(unit, first), self.program.site(unit, second)
-        if start is None or end is None or start.owner is not end.owner:
+        found = [self.effects(node) for node in nodes]
+        if (run := self._run(first, second)) is None or (known and not all(effects.are_none for effects in found)):
             return False
-        cells = self._read(nodes) if known else {cell for node in nodes for cell in self.effects(node).reads}
-        if cells is None:
-            return False
-        numbers = self.program.order(start.owner).between(start.number, end.number)
-        return not self._change(unit, start.owner, numbers, cells)
+        order, start, end = run
+        return not self._change(order, order.between(start, end), {cell for effects in found for cell in effects.reads})
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
-        """Whether a variable has the same value at two moments of one run of a function, the first of which is met before.
-
-        The arguments of a function stand for its beginning.
-        """
-        unit = variable.unit
-        end = self.program.site(unit, second)
-        start = self._beginning(unit, first) if isinstance(first, ast.arguments) else self.program.site(unit, first)
-        if start is None or end is None or start.owner is not end.owner:
+        """Whether a variable has the same value at two moments of one run of a function, the first of which is met before."""
+        if (run := self._run(first, second)) is None:
             return False
-        order = self.program.order(start.owner)
-        if not order.dominates(start.number, end.number):
-            return False
-        cell = Local(variable.scope, variable.name)
-        return not self._change(unit, start.owner, order.between(start.number, end.number), {cell})
-
-    @staticmethod
-    def _beginning(unit: Unit, arguments: ast.arguments) -> Site | None:
-        function = unit.parents.get(arguments)
-        return Site(unit, function, ENTRY) if isinstance(function, FunctionNode) else None
+        order, start, end = run
+        return order.dominates(start, end) and not self._change(order, order.between(start, end), {variable})
 
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
-        unit = self.program.unit_of(first)
-        start, end = self.program.site(unit, first), self.program.site(unit, second)
-        if start is None or end is None or start.owner is not end.owner:
-            return False
-        return self.program.order(start.owner).dominates(start.number, end.number)
+        run = self._run(first, second)
+        return run is not None and run[0].dominates(*run[1:])
 
     def between(self, first: ast.AST, second: ast.AST) -> list[ast.AST] | None:
         """What may be evaluated after one node and before another is next; None if they are not of one run of a function."""
-        unit, other = self.program.unit_of(first), self.program.unit_of(second)
-        start, end = self.program.site(unit, first), self.program.site(other, second)
-        if start is None or end is None or start.owner is not end.owner:
+        if (run := self._run(first, second)) is None:
             return None
-        order = self.program.order(start.owner)
-        numbers = order.forward(start.number, without=end.number) & order.backward(end.number, without=start.number)
+        order, start, end = run
+        numbers = order.forward(start, without=end) & order.backward(end, without=start)
         return [order.nodes[number] for number in sorted(numbers)]
 
     def may_follow(self, second: ast.AST, first: ast.AST) -> bool:
         """Whether one node may be evaluated after another in a run of a function."""
+        run = self._run(first, second)
+        return run is None or run[2] in run[0].forward(run[1])
+
+    def _run(self, first: ast.AST, second: ast.AST) -> tuple[Order, int, int] | None:
+        """The order in which two nodes are evaluated, and their numbers in it; None if they are not of one function."""
         unit = self.program.unit_of(first)
         start, end = self.program.site(unit, first), self.program.site(unit, second)
         if start is None or end is None or start.owner is not end.owner:
-            return True
-        return end.number in self.program.order(start.owner).forward(start.number)
+            return None
+        return self.program.order(start.owner), start.number, end.number
 
-    def _read(self, nodes: Iterable[ast.expr]) -> set[Cell] | None:
-        """What expressions read; None if they do more than that."""
-        cells: set[Cell] = set()
-        for node in nodes:
-            effects = self.effects(node)
-            if not effects.are_none:
-                return None
-            cells |= effects.reads
-        return cells
-
-    def _change(self, unit: Unit, owner: Owner, numbers: Iterable[int], cells: Collection[Cell]) -> bool:
-        order = self.program.order(owner)
+    def _change(self, order: Order, numbers: Iterable[int], cells: Collection[Cell]) -> bool:
+        """Whether some evaluations may change what is in some cells."""
+        unit = self.program.unit_of(order.owner)
         return bool(cells) and any(
             number > EXIT and self.changes(self.evaluations.at(unit, order.nodes[number]), cells) for number in numbers
         )
 
     # From one function to another
 
-    def lasts(
-        self,
-        nodes: Iterable[ast.expr],
-        made: ast.AST,
-        later: ast.AST,
-        carriers: Collection[Object],
-    ) -> bool:
+    def lasts(self, nodes: Iterable[ast.expr], made: ast.AST, later: ast.AST, carriers: Collection[Object]) -> bool:
         """Whether evaluations find the same where something is made and wherever that is met at a later place.
 
         Args:
@@ -261,7 +230,7 @@ class Dataflow:
         if not all(effects.are_none for effects in found):
             return False
         cells = {cell for effects in found for cell in effects.reads}
-        moving = {cell for cell in cells if not self._is_settled(cell, carriers)}
+        moving = {cell for cell in cells if not (isinstance(cell, Variable) and self.is_settled(cell, carriers))}
         if not moving:
             return True
         unit, other = self.program.unit_of(made), self.program.unit_of(later)
@@ -273,23 +242,17 @@ class Dataflow:
             self._changed[key] = self._may_change(start, end, moving, carriers)
         return not self._changed[key]
 
-    def _is_steady(self, cell: Cell) -> bool:
+    def _is_steady(self, variable: Variable) -> bool:
         """Whether a variable is set once and for all in each run of its scope."""
-        if not isinstance(cell, Local):
-            return False
-        variable = Variable(cell.scope, cell.name)
         stores = self.definitions.stores(variable)
         if any(not isinstance(store, ast.alias) for store in stores) and len(stores) != 1:
             return False
-        looped = any(isinstance(outer, LOOPS) for store in stores for outer in self._around(store, cell))
-        return not looped and cell not in self._set_from_outside
-
-    def _is_settled(self, cell: Cell, carriers: Collection[Object]) -> bool:
-        return isinstance(cell, Local) and self.is_settled(Variable(cell.scope, cell.name), carriers)
+        looped = any(isinstance(outer, LOOPS) for store in stores for outer in self._around(store, variable))
+        return not looped and variable not in self._set_from_outside
 
     def is_settled(self, variable: Variable, carriers: Collection[Object]) -> bool:
         """Whether a variable has one value in each run of its scope, and what is made in a run is used in that run alone."""
-        return self._is_steady(Local(variable.scope, variable.name)) and self.is_shared(variable, carriers)
+        return self._is_steady(variable) and self.is_shared(variable, carriers)
 
     def is_shared(self, variable: Variable, carriers: Collection[Object]) -> bool:
         """Whether what is made in a run of a variable's function is used in that run alone."""
@@ -297,11 +260,8 @@ class Dataflow:
         return isinstance(owner, Owner) and not self._may_have_older(owner, carriers)
 
     @staticmethod
-    def _around(store: ast.AST, cell: Local) -> Iterable[ast.AST]:
-        for outer in cell.scope.unit.ancestors(store):
-            if outer is cell.scope.node:
-                return
-            yield outer
+    def _around(store: ast.AST, variable: Variable) -> Iterable[ast.AST]:
+        return takewhile(lambda outer: outer is not variable.scope.node, variable.unit.ancestors(store))
 
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
@@ -314,10 +274,10 @@ class Dataflow:
             name = self.program.full_name(call.func)
             if name in ("builtins.globals", "builtins.exec", "builtins.eval"):
                 scope = self.program.flow.modules[unit]
-                found |= {Local(scope, name) for name in scope.names}
+                found |= {Variable(scope, name) for name in scope.names}
             elif name == "builtins.setattr":
                 found |= self.evaluations.own(unit, call).writes
-        return {cell for cell in found if isinstance(cell, Local)}
+        return {cell for cell in found if isinstance(cell, Variable)}
 
     def _may_change(self, made: Site, later: Site, cells: set[Cell], carriers: Collection[Object]) -> bool:
         """Whether cells may change between something being made and a later place.
@@ -333,16 +293,16 @@ class Dataflow:
             if owner in seen:
                 continue
             seen.add(owner)
-            order, unit = self.program.order(owner), self.program.unit_of(owner)
+            order = self.program.order(owner)
             ends = {one for number in below[owner] for one in order.backward(number)}
             if owner in above and not self._may_have_older(owner, carriers):
                 used.add(owner)
                 starts = {one for number in above[owner] for one in order.forward(number)}
-                if self._change(unit, owner, starts & ends, cells):
+                if self._change(order, starts & ends, cells):
                     return True
                 continue
             callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
-            if callers is None or self._are_own(cells, owner) or self._change(unit, owner, ends, cells):
+            if callers is None or self._are_own(cells, owner) or self._change(order, ends, cells):
                 return True
             pending += [site.owner for site in callers]
         return self._changes_on_the_way(made, used, above, cells)
@@ -350,7 +310,7 @@ class Dataflow:
     @staticmethod
     def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
         """Whether some of the cells are variables that each run of a function has for itself."""
-        return any(isinstance(cell, Local) and cell.scope.function.node is owner for cell in cells)
+        return any(isinstance(cell, Variable) and cell.scope.function.node is owner for cell in cells)
 
     def _changes_on_the_way(self, made: Site, meeting: set[Owner], above: Numbers, cells: set[Cell]) -> bool:
         """Whether cells may change behind what makes something, in the functions below those of the meeting."""
@@ -362,7 +322,7 @@ class Dataflow:
             seen.add(owner)
             order = self.program.order(owner)
             numbers = {one for number in above[owner] for one in order.forward(number)}
-            if self._change(self.program.unit_of(owner), owner, numbers, cells):
+            if self._change(order, numbers, cells):
                 return True
             callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
             pending += [site.owner for site in callers or ()]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
+from codemods.dataflow.binding import values_of
 from codemods.flow.scopes import Comprehension
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -77,21 +77,16 @@ def _reached(edges: list[set[int]], starts: Iterable[int], without: int) -> froz
     return frozenset(found)
 
 
-@dataclass
-class _LoopEnds:
-    """Where `continue` leads, and from where `break` comes."""
-
-    head: int
-    breaks: set[int] = field(default_factory=set)
-
-
 class _Builder:
-    """Walks the code of an owner; `ends` are the evaluations that the next one follows."""
+    """Walks the code of an owner; `ends` are the evaluations that the next one follows.
+
+    `loops` has for each loop around where `continue` leads, and from where `break` comes.
+    """
 
     def __init__(self, order: Order) -> None:
         self.order = order
         self.ends: set[int] = {ENTRY}
-        self.loops: list[_LoopEnds] = []
+        self.loops: list[tuple[int, set[int]]] = []
         self.guarded: list[set[int]] = []
 
     def build(self) -> None:
@@ -161,31 +156,28 @@ class _Builder:
                 for target in targets:
                     self.expression(target)
             case ast.AnnAssign(target=target, value=value):
-                self._expressions([] if value is None else [value, target])
+                self._expressions([value, value and target])
             case ast.AugAssign(target=ast.Attribute() | ast.Subscript() as target, value=value):
-                self._expressions(child for child in ast.iter_child_nodes(target) if isinstance(child, ast.expr))
-                self.expression(value)
+                self._expressions((*ast.iter_child_nodes(target), value))
                 self._emit(target)
             case ast.AugAssign(target=target, value=value):
                 self._expressions([value, target])
             case ast.Global() | ast.Nonlocal() | ast.Pass():
                 return
             case _:
-                self._expressions(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+                self._expressions(ast.iter_child_nodes(node))
         self._emit(node)
         self._leave(node)
 
     def _leave(self, node: ast.stmt) -> None:
         """Go where a statement leads that ends a block."""
         match node:
-            case ast.Return():
+            case ast.Return() | ast.Raise():
                 self._lead_to(EXIT)
             case ast.Break() if self.loops:
-                self.loops[-1].breaks |= self.ends
+                self.loops[-1][1].update(self.ends)
             case ast.Continue() if self.loops:
-                self._lead_to(self.loops[-1].head)
-            case ast.Raise():
-                self._lead_to(EXIT)
+                self._lead_to(self.loops[-1][0])
             case _:
                 return
         self.ends = set()
@@ -205,13 +197,13 @@ class _Builder:
             self.expression(first)
         endless = isinstance(first, ast.Constant) and bool(first.value)
         done = set() if endless else set(self.ends)
-        self.loops.append(_LoopEnds(head))
+        self.loops.append((head, set()))
         if not isinstance(node, ast.While):
             self.expression(first)
         self.body(node.body)
         self._lead_to(head)
         self.ends = done
-        breaks = self.loops.pop().breaks
+        _, breaks = self.loops.pop()
         self.body(node.orelse)
         self.ends |= breaks
 
@@ -223,7 +215,7 @@ class _Builder:
             ends = set(self.ends)
             for handler in node.handlers:
                 self.ends = set(guarded)
-                self._expressions([] if handler.type is None else [handler.type])
+                self._expressions([handler.type])
                 self._emit(handler)
                 self.body(handler.body)
                 ends |= self.ends
@@ -234,14 +226,14 @@ class _Builder:
         self.body(node.finalbody)
         self._lead_to(EXIT)
         if self.loops:
-            self.loops[-1].breaks |= self.ends
-            self._lead_to(self.loops[-1].head)
+            self.loops[-1][1].update(self.ends)
+            self._lead_to(self.loops[-1][0])
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             self.expression(item.context_expr)
             self._emit(item)
-            self._expressions([] if item.optional_vars is None else [item.optional_vars])
+            self._expressions([item.optional_vars])
         with self._guard() as guarded:
             self.body(node.body)
         self.ends |= guarded
@@ -264,9 +256,11 @@ class _Builder:
 
     # Expressions
 
-    def _expressions(self, nodes: Iterable[ast.expr]) -> None:
+    def _expressions(self, nodes: Iterable[ast.AST | None]) -> None:
+        """What is evaluated for those of some nodes that are expressions."""
         for node in nodes:
-            self.expression(node)
+            if isinstance(node, ast.expr):
+                self.expression(node)
 
     def expression(self, node: ast.expr) -> None:
         """What is evaluated for an expression or stored in a target, and that last."""
@@ -291,13 +285,13 @@ class _Builder:
                 self._expressions([value, target])
             case ast.Dict(keys=keys, values=values):
                 for key, value in zip(keys, values, strict=True):
-                    self._expressions([value] if key is None else [key, value])
+                    self._expressions([key, value])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node, node.generators)
-            case ast.Call(func=function, args=arguments, keywords=words):
-                self._expressions((function, *arguments, *(word.value for word in words)))
+            case ast.Call(func=function):
+                self._expressions((function, *values_of(node)))
             case _:
-                self._expressions(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+                self._expressions(ast.iter_child_nodes(node))
         self._emit(node)
 
     def _comprehension(self, node: Comprehension, generators: list[ast.comprehension]) -> None:
@@ -318,4 +312,4 @@ class _Builder:
 
 def _defaults(arguments: ast.arguments) -> list[ast.expr]:
     """What is evaluated where a function is defined."""
-    return [*arguments.defaults, *(default for default in arguments.kw_defaults if default is not None)]
+    return [*arguments.defaults, *filter(None, arguments.kw_defaults)]

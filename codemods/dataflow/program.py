@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from codemods.dataflow.order import FunctionNode, Order, Owner
+from codemods.dataflow.order import ENTRY, FunctionNode, Order, Owner
 from codemods.dataflow.pure import CALLING
 from codemods.flow.constraints import Constraints
 from codemods.flow.containers import POOL
@@ -35,6 +35,7 @@ class Program:
         self.flow = flow
         self._orders: dict[Owner, Order] = {}
         self._sites: dict[ast.AST, Site | None] = {}
+        self._members: dict[Class, Members] = {}
 
     def objects(self, node: ast.AST) -> tuple[Object, ...]:
         """What an expression may hold, as far as that is known."""
@@ -57,7 +58,13 @@ class Program:
         return self._orders[owner]
 
     def site(self, unit: Unit, node: ast.AST) -> Site | None:
-        """Where a node is evaluated; None for what never is, such as an annotation."""
+        """Where a node is evaluated; None for what never is, such as an annotation.
+
+        The arguments of a function stand for its beginning.
+        """
+        function = unit.parents.get(node)
+        if isinstance(node, ast.arguments) and isinstance(function, FunctionNode):
+            return Site(unit, function, ENTRY)
         if node not in self._sites:
             owner = owner_of(unit, node)
             number = self.order(owner).at.get(node)
@@ -103,11 +110,9 @@ class Program:
         """The functions that anything may hold, by their definitions."""
         found: dict[ast.AST, Function] = {}
         for unit in self.flow.project.units:
-            for node in unit.nodes:
-                if isinstance(node, FunctionNode):
-                    for item in self.flow.solver.at(node):
-                        if isinstance(item, Function) and item.node is node:
-                            found[node] = item
+            for node in (one for one in unit.nodes if isinstance(one, FunctionNode)):
+                own = (item for item in self.flow.solver.at(node) if isinstance(item, Function) and item.node is node)
+                found.update((node, item) for item in own)
         return found
 
     @cached_property
@@ -147,21 +152,20 @@ class Program:
             self._members[cls] = found
         return self._members[cls]
 
-    @cached_property
-    def _members(self) -> dict[Class, Members]:
-        return {}
+
+def behind(item: Object) -> Object:
+    """What partial applications and derivatives are of; anything else itself."""
+    while isinstance(item, Partial | Derivative):
+        item = item.function
+    return item
 
 
 def functions_in(items: Iterable[Object]) -> Iterator[Function]:
     """The functions of the project among some objects, behind partial applications, methods and derivatives."""
-    for item in items:
-        inner = item
-        while isinstance(inner, Partial | Derivative):
-            inner = inner.function
-        if isinstance(inner, Method) and inner.function is not None:
-            inner = inner.function
-        if isinstance(inner, Function):
-            yield inner
+    for inner in map(behind, items):
+        function = inner.function if isinstance(inner, Method) else inner
+        if isinstance(function, Function):
+            yield function
 
 
 def is_any(item: Object) -> bool:

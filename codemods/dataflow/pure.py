@@ -6,19 +6,11 @@ import builtins
 from functools import cache
 
 from codemods import vocabulary
-
-
-def _words(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-def _named(modules: tuple[str, ...], names: str) -> frozenset[str]:
-    return frozenset(f"{module}.{name}" for module in modules for name in names.split())
-
+from codemods.vocabulary import full_names, words
 
 PURE = (
-    _named(
-        ("builtins",),
+    full_names(
+        "builtins",
         "abs ascii bin bool bytes callable chr complex dict divmod enumerate float format frozenset getattr hasattr hash hex "
         "id int isinstance issubclass len list max min object oct ord pow range repr reversed round set slice sorted str sum "
         "super tuple type zip any all property staticmethod classmethod",
@@ -28,88 +20,63 @@ PURE = (
         for name, made in vars(builtins).items()
         if isinstance(made, type) and issubclass(made, BaseException)
     )
-    | vocabulary.COPY
-    | _named(("functools",), "partial wraps")
-    | _named(("dataclasses",), "replace field dataclass asdict astuple fields")
-    | _named(("typing",), "cast NamedTuple NewType TypeVar")
-    | _named(("collections",), "namedtuple OrderedDict Counter deque defaultdict")
-    | _named(("types",), "SimpleNamespace MappingProxyType")
-    | _named(("itertools",), "product combinations permutations")
-    | _named(("os.path",), "join basename dirname splitext")
-    | _named(("re",), "compile match search fullmatch findall sub split escape")
-    | _named(
-        ("jax",),
+    | full_names("functools", "partial wraps lru_cache cache cached_property")
+    | full_names("dataclasses", "replace field dataclass asdict astuple fields")
+    | full_names("typing", "cast NamedTuple NewType TypeVar")
+    | full_names("typing abc", "overload final runtime_checkable no_type_check abstractmethod")
+    | full_names("collections", "namedtuple OrderedDict Counter deque defaultdict")
+    | full_names("types", "SimpleNamespace MappingProxyType")
+    | full_names("itertools", "product combinations permutations")
+    | full_names("os.path", "join basename dirname splitext")
+    | full_names("re", "compile match search fullmatch findall sub split escape")
+    | full_names(
+        "jax",
         "jit pmap vmap grad value_and_grad checkpoint remat named_call custom_vjp custom_jvp device_count local_device_count "
         "device_put device_get device_put_replicated device_put_sharded block_until_ready process_index process_count "
         "host_id host_count devices local_devices default_backend disable_jit named_scope jacfwd jacrev hessian",
     )
-    | _named(("jax.dtypes",), "canonicalize_dtype result_type")
-    | (vocabulary.RAVEL_TREE | vocabulary.TREE_NORM | vocabulary.CLIP_GRADIENTS)
-    | (
-        vocabulary.LIST_LEAVES
-        | vocabulary.FLATTEN
-        | vocabulary.TELL_PATHS
-        | vocabulary.UNFLATTEN
-        | vocabulary.STRUCTURE
+    | full_names("jax.dtypes", "canonicalize_dtype result_type")
+    | full_names("flax.jax_utils", "replicate unreplicate partial_eval_by_shape pad_shard_unpad")
+    | full_names("flax.core flax.core.frozen_dict", "freeze unfreeze FrozenDict copy pop pretty_repr")
+    | full_names("flax.training.common_utils", "shard shard_prng_key onehot stack_forest get_metrics")
+    | full_names(
+        "flax.traverse_util", "flatten_dict unflatten_dict path_aware_map ModelParamTraversal TraverseTree t_identity"
     )
-    | _named(("flax.jax_utils",), "replicate unreplicate partial_eval_by_shape pad_shard_unpad")
-    | _named(
-        ("flax.core", "flax.core.frozen_dict"),
-        "freeze unfreeze FrozenDict copy pop pretty_repr",
-    )
-    | _named(("flax.training.common_utils",), "shard shard_prng_key onehot stack_forest get_metrics")
-    | _named(
-        ("flax.traverse_util",),
-        "flatten_dict unflatten_dict path_aware_map ModelParamTraversal TraverseTree t_identity",
-    )
-    | _named(("flax.serialization",), "to_state_dict from_state_dict to_bytes from_bytes")
-    | _named(("flax.struct",), "field dataclass")
-    | _named(("flax.linen",), "compact nowrap jit remat")
-    | _named(("typing", "abc"), "overload final runtime_checkable no_type_check abstractmethod")
-    | _named(("functools",), "lru_cache cache cached_property")
-    | _named(("flax.training.train_state.TrainState",), "create")
-    | _named(("flax.training.dynamic_scale", "flax.optim", "flax.optim.dynamic_scale"), "DynamicScale")
+    | full_names("flax.serialization", "to_state_dict from_state_dict to_bytes from_bytes")
+    | full_names("flax.struct", "field dataclass")
+    | full_names("flax.linen", "compact nowrap jit remat")
+    | full_names("flax.training.train_state.TrainState", "create")
+    | full_names("flax.training.dynamic_scale flax.optim flax.optim.dynamic_scale", "DynamicScale")
+    | (vocabulary.RAVEL_TREE | vocabulary.TREE_NORM | vocabulary.CLIP_GRADIENTS | vocabulary.COPY)
+    | (vocabulary.LIST_LEAVES | vocabulary.FLATTEN | vocabulary.TELL_PATHS)
+    | (vocabulary.UNFLATTEN | vocabulary.STRUCTURE)
 )
 """Functions and classes that change nothing and give the same for the same."""
 
-PURE_MODULES = (
-    *(
-        "jax.numpy.",
-        "jax.scipy.",
-        "jax.nn.",
-        "jax.lax.",
-        "jax.random.",
-        "jax.core.",
-        "jax.tree_util.",
-        "math.",
-        "cmath.",
-    ),
-    *("operator.", "statistics.", "optax.", "flax.training.lr_schedule.", "flax.optim.", "flax.linen.initializers."),
-    *("jax.experimental.optimizers.", "jax.example_libraries.optimizers.", "string.", "types."),
+PURE_MODULES = words(
+    "jax.numpy. jax.scipy. jax.nn. jax.lax. jax.random. jax.core. jax.tree_util. math. cmath. operator. statistics. optax. "
+    "flax.training.lr_schedule. flax.optim. flax.linen.initializers. jax.experimental.optimizers. "
+    "jax.example_libraries.optimizers. string. types."
 )
 """Modules of which every function is such."""
 
-ITERATING = _named(
-    ("builtins",), "all any dict enumerate frozenset list map max min set sorted sum tuple zip bytes filter"
-) | _named(("functools",), "reduce")
+ITERATING = full_names(
+    "builtins", "all any dict enumerate frozenset list map max min set sorted sum tuple zip bytes filter"
+) | {"functools.reduce"}
 """What takes the elements of its arguments one by one, and so uses an iterator up."""
 
-LOOKING_IN = ITERATING | vocabulary.COPY | _named(("dataclasses",), "replace asdict astuple")
+LOOKING_IN = ITERATING | vocabulary.COPY | full_names("dataclasses", "replace asdict astuple")
 """What gives something made of all that is in its arguments."""
 
-IMPURE = frozenset(
-    (
-        *_named(
-            ("operator",), "setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub"
-        ),
-        *_named(("operator",), "itruediv ixor call methodcaller attrgetter itemgetter"),
-        *_named(("jax.lax",), "infeed outfeed"),
-    )
-)
+IMPURE = full_names(
+    "operator",
+    "setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub itruediv ixor call "
+    "methodcaller attrgetter itemgetter",
+) | full_names("jax.lax", "infeed outfeed")
 """What is none, in such a module."""
 
-NUMPY_ACTING = _named(
-    ("numpy",),
+NUMPY_ACTING = full_names(
+    "numpy",
     "copyto put place putmask fill_diagonal put_along_axis save savez savez_compressed savetxt load loadtxt fromfile memmap "
     "seterr seterrcall set_printoptions nditer fromiter vectorize frompyfunc apply_along_axis apply_over_axes fromfunction",
 )
@@ -118,43 +85,31 @@ NUMPY_STATEFUL = ("numpy.random.", "numpy.testing.", "numpy.lib.", "numpy.f2py."
 CALLING = (
     (vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH | vocabulary.REDUCE_TREES)
     | (vocabulary.CONTROL | vocabulary.MAP_SLICES | vocabulary.SHAPES_OF | vocabulary.LINEARIZE)
-    | _named(("builtins", "functools"), "map filter reduce")
-    | _named(("jax.lax",), "associative_scan custom_root")
-    | _named(("jax",), "make_jaxpr pure_callback")
-    | _named(("flax.traverse_util",), "path_aware_map")
+    | full_names("builtins functools", "map filter reduce")
+    | full_names("jax.lax", "associative_scan custom_root")
+    | full_names("jax", "make_jaxpr pure_callback")
+    | full_names("flax.traverse_util", "path_aware_map")
 )
 """What calls functions that it is given, there and then, and does nothing else."""
 
 LOGGING = ("logging.", "absl.logging.", "warnings.warn", "builtins.print")
 """What leaves nothing but lines in the log, which count for nothing."""
 
-OUTSIDE = (
-    *(
-        "time.",
-        "datetime.",
-        "os.",
-        "shutil.",
-        "json.",
-        "csv.",
-        "glob.",
-        "tempfile.",
-        "random.",
-        "numpy.random.",
-        "numpy.save",
-    ),
-    *("flax.training.checkpoints.", "flax.jax_utils.", "flax.training.common_utils.", "flax.metrics.", "jax.profiler."),
+OUTSIDE = words(
+    "time. datetime. os. shutil. json. csv. glob. tempfile. random. numpy.random. numpy.save flax.training.checkpoints. "
+    "flax.jax_utils. flax.training.common_utils. flax.metrics. jax.profiler."
 )
 """What reads and writes the outside world and what it is given, and nothing else of the program's."""
 
 CONSTANTS = ("jax.numpy.", "numpy.", "math.", "cmath.", "string.", "sys.maxsize", "os.sep")
 """Modules of which no attribute is ever set."""
 
-CONTAINER_READING = _words("get items keys values copy index count __getitem__ __contains__ union issubset")
+CONTAINER_READING = words("get items keys values copy index count __getitem__ __contains__ union issubset")
 """Methods of tuples, lists, sets and dictionaries that change nothing."""
 
 TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
 NUMBER_METHODS = frozenset(("is_integer", "bit_length", "conjugate", "as_integer_ratio", "hex"))
-ARRAY_METHODS = _words(
+ARRAY_METHODS = words(
     "all any argmax argmin argsort astype at clip conj copy cumprod cumsum diagonal dot flatten item max mean min nonzero prod "
     "ravel repeat reshape round squeeze std sum swapaxes take tolist trace transpose var block_until_ready set add multiply get "
     "divide power apply mul"

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from codemods.edits import Edit, Replace
@@ -43,9 +42,10 @@ AT_RUN_TIME = tuple(f"builtins.{name}" for name in ("dir", "eval", "exec", "glob
 
 @dataclass
 class Outcomes:
-    """What came of all groups: for their things a draft or a reason, and all edits, with the optimizers that each is for."""
+    """What came of all groups: what becomes of uses, all edits, with the optimizers that each is for, and why some are left."""
 
-    found: dict[Thing, Draft | str] = field(default_factory=dict)
+    uses: dict[ast.AST, Edit | None] = field(default_factory=dict)
+    left: dict[Thing, str] = field(default_factory=dict)
     edits: Edits = field(default_factory=Edits)
     concerned: dict[ast.AST, list[Thing]] = field(default_factory=lambda: defaultdict(list))
     rewritten: set[ast.AST] = field(default_factory=set)
@@ -61,17 +61,18 @@ class Outcomes:
             (node, edit) for beside in _beside(draft.context, draft.group.members) for node, (_, edit) in beside.items()
         }
         self.rewritten |= draft.rewritten.keys()
+        self.uses |= draft.outcomes
 
 
 class Functional:
     """The groups of optimizers that fall into parts; for those that do not, the reason."""
 
     def __init__(self, context: Context) -> None:
-        self.outcomes = Outcomes()
+        self.groups = Outcomes()
         if context.options.style != "functional" or context.options.partial:
             return
         attempts = _Attempts(context)
-        self.outcomes = attempts.outcomes({})
+        self.groups = attempts.outcomes({})
         left: dict[Thing, str] = {}
         for thing, family in attempts.stored.items():
             if self.reason([thing]):
@@ -79,36 +80,26 @@ class Functional:
                 left.setdefault(family, f"so does the one made at {where}, which is stored in checkpoints, too")
         if left:
             refused = {thing: left[family] for thing, family in attempts.stored.items() if family in left}
-            self.outcomes = attempts.outcomes({thing: self.reason([thing]) or why for thing, why in refused.items()})
+            self.groups = attempts.outcomes({thing: self.reason([thing]) or why for thing, why in refused.items()})
 
-    @cached_property
-    def written(self) -> list[Draft]:
-        """The groups that fall into parts."""
-        return list({id(found): found for found in self.outcomes.found.values() if isinstance(found, Draft)}.values())
-
-    def concerns(self, node: ast.AST) -> bool:
-        """Whether the use at a node is one of an optimizer that falls into parts, and is no definition."""
-        return any(node in found.outcomes for found in self.written)
-
-    def outcome(self, node: ast.AST) -> Edit | None:
-        """What becomes of such a use; None if that is done elsewhere."""
-        return next(found.outcomes[node] for found in self.written if node in found.outcomes)
+    @property
+    def outcomes(self) -> Mapping[ast.AST, Edit | None]:
+        """What becomes of the uses of optimizers that fall into parts; None if that is done elsewhere."""
+        return self.groups.uses
 
     def reason(self, things: Iterable[Thing]) -> str:
         """Why some optimizers stay train states; empty if they do not."""
-        found = next((self.outcomes.found[thing] for thing in things if thing in self.outcomes.found), "")
-        return found if isinstance(found, str) else ""
+        return next((self.groups.left[thing] for thing in things if thing in self.groups.left), "")
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        return self.outcomes.edits[use.node][1]
+        return self.groups.edits[use.node][1]
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            Use("functional", "", self.outcomes.edits[node][0], node, tuple(things))  # type: ignore[arg-type]
-            for node, things in self.outcomes.concerned.items()
-        ]
+        concerned = self.groups.concerned
+        uses = Edits({node: self.groups.edits[node] for node in concerned}).uses("functional", ())
+        return [replace(use, things=tuple(concerned[use.node])) for use in uses]
 
 
 class _Attempts:
@@ -117,19 +108,12 @@ class _Attempts:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.index = Index(context)
-        members: dict[Thing, list[Thing]] = defaultdict(list)
-        for thing, group in context.facts.groups.items():
-            members[group].append(thing)
-        self.groups = [found for found in members.values() if any(thing.kind == "optimizer" for thing in found)]
+        members = context.facts.members.values()
+        self.groups = [found for found in members if any(thing.kind == "optimizer" for thing in found)]
         self.stored = self._families()
         removed = {node for found in self.groups for node in gone(context, found)}
-        self.counted = {
-            self.stored[thing]
-            for use in context.facts.uses
-            if use.kind == "state.step" and use.node not in removed
-            for thing in use.things
-            if thing in self.stored
-        }
+        steps = (use for use in context.facts.uses if use.kind == "state.step" and use.node not in removed)
+        self.counted = {self.stored[thing] for use in steps for thing in use.things if thing in self.stored}
 
     def _families(self) -> dict[Thing, Thing]:
         """A representative for all optimizers that may restore what one of them stored: those of the same kind."""
@@ -152,12 +136,10 @@ class _Attempts:
             try:
                 if members[0] in refused:
                     raise Unproven(refused[members[0]])
-                draft = self._written(members, trial, outcomes)
-                outcomes.found.update(dict.fromkeys(members, draft))
-                outcomes.take(draft)
+                outcomes.take(self._written(members, trial, outcomes))
                 names = trial
             except Unproven as why:
-                outcomes.found.update(dict.fromkeys(members, str(why)))
+                outcomes.left.update(dict.fromkeys(members, str(why)))
         return outcomes
 
     def _written(self, members: list[Thing], names: Names, others: Outcomes) -> Draft:
@@ -176,9 +158,8 @@ class _Attempts:
         for use in group.uses:
             if use.kind == "annotation":
                 draft.outcomes[use.node] = _annotation(use, draft)
-        changed = {unit for node, (unit, _) in draft.edits.items() if node not in others.edits}
-        if not (changed | {use.unit for use in group.uses}).isdisjoint(context.plain):
-            raise Unproven("the file could not be rewritten in this form")
+        new = Edits({node: change for node, change in draft.edits.items() if node not in others.edits})
+        context.refuse_plain(new, group.uses)
         return draft
 
 
@@ -191,9 +172,9 @@ def _check_uses(group: Group) -> None:
     context = group.context
     for use in group.uses:
         if use.kind not in KNOWN:
-            raise Unproven(f"`.{use.name}` is used at {use.unit.place(use.node.lineno)}")
-        if use.kind == "definition.create" and context.call_of(use) is None:
-            raise Unproven(f"`create` is passed on at {use.unit.place(use.node.lineno)}")
+            raise Unproven(f"`.{use.name}` is used at {use.where}")
+        if use.kind == "definition.create" and use.call is None:
+            raise Unproven(f"`create` is passed on at {use.where}")
         if context.axes(use.things):
             raise Unproven("its own method replicated it")
     units = {use.unit for use in group.uses}
@@ -211,5 +192,5 @@ def _annotation(use: Use, draft: Draft) -> Edit | None:
     if use.node in draft.replaced:
         return None
     if isinstance(use.node, ast.Constant):
-        raise Unproven(f"a quoted annotation says what it is at {use.unit.place(use.node.lineno)}")
-    return Replace(use.unit.span(use.node), tuple_of_parts(draft.group))
+        raise Unproven(f"a quoted annotation says what it is at {use.where}")
+    return Replace(use.span, tuple_of_parts(draft.group))

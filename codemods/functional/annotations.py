@@ -46,7 +46,7 @@ def annotated(
     legacy = _legacy_within(returns, group) if returns is not None else []
     if returns is None or not legacy:
         return
-    types = TYPES[: 3 if group.counts else 2]
+    types = _types(group)
     if legacy == [returns]:
         said = (TRANSFORMATION, *types) if is_given else types
         yield returns, Replace(unit.span(returns), f"tuple[{', '.join(said)}]")
@@ -67,13 +67,14 @@ def annotated(
 
 def tuple_of_parts(group: Group) -> str:
     """The type of the parts together."""
-    return f"tuple[{', '.join(TYPES[: 3 if group.counts else 2])}]"
+    return f"tuple[{', '.join(_types(group))}]"
+
+
+def _types(group: Group) -> tuple[str, ...]:
+    return TYPES[: 3 if group.counts else 2]
 
 
 def _legacy_within(annotation: ast.expr, group: Group) -> list[ast.expr]:
     inside = set(ast.walk(annotation))
-    return [
-        use.node
-        for use in group.facts.uses
-        if use.kind == "annotation" and use.node in inside and isinstance(use.node, ast.expr)
-    ]
+    said = (use.node for use in group.facts.uses if use.kind == "annotation" and use.node in inside)
+    return [node for node in said if isinstance(node, ast.expr)]

@@ -58,15 +58,11 @@ class Draft:
         self.outcomes: dict[ast.AST, Edit | None] = {}
         self.parts = {variable: names.parts(variable, group) for variable in group.variables}
         self.transformations = Transformations(group, interfaces, names)
-        self.by_variable = {node: self.parts_of(node) for node in group.expressions if isinstance(node, ast.Name)}
+        named = {node: self.origins.variable(node) for node in group.expressions if isinstance(node, ast.Name)}
+        self.by_variable = {node: self.parts[variable] for node, variable in named.items() if variable is not None}
         self.done: set[ast.expr] = set()
         self.rewritten: dict[ast.AST, Edit] = {}
         self.replaced: list[ast.expr] = []
-
-    def parts_of(self, node: ast.Name) -> Parts:
-        variable = self.origins.variable(node)
-        assert variable is not None
-        return self.parts[variable]
 
     def named(self, variable: Variable) -> Parts:
         if variable not in self.parts:
@@ -77,7 +73,7 @@ class Draft:
         """The parts of the optimizer that a method is called on."""
         owner = use.node.value if isinstance(use.node, ast.Attribute) else None
         if not isinstance(owner, ast.Name) or owner not in self.by_variable:
-            raise Unproven(f"it has no name at {use.unit.place(use.node.lineno)}")
+            raise Unproven(f"it has no name at {use.where}")
         self.done.add(owner)
         return self.by_variable[owner]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import values_of
-from codemods.edits import ChangeArguments, Replace, Spread
+from codemods.edits import ChangeArguments, Edit, Replace, Spread
 from codemods.flow.modules import Unit
 from codemods.functional.draft import Draft
 from codemods.functional.parts import Parts
@@ -44,27 +44,18 @@ class Handing:
 
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
         for interface, argument in self.draft.interfaces.arguments[node]:
-            call = argument.call
-            values = values_of(call)
-            keywords: tuple[str, ...] = ("",) * len(parts.names)
-            if argument.keyword is not None:
-                variable = next(one for one in interface.split if one.name == argument.keyword.arg)
-                keywords = self.draft.parts[variable].names
-            spread = ((values.index(node), tuple(zip(keywords, parts.names, strict=True))),)
+            call, word = argument.call, argument.keyword
+            named = next((one for one in interface.split if word is not None and one.name == word.arg), None)
+            keywords = ("",) * len(parts.names) if named is None else self.draft.parts[named].names
+            spread = ((values_of(call).index(node), tuple(zip(keywords, parts.names, strict=True))),)
             self.draft.edits.put(call, unit, ChangeArguments(unit.span(call), spread=spread))
 
     def _returned_element(self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit) -> None:
-        statement = unit.parents[parent]
-        if statement in self.draft.taken:
+        statement, function = unit.parents[parent], function_around(node, unit)
+        flat = self.draft.interfaces.of(function).flat
+        if statement in self.draft.taken or (flat and statement in self.draft.rewritten):
             raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
-        if statement in self.draft.rewritten:
-            interface = self.draft.interfaces.of(function_around(node, unit))
-            if interface.flat:
-                raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
-            self.draft.edits.put(node, unit, Replace(unit.span(node), parts.nested))
-            return
-        function = function_around(node, unit)
-        if self.draft.interfaces.of(function).flat:
+        if flat:
             first = node is parent.elts[0] and function in self.draft.transformations.given
             names = ((self.draft.transformations.at(node, unit),) if first else ()) + parts.names
             self.draft.edits.put(node, unit, Spread(unit.span(node), names))
@@ -82,20 +73,14 @@ class Handing:
         if parent in self.draft.rewritten:
             return
         value = parent.value if isinstance(parent, ast.Assign) else None
-        if isinstance(parent, ast.Delete):
-            self.draft.edits.put(store, unit, Replace(unit.span(store), parts.flat))
-        elif outer is store:
-            name = self.draft.transformations.received.get(value) if value is not None else None
-            text = f"{name}, {parts.flat}" if name else parts.flat
-            self.draft.edits.put(store, unit, Replace(unit.span(store), text))
+        name = self.draft.transformations.received.get(value) if value is not None else None
+        edit: Edit = Replace(unit.span(store), parts.nested)
+        if outer is store:
+            edit = Replace(unit.span(store), f"{name}, {parts.flat}" if name else parts.flat)
         elif value is not None and unit.parents[store] is outer and self.draft.interfaces.is_flat(value):
-            name = self.draft.transformations.received.get(value)
-            first = isinstance(outer, ast.Tuple) and store is outer.elts[0] and name
-            self.draft.edits.put(
-                store, unit, Spread(unit.span(store), ((name,) if first and name else ()) + parts.names)
-            )
-        else:
-            self.draft.edits.put(store, unit, Replace(unit.span(store), parts.nested))
+            first = isinstance(outer, ast.Tuple) and store is outer.elts[0]
+            edit = Spread(unit.span(store), ((name,) if first and name else ()) + parts.names)
+        self.draft.edits.put(store, unit, edit)
 
     def receive(self, call: ast.expr, name: str) -> None:
         """Take the transformation up where a tuple is taken apart that does not begin with an optimizer."""

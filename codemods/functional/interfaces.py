@@ -82,20 +82,17 @@ class Interfaces:
 
     def _is_called_by_jax(self, node: FunctionNode) -> bool:
         """Whether all calls of a function are made by a loop of JAX."""
-        calls = [site.node for site, _ in self.origins.calls(node)]
-        return bool(calls) and all(
-            isinstance(call, ast.Call) and self.group.is_of_pytrees(call, CONTROL) for call in calls
-        )
+        sites = [site.node for site, _ in self.origins.calls(node)]
+        calls = [call for call in sites if isinstance(call, ast.Call) and self.group.is_of_pytrees(call, CONTROL)]
+        return bool(calls) and len(calls) == len(sites)
 
     def _give(self, node: ast.expr, unit: Unit) -> None:
         """Note where an optimizer is returned."""
         parent, index = unit.parents[node], None
         if isinstance(parent, ast.Tuple):
-            index = parent.elts.index(node)
-            parent = unit.parents[parent]
+            index, parent = parent.elts.index(node), unit.parents[parent]
         if isinstance(parent, ast.Return):
-            function = function_around(parent, unit)
-            self.of(function).returns.append((parent, index))
+            self.of(function_around(parent, unit)).returns.append((parent, index))
         elif isinstance(parent, ast.Lambda) and parent.body is node:
             self.of(parent).returns.append((parent, index))
 
@@ -104,9 +101,8 @@ class Interfaces:
         for interface in self.found.values():
             if interface.returns and any(index is None for _, index in interface.returns):
                 if not interface.gives_it_alone:
-                    raise Unproven(
-                        f"the function that returns it at line {interface.node.lineno} returns other things, too"
-                    )
+                    where = f"the function that returns it at line {interface.node.lineno}"
+                    raise Unproven(f"{where} returns other things, too")
                 continue
             interface.flat = bool(interface.returns) and interface.bindings is not None
         changed = True
@@ -124,16 +120,13 @@ class Interfaces:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or self.group.is_derivative(call):
             return False
         target = statement.targets[0]
-        reached = [self.found.get(function.node) for function in self.group.functions(call)]
-        sizes = {_size(place) for place, _ in interface.returns}
-        indices = {index for one in reached if one is not None for _, index in one.returns}
+        if not self.is_flat(call) or not isinstance(target, ast.Tuple):
+            return False
+        indices = {index for one in self.group.functions(call) for _, index in self.found[one.node].returns}
         return (
-            isinstance(target, ast.Tuple)
-            and sizes == {len(target.elts)}
+            {_size(place) for place, _ in interface.returns} == {len(target.elts)}
             and len(indices) == len({index for _, index in interface.returns})
             and not any(isinstance(element, ast.Starred) for element in target.elts)
-            and bool(reached)
-            and all(one is not None and one.flat for one in reached)
         )
 
     def is_flat(self, call: ast.expr) -> bool:

@@ -105,8 +105,9 @@ class Making:
             state = parts.opt_state
             new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={rate})"
             lines.templates.append(f"{state} = {new}")
-        scope = self.draft.group.facts.scope(node).function
-        updates = self._updates(Variable(scope, "optimizer"))
+        group = self.draft.group
+        here = Variable(group.facts.scope(node).function, "optimizer")
+        updates = self.draft.names.for_a_moment(here, UPDATES, group)
         name = self.draft.transformations.at(node, unit)
         grads = lines.hole(gradients, unit)
         lines.templates += [
@@ -115,6 +116,3 @@ class Making:
         ]
         if parts.step:
             lines.templates.append(f"{parts.step} = {old.step} + 1")
-
-    def _updates(self, variable: Variable) -> str:
-        return self.draft.names.for_a_moment(variable, UPDATES, self.draft.group)

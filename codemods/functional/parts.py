@@ -71,22 +71,19 @@ class Names:
         """
         params = group.made_for(variable)
         if not params or self._is_hidden(params, variable):
-            params = self._free(variable, PARAMS, group)
-        step = self._free(variable, STEP, group) if group.counts else ""
-        return Parts(params, self._free(variable, OPT_STATE, group), step)
+            params = self.beside(variable, PARAMS, group)
+        step = self.beside(variable, STEP, group) if group.counts else ""
+        return Parts(params, self.beside(variable, OPT_STATE, group), step)
 
     def for_a_moment(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
         """A name for what is read just behind the place that sets it."""
         key = (variable.scope.node, choices)
         if key not in self._moments:
-            self._moments[key] = self._free(variable, choices, group, plain=True)
+            self._moments[key] = self.beside(variable, choices, group, plain=True)
         return self._moments[key]
 
-    def beside(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
-        """A name for something that has to do with a variable: `g_tx` for `g_optimizer`."""
-        return self._free(variable, choices, group)
-
-    def _free(self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False) -> str:
+    def beside(self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False) -> str:
+        """A name for something that has to do with a variable: `g_tx` for `g_optimizer`, if it is not to be a `plain` one."""
         names = [choice if plain else _named_after(variable.name, choice) for choice in choices]
         owner = variable.scope.node
         for name in names:
@@ -121,32 +118,27 @@ class Names:
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
         """Whether another variable of the function is done with when a variable is first set, and so can go on as its part."""
         stores = self.origins.stores(variable)
+        names = [store for store in stores if isinstance(store, ast.Name)]
+        means_something = bool(self.origins.stores(other))  # here, and not outside
         if (
-            not stores
-            or not self.origins.stores(other)  # it means something outside
-            or any(not isinstance(store, ast.Name) for store in stores)
+            not (stores and means_something)
+            or len(names) < len(stores)
             or not isinstance(other.scope.node, ast.FunctionDef)
         ):
             return False
-        unit = variable.unit
-        kept = [store for store in stores if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Store)]
-        settings = [statement_of(unit, store) for store in kept]
-        nodes = [*self.origins.stores(other), *self.origins.loads(other)]
-        if any(not isinstance(setting, ast.Assign) for setting in settings):
-            return False
+        unit, follows = variable.unit, self.origins.dataflow.may_follow
+        settings = [statement_of(unit, name) for name in names if isinstance(name.ctx, ast.Store)]
         inside = {node for setting in settings for node in ast.walk(setting)}
+        if not all(isinstance(setting, ast.Assign) for setting in settings):
+            return False
         if not inside.isdisjoint(self.origins.stores(other)):
             return False
-        follows = self.origins.dataflow.may_follow
-        return all(
-            isinstance(node, ast.arg)
-            or (
-                isinstance(node, ast.Name)
-                and _scope_around(node, unit) is other.scope.node
-                and not any(follows(node, setting) for setting in settings)
-            )
-            for node in nodes
-        )
+
+        def is_done(node: ast.AST) -> bool:
+            here = isinstance(node, ast.Name) and _scope_around(node, unit) is other.scope.node
+            return isinstance(node, ast.arg) or (here and not any(follows(node, setting) for setting in settings))
+
+        return all(map(is_done, (*self.origins.stores(other), *self.origins.loads(other))))
 
 
 def _named_after(name: str, choice: str) -> str:
@@ -159,11 +151,8 @@ def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
 
 def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
     """What binds a name, for each place within the scope of a variable that says it; None for what no scope around it does."""
-    said = (
-        node
-        for node in ast.walk(variable.scope.node)
-        if (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.arg) and node.arg == name)
-    )
+    nodes = (node for node in ast.walk(variable.scope.node) if isinstance(node, ast.Name | ast.arg))
+    said = (node for node in nodes if name == (node.id if isinstance(node, ast.Name) else node.arg))
     return {next((outer for outer in variable.unit.ancestors(node) if _binds(outer, name)), None) for node in said}
 
 

@@ -7,8 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from codemods.dataflow.binding import values_of
+from codemods.dataflow.program import functions_in
+from codemods.facts import unwrapped
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Derivative, External, Function, Method, Object, Partial, Result, Thing
+from codemods.flow.objects import Derivative, External, Function, Result, Thing
 from codemods.idioms import Unproven
 from codemods.origins import FunctionNode, Variable, block_of
 from codemods.uses import Use
@@ -60,9 +63,7 @@ class Group:
         for thing in self.optimizers:
             self.expressions.update({node: unit for unit, node in index.holding[thing] if node not in self.gone})
         self.uses = [use for use in self.facts.uses if self.members & {*use.things} and use.node not in self.gone]
-        self.by_call = {
-            call: use for use in self.uses if (call := context.call_of(use)) is not None and use.kind.count(".")
-        }
+        self.by_call = {call: use for use in self.uses if (call := use.call) is not None and use.kind.count(".")}
         self.counts = counts or any(use.kind == "state.step" for use in self.uses)
         self.variables: dict[Variable, None] = {}
         for node, unit in self.expressions.items():
@@ -136,16 +137,11 @@ class Group:
         owner: ast.AST | None = value
         while isinstance(owner, ast.Attribute | ast.Subscript):
             owner = owner.value
-        if (
-            use is None
-            or setting is None
-            or not isinstance(value, ast.Attribute)
-            or not isinstance(owner, ast.Name)
-            or self.origins.variable(owner) != variable
-            or (attribute == "step" and self.context.counted.read(value, owner, other.unit, "") != "")
-        ):
+        if use is None or not isinstance(owner, ast.Name) or self.origins.variable(owner) != variable:
             return None
-        if len(block_of(other.unit, setting)) < 2:
+        if use.kind == "state.step" and self.context.counted.read(use, owner, "") != "":
+            return None
+        if setting is None or len(block_of(other.unit, setting)) < 2:
             return None
         return setting if self._stays(variable, setting, self.origins.loads(other)) else None
 
@@ -153,11 +149,10 @@ class Group:
         """The variable with the parameters for which an optimizer is made, if neither changes; empty otherwise."""
         setting = self.origins.setting(variable)
         value = setting.value if isinstance(setting, ast.Assign) else None
-        use = self.by_call.get(value) if isinstance(value, ast.Call) else None
-        if setting is None or not isinstance(value, ast.Call) or use is None or use.kind != "definition.create":
+        if setting is None or not isinstance(value, ast.Call) or self.use_of(value, "definition.create") is None:
             return ""
-        given = [*value.args, *(word.value for word in value.keywords)]
-        other = self.origins.variable(given[0]) if len(given) == 1 and isinstance(given[0], ast.Name) else None
+        given = values_of(value)
+        other = self.origins.variable(given[0]) if len(given) == 1 else None
         if other is None or other.scope is not variable.scope:
             return ""
         return other.name if self._stays(other, setting, self.origins.loads(variable)) else ""
@@ -170,9 +165,9 @@ class Group:
 
     def functions(self, call: ast.Call) -> list[Function]:
         """The functions of the project that a call is of, if it is of nothing else."""
-        found = [_function(item) for item in self.facts.objects(call.func)]
-        functions = [item for item in found if item is not None]
-        return functions if len(functions) == len(found) else []
+        items = [unwrapped(item) for item in self.facts.objects(call.func)]
+        functions = [one for item in items if not isinstance(item, Derivative) for one in functions_in([item])]
+        return functions if len(functions) == len(items) else []
 
     def is_derivative(self, call: ast.Call) -> bool:
         return any(isinstance(item, Derivative) for item in self.facts.objects(call.func))
@@ -182,23 +177,12 @@ class Group:
         items = list(self.facts.objects(call.func))
         return bool(items) and all(isinstance(item, External) and item.name in names for item in items)
 
-    def use_of(self, call: ast.expr, kind: str) -> Use | None:
+    def use_of(self, call: ast.Call, kind: str) -> Use | None:
         """The use that a call is, if it is one of a kind."""
-        use = self.by_call.get(call) if isinstance(call, ast.Call) else None
+        use = self.by_call.get(call)
         return use if use is not None and use.kind == kind else None
 
 
 def function_around(node: ast.AST, unit: Unit) -> FunctionNode:
     """The function in which a node is."""
     return next(outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode))
-
-
-def _function(item: Object) -> Function | None:
-    match item:
-        case Function():
-            return item
-        case Partial(function=inner):
-            return _function(inner)
-        case Method(function=Function() as function):
-            return function
-    return None

@@ -49,11 +49,8 @@ class Signatures:
     def _needed(self, variable: Variable) -> str:
         """The names of the parts, with `_` for those that nobody asks for."""
         parts, loads = self.draft.parts[variable], self.draft.origins.loads(variable)
-        reads = {
-            use.node.value: use.name
-            for use in self.draft.group.uses
-            if use.kind in ("optimizer.target", "optimizer.state") and isinstance(use.node, ast.Attribute)
-        }
+        reading = (use for use in self.draft.group.uses if use.kind in ("optimizer.target", "optimizer.state"))
+        reads = {use.owner: use.name for use in reading}
         if not all(load in reads for load in loads):
             return parts.flat
         asked = {reads[load] for load in loads}

@@ -25,17 +25,15 @@ class Statements:
         if node in self.draft.done:
             return
         parent = unit.parents[node]
-        where = unit.place(node.lineno)
+        outer = unit.parents[parent] if isinstance(parent, ast.Tuple) else parent
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
             self._assigned(parent, node, unit, self.draft.parts[self.draft.group.target(parent.targets[0], node)])
-        elif isinstance(parent, ast.Return):
-            self._returned(parent, node, unit)
-        elif isinstance(parent, ast.Tuple) and isinstance(unit.parents[parent], ast.Return):
-            self._returned(unit.parents[parent], node, unit)
+        elif isinstance(outer, ast.Return):
+            self._returned(outer, node, unit)
         elif self._stays(node, unit) and (isinstance(parent, ast.Lambda | ast.Expr) or self.draft.is_held(node, unit)):
             return
         elif not self._is_argument(node, unit):
-            raise Unproven(f"it is made or changed within something else at {where}")
+            raise Unproven(f"it is made or changed within something else at {unit.place(node.lineno)}")
 
     def _stays(self, node: ast.Call, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
@@ -49,9 +47,8 @@ class Statements:
         """Whether this is an argument of another call that gives an optimizer, which is written with it."""
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
-        return (
-            isinstance(outer, ast.Call) and outer in self.draft.group.expressions and self.draft.is_known(outer, unit)
-        )
+        is_call = isinstance(outer, ast.Call) and outer in self.draft.group.expressions
+        return isinstance(outer, ast.Call) and is_call and self.draft.is_known(outer, unit)
 
     def _assigned(self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts) -> None:
         """`optimizer = …`."""
@@ -62,16 +59,13 @@ class Statements:
         self.making.lines(node, unit, parts, lines)
         self._replace(statement, unit, lines, node)
 
-    def _returned(self, statement: ast.AST, node: ast.Call, unit: Unit) -> None:
+    def _returned(self, statement: ast.Return, node: ast.Call, unit: Unit) -> None:
         """`return …`, perhaps with other things beside."""
-        assert isinstance(statement, ast.Return)
         function = function_around(statement, unit)
         gives = function in self.draft.transformations.given
-        whole = statement.value is node
         self.draft.is_known(node, unit)
         plain = not self.draft.is_maker(node) and not self.draft.inner(node)
-        received = node in self.draft.transformations.received
-        if plain and whole and gives == received:
+        if plain and statement.value is node and gives == (node in self.draft.transformations.received):
             return
         if statement in self.draft.rewritten:
             raise Unproven(f"two optimizers are returned at {unit.place(statement.lineno)}")
@@ -97,12 +91,10 @@ class Statements:
         """The names for what is returned: those of the optimizer that took a step, if nothing else asks for it here."""
         scope = self.draft.group.facts.scope(node).function
         use = self.draft.group.by_call.get(node)
-        owner = use.node.value if use is not None and isinstance(use.node, ast.Attribute) else None
-        variable = self.draft.origins.variable(owner) if isinstance(owner, ast.Name) else None
+        variable = self.draft.origins.variable(use.owner) if use is not None else None
         if variable is not None and variable.scope is scope and use is not None and use.kind != "definition.create":
-            inside = set(ast.walk(node))
-            others = [one for one in self.draft.origins.loads(variable) if one in set(ast.walk(statement)) - inside]
-            if not others:
+            beside = {*ast.walk(statement)} - {*ast.walk(node)}
+            if beside.isdisjoint(self.draft.origins.loads(variable)):
                 return self.draft.parts[variable]
             return self.draft.named(Variable(scope, f"new_{variable.name}"))
         return self.draft.named(Variable(scope, "optimizer"))

@@ -93,18 +93,15 @@ class Transformations:
         inside = set(ast.walk(interface.node))
         if any(use.node in inside for use in self._created()):
             return True
-        others = (
-            one for one in self.interfaces.found.values() if one is not interface and one.returns and not one.split
-        )
-        return depth > 0 and any(
-            self._makes(one, depth - 1) for one in others if any(call.call in inside for call in one.bindings or ())
-        )
+        others = (one for one in self.interfaces.found.values() if one is not interface and one.returns)
+        called = (one for one in others if any(binding.call in inside for binding in one.bindings or ()))
+        return depth > 0 and any(self._makes(one, depth - 1) for one in called if not one.split)
 
     def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
         definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
-        calls = [call for use in created if (call := self.group.context.call_of(use)) is not None]
+        calls = [call for use in created if (call := use.call) is not None]
         self._set_at[owner] = calls[0]
-        variable = self.origins.variable(definition) if isinstance(definition, ast.Name) else None
+        variable = self.origins.variable(definition)
         is_settled = definition is not None and self._is_settled(definition, calls[0])
         if len(calls) > 1 and not is_settled:
             raise Unproven(f"several optimizers meet in {self.group.where(owner, unit)}")
@@ -118,18 +115,15 @@ class Transformations:
     def _is_settled(self, definition: ast.expr, call: ast.Call) -> bool:
         """Whether a definition is the same wherever it is asked for behind a call."""
         for name in names_read([definition]):
-            variable = self.origins.variable(name)
-            stores = self.origins.stores(variable) if variable is not None else []
-            if variable is not None and len(stores) != 1 and not self._are_ahead(stores, call):
+            stores = self.origins.stores(self.origins.variable(name))
+            if len(stores) != 1 and not all(self._is_ahead(store, call) for store in stores):
                 return False
         return True
 
-    def _are_ahead(self, stores: list[ast.AST], call: ast.Call) -> bool:
-        """Whether a variable is set for good when a call is met, perhaps in one of several branches."""
-        follows = self.origins.dataflow.may_follow
-        return all(
-            isinstance(store, ast.arg) or (isinstance(store, ast.Name) and not follows(store, call)) for store in stores
-        )
+    def _is_ahead(self, store: ast.AST, call: ast.Call) -> bool:
+        """Whether a place that sets a variable is not met behind a call, as one of several branches is not."""
+        is_name = isinstance(store, ast.Name) and not self.origins.dataflow.may_follow(store, call)
+        return isinstance(store, ast.arg) or is_name
 
     def _renamed(self, variable: Variable) -> str:
         """The new name of a variable for the transformation."""
@@ -148,15 +142,15 @@ class Transformations:
     def _named(self, call: ast.Call, unit: Unit) -> str:
         """A name for the transformation of what a call gives."""
         statement = statement_of(unit, call)
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        named = [target for target in targets if isinstance(target, ast.Name)]
-        if targets and isinstance(targets[0], ast.Tuple):
-            within = [self.group.target(one, call) for one in targets[0].elts if isinstance(one, ast.Name)]
-            variable = next((one for one in within if one in self.group.variables), None)
-        else:
-            variable = self.group.target(named[0], call) if named else None
-        scope = self.group.facts.scope(call).function
-        return self.names.beside(variable or Variable(scope, "optimizer"), TRANSFORMATION, self.group)
+        variable = Variable(self.group.facts.scope(call).function, "optimizer")
+        match statement.targets if isinstance(statement, ast.Assign) else []:
+            case [ast.Tuple(elts=elements), *_]:
+                within = (self.group.target(one, call) for one in elements if isinstance(one, ast.Name))
+                variable = next((one for one in within if one in self.group.variables), variable)
+            case [*targets]:
+                named = (self.group.target(target, call) for target in targets if isinstance(target, ast.Name))
+                variable = next(named, variable)
+        return self.names.beside(variable, TRANSFORMATION, self.group)
 
     def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
         """A function that makes the optimizer returns its transformation, too. A lambda hands all of it on."""
@@ -167,26 +161,19 @@ class Transformations:
         for function in self.group.functions(call):
             interface = self.interfaces.of(function.node)
             where = self.group.where(function.node, function.unit)
-            if not (interface.flat or interface.gives_it_alone) or list(self.wrappers.of(function.node, function.unit)):
-                raise Unproven(f"{where} cannot return the transformation, too")
-            if any(self.wrappers.name(binding.call) for binding in interface.bindings or ()):
+            wrapped = any(self.wrappers.of(function.node, function.unit))
+            wrapped = wrapped or any(self.wrappers.name(binding.call) for binding in interface.bindings or ())
+            if wrapped or not (interface.flat or interface.gives_it_alone):
                 raise Unproven(f"{where} cannot return the transformation, too")
             self.given.add(function.node)
             self._in(function.node, function.unit)
             for binding in interface.bindings or ():
-                if not self._is_received(binding.call, binding.unit):
-                    raise Unproven(
-                        f"what {where} returns is not taken apart at {binding.unit.place(binding.call.lineno)}"
-                    )
+                if not isinstance(statement_of(binding.unit, binding.call), ast.Assign | ast.Return | ast.Expr):
+                    place = binding.unit.place(binding.call.lineno)
+                    raise Unproven(f"what {where} returns is not taken apart at {place}")
                 self.received.setdefault(binding.call, "_")
         self.received[call] = name or "_"
         return name
-
-    @staticmethod
-    def _is_received(call: ast.Call, unit: Unit) -> bool:
-        """Whether a statement can take up what a call returns, one part after the other."""
-        statement = statement_of(unit, call)
-        return isinstance(statement, ast.Assign | ast.Return | ast.Expr)
 
     # Where it is handed on
 
@@ -231,10 +218,8 @@ class Transformations:
     @staticmethod
     def _is_given_defaults(interface: Interface) -> bool:
         """Whether a call gives by position what has a default, behind which a parameter can only be named."""
-        return any(
-            sum(argument.keyword is None for argument in binding.given.values()) > required(interface.node)
-            for binding in interface.bindings or ()
-        )
+        given = ([one.keyword for one in binding.given.values()] for binding in interface.bindings or ())
+        return any(words.count(None) > required(interface.node) for words in given)
 
     def is_by_position(self, interface: Interface) -> bool:
         """Whether a function has the transformation as a parameter ahead of those with defaults."""
@@ -245,8 +230,7 @@ class Transformations:
         """Whether a reference says the function by its own name, and not what has been made of it."""
         if isinstance(reference, ast.Attribute):
             return reference.attr == node.name
-        variable = self.origins.variable(reference) if isinstance(reference, ast.Name) else None
-        stores = self.origins.stores(variable) if variable is not None else []
+        stores = self.origins.stores(self.origins.variable(reference))
         if node in stores and len(stores) > 1:
             raise Unproven(f"`{node.name}` is set several times")
         return bool(stores) and (stores == [node] or all(isinstance(store, ast.alias) for store in stores))
@@ -264,7 +248,7 @@ class Transformations:
         if start is not None and self.origins.dataflow.may_follow(start, call):
             return False
         if self.wrappers.name(call.func) == PARTIAL:
-            self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((name, here),)))
+            self._give(call, name, unit)
         else:
             template = f"{{partial}}({{it}}, {name}={here})"
             self.edits.put(reference, unit, Replace(unit.span(reference), template))
@@ -278,11 +262,10 @@ class Transformations:
 
     def _calls_behind(self, interface: Interface, wrapper: ast.Call) -> list[ast.Call]:
         """The calls that reach a function through a wrapper: all that do not say it by its own name."""
-        direct = {
-            unit.parents[reference]
-            for unit, reference in self.origins.references(interface.node)
-            if isinstance(interface.node, ast.FunctionDef) and self._is_itself(reference, interface.node)
-        }
+        node = interface.node
+        assert isinstance(node, ast.FunctionDef)
+        references = self.origins.references(node)
+        direct = {unit.parents[reference] for unit, reference in references if self._is_itself(reference, node)}
         return [binding.call for binding in interface.bindings or () if binding.call not in direct - {wrapper}]
 
 

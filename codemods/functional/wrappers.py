@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.dataflow.binding import names_by_position
+from codemods.dataflow.program import functions_in
 from codemods.edits import MakeStatic, Replace
 from codemods.flow.modules import Unit
 from codemods.functional.interfaces import Interface
@@ -43,7 +44,7 @@ class Wrappers:
         return next((name for name in self.facts.externals(node) if name == PARTIAL or name.startswith("jax.")), "")
 
     def _functions(self, node: ast.expr) -> set[ast.AST]:
-        return {inner for item in self.facts.objects(node) for inner in self.group.origins.functions_in(item)}
+        return {function.node for function in functions_in(self.facts.objects(node))}
 
     def shift(self, interface: Interface, unit: Unit, edits: Edits, more: int, is_given_one: bool) -> None:
         """Let positions that are given to JAX count the parts of an optimizer, of which there are `more` than one.

@@ -10,7 +10,7 @@ from codemods.functional.handing import Handing
 from codemods.functional.signatures import Signatures
 from codemods.functional.statements import Statements
 from codemods.idioms import Unproven
-from codemods.uses import Use
+from codemods.uses import Use, owner_of_state
 from codemods.vocabulary import GET, UNREPLICATE
 
 
@@ -44,37 +44,26 @@ def write(draft: Draft) -> None:
 
 def _attribute(draft: Draft, use: Use) -> None:
     """What becomes of a use that is no statement: a part that is read."""
-    if not isinstance(use.node, ast.Attribute):
+    part = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
+    if part is None:
+        if use.kind == "optimizer.state":
+            draft.outcomes[use.node] = None
         return
-    node, part = use.node, "params"
-    owner: ast.expr = node.value
-    if use.kind == "state.step":
-        owner = owner.value if isinstance(owner, ast.Subscript) else owner
-        owner, part = (owner.value if isinstance(owner, ast.Attribute) else owner), "step"
-    elif use.kind == "optimizer.state":
-        draft.outcomes[node] = None
-        return
-    elif use.kind != "optimizer.target":
-        return
-    span, around = use.unit.span(node), "%s"
-    if part == "step":
-        around = draft.context.counted.read(node, owner, use.unit, "%s")
+    owner = (owner_of_state(use.owner) if part == "step" else None) or use.owner
+    around = draft.context.counted.read(use, owner, "%s") if part == "step" else "%s"
     if isinstance(owner, ast.Name) and owner in draft.by_variable:
-        draft.outcomes[node] = Replace(span, around % getattr(draft.by_variable[owner], part))
+        draft.outcomes[use.node] = Replace(use.span, around % getattr(draft.by_variable[owner], part))
         draft.done.add(owner)
         return
     if not (isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)) or draft.inner(owner):
-        raise Unproven(f"it has no name at {use.unit.place(node.lineno)}")
+        raise Unproven(f"it has no name at {use.where}")
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
-    if (
-        isinstance(inner, ast.Name)
-        and inner in draft.by_variable
-        and draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
-    ):
+    is_named = isinstance(inner, ast.Name) and inner in draft.by_variable
+    if isinstance(inner, ast.Name) and is_named and draft.group.is_of_pytrees(owner, UNREPLICATE | GET):
         draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), getattr(draft.by_variable[inner], part)))
         draft.done.add(inner)
     else:
         text = f"{text}[{0 if part == 'params' else 2}]"
-    draft.outcomes[node] = Replace(span, around % text, (("whole", use.unit.span(owner)),))
+    draft.outcomes[use.node] = Replace(use.span, around % text, (("whole", use.unit.span(owner)),))
     draft.done.add(owner)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 CODE = "FO502"
 GLOBAL, EACH = "optax.clip_by_global_norm", "optax.clip"
 
+LOOKING = ("state.param_states", "state.replace", "definition.apply_gradient")
+"""The uses that look into the state of an optimizer, or give it another."""
+
 LONGEST = 120
 """A link of more characters is not written elsewhere."""
 
@@ -75,16 +78,10 @@ class Clippings(Outcomes[Clipping]):
     def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | str | None:
         finder = Clips(self.context)
         try:
-            clips = [finder.at(use) for use in steps]
-        except Unproven as why:
-            return str(why)
-        found = [clip for clip in clips if clip is not None]
-        if not found:
-            return None
-        try:
-            if len(found) < len(steps):
+            found = [clip for use in steps if (clip := finder.at(use)) is not None]
+            if found and len(found) < len(steps):
                 raise Unproven("not all steps clip")
-            return self._join(members, steps, found)
+            return self._join(members, steps, found) if found else None
         except Unproven as why:
             return str(why)
 
@@ -92,30 +89,22 @@ class Clippings(Outcomes[Clipping]):
         context, facts, origins = self.context, self.context.facts, self.context.origins
         constructors = outermost(members, context)
         refuse_templates(members, context)
-        for use in facts.uses:
-            if use.kind in ("state.param_states", "state.replace", "definition.apply_gradient") and {*use.things} & {
-                *members
-            }:
-                raise Unproven("the state of the optimizer is used")
-        values = Values(facts, origins)
+        looks = (use for use in facts.uses if use.kind in LOOKING)
+        if any(not {*members}.isdisjoint(use.things) for use in looks):
+            raise Unproven("the state of the optimizer is used")
+        values = Values(origins)
         link = common_value([_link(clip, values) for clip in clips])
         values.refuse_changes(link, constructors, members)
-        passing = Passing(facts, origins, link, "limit of the clipping")
+        passing = Passing(origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in constructors}
-        needed = passing.needed | {
-            variable for clip in clips if (variable := origins.variable(clip.before)) is not None
-        }
-        norms = Norms(facts, origins)
+        needed = passing.needed | {read for clip in clips if (read := origins.variable(clip.before)) is not None}
+        norms = Norms(origins)
         gone = context.schedules.gone(members)
-        leftovers = Leftovers(facts, origins, passing.edits, needed, gone, norms.tree_of)
+        leftovers = Leftovers(origins, passing.edits, needed, gone, norms.tree_of)
         for use, clip in zip(steps, clips, strict=True):
             self._take_out(use, clip, leftovers)
         self._bequeath(list(links), leftovers.edits, members)
-        units = (
-            {unit for unit, _ in leftovers.edits.values()} | {use.unit for use in steps} | {one.unit for one in members}
-        )
-        if not units.isdisjoint(context.plain):
-            raise Unproven("the file could not be rewritten in this form")
+        context.refuse_plain(leftovers.edits, (*steps, *members))
         for node, (unit, edit) in context.edits_beside(members).items():
             if node in leftovers.edits:
                 leftovers.edits.put(node, unit, edit)
@@ -143,14 +132,9 @@ class Clippings(Outcomes[Clipping]):
 
 def _link(clip: Clip, values: Values) -> Value:
     """The link of the chain as a value."""
-    callee = ast.parse(clip.function, mode="eval").body
-    call = ast.Call(callee, [clip.limit], [])
-    if clip.guard is None:
-        node: ast.expr = call
-    else:
-        nothing = ast.parse("optax.identity()", mode="eval").body
-        node = ast.IfExp(clip.guard, call, nothing)
-    return values.of(node, longest=LONGEST)
+    call = ast.Call(ast.parse(clip.function, mode="eval").body, [clip.limit], [])
+    nothing = ast.parse("optax.identity()", mode="eval").body
+    return values.of(call if clip.guard is None else ast.IfExp(clip.guard, call, nothing), longest=LONGEST)
 
 
 class Clips:
@@ -168,26 +152,17 @@ class Clips:
           Unproven: if they are clipped in a way that optax has not, or that something else is to know of.
         """
         given = self.context.gradients(use)
-        variable = self.origins.variable(given) if isinstance(given, ast.Name) else None
-        if given is None or variable is None or self.context.axes(use.things):
+        variable = self.origins.variable(given)
+        if not isinstance(given, ast.Name) or variable is None or self.context.axes(use.things):
             return None
-        step = statement_of(use.unit, use.node)
-        block = block_of(use.unit, step)
-        reaching = self.origins.reaching(given, variable) if isinstance(given, ast.Name) else None
-        guarded = [
-            store for store in reaching or () if isinstance(use.unit.parents.get(statement_of(use.unit, store)), ast.If)
-        ]
-        clipped = guarded or reaching or []
-        if not isinstance(reaching, list) or len(clipped) != 1 or not isinstance(clipped[0], ast.Name):
-            return None
-        last = statement_of(use.unit, clipped[0])
-        guard = use.unit.parents.get(last)
-        if isinstance(guard, ast.If) and guard in block and not guard.orelse:
-            clip = self._clip(last, guard)
-        elif last in block:
-            clip = self._clip(last, None)
-        else:
-            return None
+        block = block_of(use.unit, statement_of(use.unit, use.node))
+        settings = [(store, statement_of(use.unit, store)) for store in self.origins.reaching(given, variable) or ()]
+        guarded = [(store, one) for store, one in settings if isinstance(use.unit.parents.get(one), ast.If)]
+        match guarded or settings:
+            case [(ast.Name(), ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last)]:
+                clip = self._clip(last, call, use.unit.parents.get(last), block)
+            case _:
+                return None
         if clip is not None:
             self._refuse_other_readers(variable, clip, given)
             self._refuse_changes(use.unit, clip, given)
@@ -197,17 +172,16 @@ class Clips:
                 raise Unproven("its condition may do more than to tell whether to clip")
         return clip
 
-    def _clip(self, statement: ast.stmt, guard: ast.If | None) -> Clip | None:
-        match statement:
-            case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
-                found = self._of_call(call, {})
-            case _:
-                return None
+    def _clip(self, statement: ast.stmt, call: ast.Call, guard: ast.AST | None, block: list[ast.stmt]) -> Clip | None:
+        """How a statement clips, if it or the branch that it is in is one of a block."""
+        is_guarded = isinstance(guard, ast.If) and guard in block and not guard.orelse
+        found = self._of_call(call, {}) if is_guarded or statement in block else None
         if found is None:
             return None
         function, limit, before = found
-        whole: ast.stmt = statement if guard is None else guard
-        return Clip(whole, function, limit, guard.test if guard is not None else None, before)
+        if isinstance(guard, ast.If) and is_guarded:
+            return Clip(guard, function, limit, guard.test, before)
+        return Clip(statement, function, limit, None, before)
 
     def _of_call(self, call: ast.Call, given: Mapping[str, ast.expr]) -> tuple[str, ast.expr, ast.Name] | None:
         """How a call clips a tree; within a function, `given` is what its parameters are."""
@@ -217,7 +191,7 @@ class Clips:
                 return GLOBAL, self._given(limit, given), tree
             case [ast.Lambda() as function, ast.Name() as tree] if name in MAP_TREES and not call.keywords:
                 return self._of_map(function, tree, given)
-        made = [item for item in self.facts.objects(call.func) if isinstance(item, Function)]
+        made = self.facts.functions(call.func)
         return self._of_helper(made[0], call) if len(made) == 1 else None
 
     def _of_helper(self, helper: Function, call: ast.Call) -> tuple[str, ast.expr, ast.Name] | None:
@@ -248,9 +222,10 @@ class Clips:
 
     def _given(self, node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr:
         """What a parameter of a function stands for, unless the function sets it anew; any other expression itself."""
-        variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
-        is_given = variable is not None and self.origins.parameter(variable) is not None
-        return given.get(variable.name, node) if variable is not None and is_given else node
+        variable = self.origins.variable(node)
+        if variable is None or self.origins.parameter(variable) is None:
+            return node
+        return given.get(variable.name, node)
 
     def _of_map(
         self, function: ast.Lambda, tree: ast.Name, given: Mapping[str, ast.expr]
@@ -258,7 +233,7 @@ class Clips:
         """How a function of each leaf clips it, if it has one of the forms that optax's is, too."""
         if len(function.args.args) != 1:
             return None
-        leaf = Leaf(self.facts, self.origins, function.args.args[0].arg, function.body, tree)
+        leaf = Leaf(self.origins, function.args.args[0].arg, function.body, tree)
         doubtful: list[str] = []
         for kind, forms in ((GLOBAL, BY_NORM), (EACH, BY_VALUE)):
             for form, is_proven in forms.items():

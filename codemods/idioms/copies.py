@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.facts import Facts
+from codemods.facts import unwrapped
 from codemods.flow.library import PRYING
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
@@ -55,8 +55,8 @@ ARRAY_METHODS = ("block_until_ready", "copy", "reshape", "squeeze")
 class Copies:
     """Finds such places for objects of some kind."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
         self._contents: dict[Place, dict[Object, None]] = {}
 
@@ -74,13 +74,14 @@ class Copies:
         """Where an instance of a class may be made, or get other fields of some names, and no call of the class shows it."""
 
         def is_one(item: Object) -> bool:
-            return isinstance(item, Instance) and item.cls is cls
+            return item == Instance(cls)
 
         program = self.facts.together(cls.unit)
         yield from self._heirs(cls)
         yield from self.changed(is_one)
         for unit, node in self.facts.flow.reading.attributes:
-            if (self._is_set(node, cls, names) and unit.path in program) or self._is_taken_apart(node, cls):
+            is_set = not isinstance(node.ctx, ast.Load) and node.attr in names and unit.path in program
+            if (is_set and self._may_be(node.value, cls)) or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
             unseen = unit.path in program and self._is_replaced_unseen(call, names)
@@ -173,20 +174,14 @@ class Copies:
     def _may_be(self, node: ast.expr, cls: Class) -> bool:
         """Whether an expression is an instance, or something of which nothing is known."""
         items = [*self.facts.objects(node)]
-        known = (Class, Container, External, Function, Method)
-        return not items or any(
-            item.cls is cls if isinstance(item, Instance) else not isinstance(item, (*known, Thing)) for item in items
-        )
-
-    def _is_set(self, node: ast.Attribute, cls: Class, names: tuple[str, ...]) -> bool:
-        return not isinstance(node.ctx, ast.Load) and node.attr in names and self._may_be(node.value, cls)
+        known = (Class, Container, External, Function, Instance, Method, Thing)
+        return not items or any(item == Instance(cls) or not isinstance(item, known) for item in items)
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
         """Whether this is `__class__` or `__dict__` of an instance, or `_make` of the class."""
-        items = [*self.facts.objects(node.value)]
-        instance = any(isinstance(item, Instance) and item.cls is cls for item in items)
-        own = cls in items and node.attr not in cls.scope.names
-        return (instance and node.attr in ("__class__", "__dict__")) or (own and node.attr.startswith("_"))
+        if node.attr in ("__class__", "__dict__") and self.facts.may_be_one(node.value, cls):
+            return True
+        return node.attr.startswith("_") and node.attr not in cls.scope.names and cls in self.facts.objects(node.value)
 
     def _escapes(self, unit: Unit, call: ast.Call, is_one: Kind, cls: Class) -> bool:
         """Whether a call gives an instance, or the class, to something that is not known to keep what counts."""
@@ -216,20 +211,21 @@ class Copies:
         """Whether this is `x.replace(step=…)` of something unknown, or the like."""
         words = {word.arg for word in call.keywords}
         called = self._called(call)
+        changed: list[ast.expr] = []
         match call:
             case ast.Call(args=[value]) if "dataclasses.replace" in called and words & {None, *names}:
-                return not [*self.facts.objects(value)]
+                changed = [value]
             case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=value)) if words & {None, *names}:
-                return not [*self.facts.objects(value)]
+                changed = [value]
             case ast.Call(args=[value, ast.Constant(value=name), _]) if name in names and "builtins.setattr" in called:
-                return not [*self.facts.objects(value)]
+                changed = [value]
             case ast.Call(
                 func=ast.Attribute(attr="__setattr__", value=owner), args=[*values, ast.Constant(value=name), _]
             ):
-                return name in names and not [*self.facts.objects(values[0] if values else owner)]
+                changed = [values[0] if values else owner] if name in names else []
             case ast.Call(args=values) if vocabulary.PARTIAL.intersection(called) and words & {None, *names}:
-                return not all([*self.facts.objects(value)] for value in values)
-        return False
+                changed = values
+        return not all([*self.facts.objects(value)] for value in changed)
 
     # Checkpoints
 
@@ -247,45 +243,28 @@ class Copies:
     def _is_whole(self, node: ast.expr) -> bool:
         """Whether a state dict is as it was read or made."""
         if isinstance(node, ast.Name):
-            variable = self.origins.variable(node)
-            value = self.origins.value(variable) if variable is not None else None
-            if variable is None or value is None or self.origins.loads(variable) != [node]:
+            value = self.origins.only_value(node)
+            if value is None or self.origins.loads_of(node, node) != [node]:
                 return False
             node = value
         made = vocabulary.TO_STATE_DICT | vocabulary.READ_PLAIN
-        return isinstance(node, ast.Call) and bool(made & {*self._called(node)})
+        return isinstance(node, ast.Call) and not made.isdisjoint(self._called(node))
 
     def _stores_other(self, call: ast.Call, names: tuple[str, ...]) -> bool:
         """Whether a call stores a dict with some of these names, or one of which nothing is known."""
         called = {*self._called(call)}
         if called & vocabulary.TO_MSGPACK:
             return True
-        held = (
-            [item for value in _arguments(call) for item in self.facts.objects(value)]
-            if called & vocabulary.STORE
-            else []
-        )
-        dicts = [item.node for item in held if isinstance(item, Container)]
-        keys = {
-            key.value
-            for node in dicts
-            if isinstance(node, ast.Dict)
-            for key in node.keys
-            if isinstance(key, ast.Constant)
-        }
+        held = [item for value in _arguments(call) for item in self.facts.objects(value)]
+        dicts = [item.node for item in held if isinstance(item, Container)] if called & vocabulary.STORE else []
+        keys = [key for node in dicts if isinstance(node, ast.Dict) for key in node.keys]
+        said = {key.value for key in keys if isinstance(key, ast.Constant)}
         words = {word.arg for node in dicts if isinstance(node, ast.Call) for word in node.keywords}
-        return not {*names}.isdisjoint(keys | words)
+        return not {*names}.isdisjoint(said | words)
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
     return [value.value if isinstance(value, ast.Starred) else value for value in values_of(call)]
-
-
-def unwrapped(item: Object) -> Object:
-    """What is called behind partial applications."""
-    while isinstance(item, Partial):
-        item = item.function
-    return item
 
 
 def filled_in(item: Object) -> Iterator[ast.keyword]:
@@ -293,8 +272,3 @@ def filled_in(item: Object) -> Iterator[ast.keyword]:
     while isinstance(item, Partial):
         yield from item.call.keywords
         item = item.function
-
-
-def is_of_class(item: Object, cls: Class) -> bool:
-    """Whether a call of something is a call of a class."""
-    return unwrapped(item) is cls

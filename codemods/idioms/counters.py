@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of, taking
-from codemods.facts import Facts
+from codemods.facts import unwrapped
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, External, Function, Instance, Method
+from codemods.flow.objects import Class, External, Instance, Method
 from codemods.idioms import Unproven
-from codemods.idioms.copies import Copies, filled_in, is_of_class, unwrapped
+from codemods.idioms.copies import Copies, filled_in
 from codemods.origins import Origins, Path
 
 DEEPEST = 3
@@ -19,8 +19,8 @@ DEEPEST = 3
 class Counters:
     """Proves by induction that a field is always the count of the optimizer in another field: at every place that sets one."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
         self._known: dict[tuple[Class, str, str], int | Unproven] = {}
 
@@ -33,7 +33,7 @@ class Counters:
         key = (cls, counter, field)
         if key not in self._known:
             try:
-                self._known[key] = self._prove(cls, counter, field)
+                self._known[key] = self._prove(*key)
             except Unproven as why:
                 self._known[key] = why
         found = self._known[key]
@@ -50,10 +50,10 @@ class Counters:
                 f"`{counter}` of `{cls.node.name}` does not always count the steps of its optimizer ({where})"
             )
 
-        for unit, node in Copies(self.facts, self.origins).of_class(cls, (counter, field)):
+        for unit, node in Copies(self.origins).of_class(cls, (counter, field)):
             raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
-            if any(is_of_class(item, cls) for item in self.facts.objects(call.func)):
+            if cls in map(unwrapped, self.facts.objects(call.func)):
                 start = self._start(cls, call, counter, field)
                 if start is None:
                     raise doubt(unit, call)
@@ -63,9 +63,6 @@ class Counters:
         if len(starts) != 1:
             raise Unproven(f"`{counter}` of `{cls.node.name}` does not always begin at the same number")
         return starts.pop()
-
-    def _is_one(self, node: ast.expr, cls: Class) -> bool:
-        return any(isinstance(item, Instance) and item.cls is cls for item in self.facts.objects(node))
 
     # At the beginning
 
@@ -81,13 +78,12 @@ class Counters:
         """Whether an expression is an optimizer that has taken no step."""
         match node:
             case ast.Name():
-                variable = self.origins.variable(node)
-                assigned = [] if variable is None else self.origins.values(variable)
+                assigned = self.origins.values_of(node)
                 return bool(assigned) and all(value is not None and self._is_new(value, depth) for value in assigned)
             case ast.Call():
                 if any(thing.node is node for thing in self.facts.things(node, "optimizer")):
                     return True
-                made = [item for item in self.facts.objects(node.func) if isinstance(item, Function)]
+                made = self.facts.functions(node.func)
                 return bool(depth and made) and all(
                     self._is_new(value, depth - 1) for function in made for value in self.origins.returned(function)
                 )
@@ -103,7 +99,7 @@ class Counters:
                     return True
                 case External(name="dataclasses.replace"):
                     base = call.args[0] if call.args else None
-                    return base is None or self._is_one(base, cls)
+                    return base is None or self.facts.may_be_one(base, cls)
         return False
 
     def _keeps_pace(self, call: ast.Call, counter: str, field: str) -> bool:
@@ -119,22 +115,17 @@ class Counters:
         if path is None or field not in given:
             return False
         stepped = self._steps(given[field], Path(path.root, (*path.attributes, field)), call)
-        counted = (
-            self._counts(given[counter], Path(path.root, (*path.attributes, counter)), call) if counter in given else 0
-        )
-        return stepped is not None and stepped == counted
+        count = Path(path.root, (*path.attributes, counter))
+        return stepped is not None and stepped == (self._counts(given[counter], count, call) if counter in given else 0)
 
     def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
         """How many steps an optimizer has taken beyond the one at a path; None if that is not plain to see."""
         match self.origins.expanded(node):
-            case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)) if self._is_at(
-                owner, optimizer, call
-            ):
-                return 1
-            case ast.Call(func=ast.Attribute(attr="replace", value=owner), keywords=words) if self._is_at(
-                owner, optimizer, call
-            ) and all(word.arg == "target" for word in words):
-                return 0
+            case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)):
+                return 1 if self._is_at(owner, optimizer, call) else None
+            case ast.Call(func=ast.Attribute(attr="replace", value=owner), keywords=words):
+                plain = all(word.arg == "target" for word in words)
+                return 0 if plain and self._is_at(owner, optimizer, call) else None
         return None
 
     def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:

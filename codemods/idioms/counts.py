@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from codemods.facts import Facts
 from codemods.flow.objects import Instance, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.copies import Copies
 from codemods.idioms.counters import Counters
 from codemods.origins import Origins, Path
-from codemods.uses import Use
+from codemods.uses import Use, owner_of_state
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,18 @@ class Step:
 class Counts:
     """Compares what a step is given with the optimizer that takes it."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
-        self.counters = Counters(facts, origins)
-        self._copies = Copies(facts, origins)
+        self.counters = Counters(origins)
+        self._copies = Copies(origins)
         self._together: set[Thing | None] = set()
         """Groups of which the step changes by steps alone."""
 
     def step(self, use: Use) -> Step:
         """The step that a use takes."""
-        assert isinstance(use.node, ast.Attribute)
-        call = use.unit.parents[use.node]
-        assert isinstance(call, ast.Call)
-        return Step(self.origins.path(use.node.value), call, use.node.value)
+        assert use.call is not None
+        return Step(self.origins.path(use.owner), use.call, use.owner)
 
     def ahead(self, node: ast.expr, step: Step) -> int | None:
         """By how much an expression is larger than the optimizer's own count before a step; None if that is not known.
@@ -62,7 +59,7 @@ class Counts:
                 value = self.origins.local_value(node)
                 return None if value is None else self.ahead(value, step)
             case ast.Attribute(attr=name, value=state):
-                owner = _owner_of_state(state) if name == "step" else None
+                owner = owner_of_state(state) if name == "step" else None
                 if owner is not None and (things := self.facts.things(owner, "optimizer")):
                     if not self._is_stepped(owner, step):
                         return None
@@ -103,10 +100,3 @@ class Counts:
         if base != holder or not self._is_kept(node.value, step):
             return None
         return self.counters.ahead(classes.pop(), node.attr, field)
-
-
-def _owner_of_state(node: ast.expr) -> ast.expr | None:
-    """The optimizer in `optimizer.state`, or in `optimizer.state[0]`."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        node = node.value
-    return node.value if isinstance(node, ast.Attribute) and node.attr == "state" else None

@@ -6,7 +6,7 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from codemods.facts import Facts
+from codemods.dataflow.binding import values_of
 from codemods.idioms.norms import Norms
 from codemods.origins import Origins
 
@@ -87,10 +87,10 @@ BOUNDS = (["a_min", "a_max"], ["min", "max"])
 class Leaf:
     """The body of a function of one leaf, `tree` being what the function is mapped over."""
 
-    def __init__(self, facts: Facts, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name) -> None:
+        self.facts = origins.facts
         self.origins = origins
-        self.norms = Norms(facts, origins)
+        self.norms = Norms(origins)
         self.leaf = leaf
         self.body = body
         self.tree = tree
@@ -139,12 +139,11 @@ class Leaf:
     def _parts(self, form: ast.expr, node: ast.expr) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
         """The parts of a form, with those of an expression that have to match them, in each order that means the same."""
         match form, node:
-            case ast.BinOp(left=first, op=op, right=second), ast.BinOp(left=left, op=other, right=right) if type(
-                op
-            ) is type(other):
-                yield [first, second], [left, right]
-                if isinstance(op, ast.Mult):
-                    yield [first, second], [right, left]
+            case ast.BinOp(left=first, op=op, right=second), ast.BinOp(left=left, op=other, right=right):
+                if type(op) is type(other):
+                    yield [first, second], [left, right]
+                    if isinstance(op, ast.Mult):
+                        yield [first, second], [right, left]
             case ast.UnaryOp(operand=inner), ast.UnaryOp(op=ast.USub(), operand=operand):
                 yield [inner], [operand]
             case (
@@ -157,8 +156,8 @@ class Leaf:
                     yield [first, second], [right, left]
             case ast.Call(func=ast.Name(id="where"), args=parts), ast.IfExp(test=test, body=body, orelse=orelse):
                 yield parts, [test, body, orelse]
-            case ast.Call(func=ast.Name(id=name), args=parts), ast.Call(func=function, args=given, keywords=words):
-                others = [*given, *(word.value for word in words)]
+            case ast.Call(func=ast.Name(id=name), args=parts), ast.Call(func=function, keywords=words):
+                others = values_of(node)
                 plain = not words or (name == "clip" and [word.arg for word in words] in BOUNDS)
                 if self.facts.full_name(function) == f"jax.numpy.{name}" and plain and len(others) == len(parts):
                     yield parts, others
@@ -177,10 +176,7 @@ class Leaf:
     def _is_norm(self, node: ast.expr) -> bool:
         """Whether an expression is the norm of the tree, as that is when the function is mapped over it."""
         of = self.norms.tree_of(node)
-        variable = self.origins.variable(of) if isinstance(of, ast.Name) else None
-        return (
-            of is not None
-            and variable is not None
-            and variable == self.origins.variable(self.tree)
-            and self.facts.dataflow.unchanged(variable, of, self.tree)
-        )
+        variable = self.origins.variable(of)
+        if of is None or variable is None or variable != self.origins.variable(self.tree):
+            return False
+        return self.facts.dataflow.unchanged(variable, of, self.tree)

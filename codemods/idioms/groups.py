@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from codemods.edits import Edit
@@ -86,10 +87,7 @@ class Outcomes(Generic[T]):
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            Use(self.kind, "", unit, node, tuple(self._concerned[node]))  # type: ignore[arg-type]
-            for node, (unit, _) in self.edits.items()
-        ]
+        return [replace(use, things=tuple(self._concerned[use.node])) for use in self.edits.uses(self.kind, ())]
 
 
 def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing]:
@@ -99,15 +97,13 @@ def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing
       Unproven: if one of them is not made by a constructor in view.
     """
     made = {thing.node: thing for thing in members if thing.kind == "definition"}
-    stepped = [thing for thing in members if thing.kind == "optimizer"]
-    if not made or any(not context.facts.legacy.definitions(thing) for thing in stepped):
+    stepped = (thing for thing in members if thing.kind == "optimizer")
+    if not made or not all(map(context.facts.legacy.definitions, stepped)):
         raise Unproven("the place that makes the optimizer is not in view")
-    found: dict[ast.Call, Thing] = {}
-    for node, thing in made.items():
-        if not (isinstance(node, ast.Call) and node in context.constructors and thing.name in optimizers()):
-            raise Unproven("the optimizer is not made by a plain constructor")
-        found[node] = thing
-    return found
+    calls = {node: thing for node, thing in made.items() if isinstance(node, ast.Call) and thing.name in optimizers()}
+    if len(calls) < len(made) or not calls.keys() <= context.constructors:
+        raise Unproven("the optimizer is not made by a plain constructor")
+    return calls
 
 
 def outermost(members: list[Thing], context: Context) -> list[ast.Call]:
@@ -119,7 +115,7 @@ def outermost(members: list[Thing], context: Context) -> list[ast.Call]:
     made = constructors(members, context)
     parts = {inner for thing in made.values() for inner in context.facts.legacy.definitions(thing) if inner != thing}
     whole = [call for call, thing in made.items() if thing not in parts]
-    return [mask.definition if (mask := context.masks.of(call)) is not None else call for call in whole]
+    return [context.masks.found[call].definition if call in context.masks.found else call for call in whole]
 
 
 def refuse_templates(members: list[Thing], context: Context) -> None:

@@ -51,28 +51,22 @@ class Kept:
     @cached_property
     def _replacements(self) -> list[tuple[Use, ast.expr]]:
         """Where an optimizer gets parameters that are computed from its own."""
-        replacing = [use for use in self.facts.uses if use.kind == "optimizer.replace"]
-        return [
-            (use, word.value)
-            for use in replacing
-            if (call := self.context.call_of(use)) is not None
-            for word in call.keywords
-            if word.arg == "target"
-        ]
+        replacing = (use for use in self.facts.uses if use.kind == "optimizer.replace" and use.call is not None)
+        words = ((use, word) for use in replacing for word in (use.call.keywords if use.call is not None else ()))
+        return [(use, word.value) for use, word in words if word.arg == "target"]
 
     def _changed_behind(self, use: Use) -> str | None:
         is_before = self.facts.dataflow.is_before
         function = function_of(use.unit, use.node)
-        targets = {
-            one.node for one in self.facts.uses if one.kind == "optimizer.target" and {*one.things} & {*use.things}
-        }
+        read_here = (one for one in self.facts.uses if one.kind == "optimizer.target")
+        targets = {one.node for one in read_here if {*one.things} & {*use.things}}
         for other, value in self._replacements:
             behind = other.unit is use.unit and function_of(other.unit, other.node) is function
             if not behind or not is_before(use.node, other.node) or not {*other.things} & {*use.things}:
                 continue
             read = targets & {*ast.walk(self.origins.expanded(value))}
             if any(is_before(use.node, node) for node in read):
-                return other.unit.place(other.node.lineno)
+                return other.where
         return None
 
     # Accumulation
@@ -109,15 +103,12 @@ class Kept:
 
     def _is_gradient(self, node: ast.expr) -> bool:
         """Whether an expression is what a function made by `jax.grad` and the like has just given."""
-        if isinstance(node, ast.Name):
-            variable = self.origins.variable(node)
-            return variable is not None and any(
-                self._is_derivative(statement.value)
-                for store in self.origins.stores(variable)
-                if isinstance(store, ast.Name)
-                and isinstance(statement := statement_of(variable.unit, store), ast.Assign)
-            )
-        return self._is_derivative(node)
+        variable = self.origins.variable(node)
+        if variable is None:
+            return self._is_derivative(node)
+        names = (store for store in self.origins.stores(variable) if isinstance(store, ast.Name))
+        settings = (statement_of(variable.unit, name) for name in names)
+        return any(isinstance(setting, ast.Assign) and self._is_derivative(setting.value) for setting in settings)
 
     def _is_derivative(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Call):
@@ -129,10 +120,8 @@ class Kept:
     # Guards
 
     def _guarded(self, use: Use, outermost: FunctionNode) -> str | None:
-        for condition in self._conditions(use, outermost):
-            if self._tests_finite(condition, set()):
-                return use.unit.place(condition.lineno)
-        return None
+        found = (one for one in self._conditions(use, outermost) if self._tests_finite(one, set()))
+        return next((use.unit.place(condition.lineno) for condition in found), None)
 
     def _conditions(self, use: Use, outermost: FunctionNode) -> Iterator[ast.expr]:
         """What decides on whether a step is taken, or on whether its result is."""
@@ -160,14 +149,9 @@ class Kept:
     def _selections(self, function: ast.expr) -> Iterator[ast.expr]:
         """The condition of a function that takes one of two leaves."""
         match function:
-            case ast.Lambda(body=ast.Call(func=selection, args=[condition, _, _])):
-                chosen = selection
-            case ast.Call(func=ast.expr(), args=[selection, condition]):
-                chosen = selection
-            case _:
-                return
-        if self.facts.full_name(chosen) in SELECT:
-            yield condition
+            case ast.Lambda(body=ast.Call(func=chosen, args=[condition, _, _])) | ast.Call(args=[chosen, condition]):
+                if self.facts.full_name(chosen) in SELECT:
+                    yield condition
 
     def _tests_finite(self, node: ast.AST, seen: set[ast.AST]) -> bool:
         """Whether an expression asks, itself or by the functions that it calls, whether numbers are finite."""
@@ -178,10 +162,10 @@ class Kept:
             if isinstance(inner, ast.Call):
                 if self.facts.full_name(inner.func) in IS_FINITE:
                     return True
-                made = [item for item in self.facts.objects(inner.func) if isinstance(item, Function)]
+                made = self.facts.functions(inner.func)
                 if any(self._tests_finite(function.node, seen) for function in made):
                     return True
-            value = self.origins.local_value(inner) if isinstance(inner, ast.Name) else None
+            value = self.origins.local_value(inner)
             if value is not None and self._tests_finite(value, seen):
                 return True
         return False

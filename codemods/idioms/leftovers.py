@@ -6,8 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterable
 
 from codemods.dataflow.binding import values_of
-from codemods.edits import ChangeArguments, ChangeParameters, Edit, ReplaceStatement
-from codemods.facts import Facts
+from codemods.edits import ChangeArguments, ChangeParameters, Edit
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
@@ -26,14 +25,12 @@ class Leftovers:
 
     def __init__(
         self,
-        facts: Facts,
         origins: Origins,
         edits: Edits,
         needed: Collection[Variable],
         gone: Iterable[ast.AST],
         norm: Callable[[ast.expr], object] | None = None,
     ) -> None:
-        self.facts = facts
         self.origins = origins
         self.edits = edits
         self.needed = needed
@@ -52,10 +49,9 @@ class Leftovers:
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
         """Take away a statement, with all that only this one made use of."""
-        self.edits[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
-        inner = [one for one in ast.walk(statement) if isinstance(one, ast.expr)]
+        self.edits.take_away(statement, unit)
         self.gone.update(ast.walk(statement))
-        for expression in inner:
+        for expression in (one for one in ast.walk(statement) if isinstance(one, ast.expr)):
             self.clear(expression)
         for one in ast.walk(statement):
             if one is not statement and isinstance(one, ast.stmt):
@@ -71,11 +67,11 @@ class Leftovers:
         if setting is None or value is None or setting in self.edits or variable.scope.parent is None:
             return
         alone = len(block_of(variable.unit, setting)) > 1 and self._is_whole_line(variable.unit, setting)
-        inner = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else [value]
+        inner = values_of(value) if isinstance(value, ast.Call) else [value]
         # what is called is the schedule, which the transformation calls from now on
         is_norm = self._norm is not None and self._norm(value) is not None
-        if alone and (is_norm or all(self.facts.dataflow.is_quiet(part) for part in inner)):
-            self.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+        if alone and (is_norm or all(map(self.origins.dataflow.is_quiet, inner))):
+            self.edits.take_away(setting, variable.unit)
             self.clear(value)
 
     @staticmethod
@@ -93,33 +89,28 @@ class Leftovers:
             return
         if not self.origins.are_its_own(function, bindings):
             return
-        given = [(binding, binding.given.get(variable.name)) for binding in bindings]
-        shifts = any(argument is not None and argument.keyword is None for _, argument in given)
+        given = [(one, argument) for one in bindings if (argument := one.given.get(variable.name)) is not None]
+        shifts = any(argument.keyword is None for _, argument in given)
         if shifts and any(word in variable.unit.code for word in SHIFTING):
             return
         try:
             edits = Edits(self.edits)
             for binding, argument in given:
-                if argument is not None:
-                    edits.put(argument.call, argument.unit, _without(argument, binding))
+                edits.put(argument.call, argument.unit, _without(argument, binding))
             change = ChangeParameters(variable.unit.span(function), dropped=(variable.name,))
             edits.put(function, variable.unit, change)
         except Unproven:  # it stays, and does no harm
             return
         self.edits.update(edits)
         for _, argument in given:
-            if argument is not None:
-                self.clear(argument.value)
+            self.clear(argument.value)
 
     @staticmethod
     def _is_named(variable: Variable) -> bool:
         """Whether something in the file names a parameter in quotes, as `static_argnames="schedule"` does."""
-        return any(
-            isinstance(word, ast.keyword)
-            and word.arg == "static_argnames"
-            and any(isinstance(name, ast.Constant) and name.value == variable.name for name in ast.walk(word.value))
-            for word in variable.unit.nodes
-        )
+        words = (one for one in variable.unit.nodes if isinstance(one, ast.keyword) and one.arg == "static_argnames")
+        names = (name for word in words for name in ast.walk(word.value) if isinstance(name, ast.Constant))
+        return any(name.value == variable.name for name in names)
 
 
 def _without(argument: Argument, binding: Binding) -> Edit:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
 from codemods.dataflow.binding import arguments_of, values_of
-from codemods.edits import Edit, ReplaceStatement
+from codemods.edits import Edit
 from codemods.flow.modules import Span, Unit
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 CODE = "FO304"
 DECAY = "weight_decay"
 Arguments = Mapping[str, ast.expr]
+LOOKING = ("state.param_states", "state.replace", "definition.hyper_params", "optimizer.state_dict")
+"""The uses that look into the state of an optimizer."""
+
 DECAYING = ("AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum")
 """The optimizers whose optax form decays weights in a link of its own."""
 
@@ -48,10 +51,12 @@ class Group:
 class Mask:
     """What becomes of a MultiOptimizer that is one optimizer with a mask.
 
-    `definition` is the constructor that stays and gets the mask, `stands_for` the expression for it in the call, `predicate` the
-    one that chooses the parameters that decay. `opposite` has the source texts of that predicate and of its negation.
+    `things` are what it is made of, `definition` is the constructor that stays and gets the mask, `stands_for` the expression for
+    it in the call, `predicate` the one that chooses the parameters that decay. `opposite` has the source texts of that predicate
+    and of its negation.
     """
 
+    things: tuple[Thing, ...]
     definition: ast.Call
     stands_for: ast.expr
     predicate: ast.expr
@@ -64,61 +69,46 @@ class Mask:
 
 
 class Masks:
-    """The masks of a project, by the calls of MultiOptimizer that they replace; for some that they do not, the reason."""
+    """The masks of a project, by the calls of MultiOptimizer that they replace.
+
+    For some that stay a partition, and were not expected to, `reasons` says why.
+    """
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.facts = context.facts
         self.origins = context.origins
-        self.found: dict[ast.AST, Mask | str] = {}
-        self.things: dict[ast.AST, tuple[Thing, ...]] = {}
+        self.found: dict[ast.AST, Mask] = {}
+        self.reasons: dict[ast.AST, str] = {}
         if context.options.partial or not context.options.selects(CODE):
             return
         for use in self.facts.uses:
-            if use.kind == "definition" and use.name == "MultiOptimizer" and isinstance(use.node, ast.Call):
-                if use.unit in context.plain:
-                    continue
+            is_one = use.kind == "definition" and use.name == "MultiOptimizer" and use.unit not in context.plain
+            if is_one and isinstance(use.node, ast.Call):
                 try:
                     mask = self._mask(use, use.node)
                 except Unproven as why:
-                    self.found[use.node] = str(why)
+                    self.reasons[use.node] = str(why)
                     continue
                 if mask is not None:
                     self.found[use.node] = mask
-                    self.things[use.node] = use.things
-
-    def of(self, node: ast.AST) -> Mask | None:
-        """The mask that takes the place of a MultiOptimizer."""
-        found = self.found.get(node)
-        return found if isinstance(found, Mask) else None
 
     def of_definition(self, node: ast.AST) -> Mask | None:
         """The mask that a constructor gets."""
-        return next((mask for mask in self.found.values() if isinstance(mask, Mask) and mask.definition is node), None)
+        return next((mask for mask in self.found.values() if mask.definition is node), None)
 
     def within(self, members: Iterable[Thing]) -> list[Mask]:
         """The masks of a group."""
         calls = {thing.node for thing in members}
-        return [mask for call, mask in self.found.items() if isinstance(mask, Mask) and call in calls]
-
-    def reason(self, node: ast.AST) -> str:
-        """Why a MultiOptimizer stays a partition; empty if that was to be expected."""
-        found = self.found.get(node)
-        return found if isinstance(found, str) else ""
+        return [mask for call, mask in self.found.items() if call in calls]
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        masks = (mask for mask in self.found.values() if isinstance(mask, Mask))
-        return next(mask.edits[use.node][1] for mask in masks if use.node in mask.edits)
+        return next(mask.edits[use.node][1] for mask in self.found.values() if use.node in mask.edits)
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            Use("mask", "", unit, node, self.things[call])  # type: ignore[arg-type]
-            for call, mask in self.found.items()
-            if isinstance(mask, Mask)
-            for node, (unit, _) in mask.edits.items()
-        ]
+        return [use for mask in self.found.values() for use in mask.edits.uses("mask", mask.things)]
 
     def _mask(self, use: Use, call: ast.Call) -> Mask | None:
         """The mask for a call; None if it does not look like a matter of decay."""
@@ -130,17 +120,17 @@ class Masks:
         if decaying is None:
             return None
         other = second if decaying is first else first
-        if not Predicates(self.facts, self.origins).are_opposite(first.predicate, second.predicate):
+        if not Predicates(self.origins).are_opposite(first.predicate, second.predicate):
             raise Unproven("nothing shows that each parameter is in just one of its two groups")
         self._refuse_other_uses(use)
         opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
-        mask = Mask(decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite)
+        mask = Mask(use.things, decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite)
         for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
             if isinstance(part, ast.Name):
                 self._refuse_shared(part)
         leftover = [other.chosen_by, other.stepped_by]
         if isinstance(decaying.stepped_by, ast.Name):
-            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.facts):
+            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.origins):
                 leftover.append(decaying.stepped_by)
                 mask.stands_for = decaying.definition
             else:
@@ -201,15 +191,9 @@ class Masks:
     def _refuse_other_uses(self, use: Use) -> None:
         """The state of one optimizer is not laid out as the one of two, which matters where somebody looks into it."""
         group = self.facts.groups[use.things[0]] if use.things else None
-        for other in self.facts.uses:
-            looks = other.kind in (
-                "state.param_states",
-                "state.replace",
-                "definition.hyper_params",
-                "optimizer.state_dict",
-            )
-            if looks and any(self.facts.groups[thing] is group for thing in other.things):
-                raise Unproven(f"the state of its two groups is used at {other.unit.place(other.node.lineno)}")
+        for other in (one for one in self.facts.uses if one.kind in LOOKING):
+            if any(self.facts.groups[thing] is group for thing in other.things):
+                raise Unproven(f"the state of its two groups is used at {other.where}")
 
     def _refuse_shared(self, name: ast.Name) -> None:
         variable = self.origins.variable(name)
@@ -223,14 +207,14 @@ class Masks:
         variable = self.origins.variable(group.chosen_by)
         assert variable is not None
         target = statement_of(unit, group.definition)
-        mask.edits.update(ahead_of(variable, target, self.facts, self.origins))
+        mask.edits.update(ahead_of(variable, target, self.origins))
 
     def _take_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away the statement that sets a variable that nothing needs any more."""
         variable = self.origins.variable(name)
-        setting = self.origins.setting(variable) if variable is not None else None
+        setting = self.origins.setting(variable)
         if variable is not None and setting is not None and len(block_of(variable.unit, setting)) > 1:
-            mask.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+            mask.edits.take_away(setting, variable.unit)
 
     def _take_function_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away a function within a function that was the predicate of a group alone."""
@@ -238,5 +222,5 @@ class Masks:
         if variable is None or variable.scope.parent is None or self.origins.loads(variable) != [name]:
             return
         setting = self.origins.setting(variable)
-        if isinstance(setting, ast.FunctionDef) and len(block_of(variable.unit, setting)) > 1:
-            mask.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+        if isinstance(setting, ast.FunctionDef):
+            self._take_away(name, mask)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from codemods import vocabulary
-from codemods.facts import Facts
 from codemods.origins import Origins
 
 
 class Norms:
     """Tells of which tree an expression is the global norm."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
 
     def tree_of(self, node: ast.expr) -> ast.expr | None:
@@ -52,60 +52,56 @@ class Norms:
     def _unstacked(self, node: ast.expr) -> ast.expr:
         """A list that an array is made of."""
         node = self.origins.expanded(node)
-        if isinstance(node, ast.Call) and self.facts.full_name(node.func) in vocabulary.STACK and len(node.args) == 1:
-            return self.origins.expanded(node.args[0])
-        return node
+        only = self._argument(node, vocabulary.STACK)
+        return node if only is None else self.origins.expanded(only)
+
+    def _argument(self, node: ast.expr | None, functions: frozenset[str]) -> ast.expr | None:
+        """The only argument by position of a call, if it is one of some functions."""
+        match node:
+            case ast.Call(func=function, args=[only]) if self.facts.full_name(function) in functions:
+                return only
+        return None
 
     def _raveled(self, node: ast.expr) -> ast.expr | None:
         """The tree whose elements a vector holds, or the norms of whose leaves."""
-        if self._is_first(node, vocabulary.RAVEL_TREE) is not None:
-            return self._is_first(node, vocabulary.RAVEL_TREE)
+        ravelled = self._is_first(node, vocabulary.RAVEL_TREE)
+        if ravelled is not None:
+            return ravelled
         elements = self._unstacked(node)
         return None if elements is node else self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
 
-    def _each(self, node: ast.expr, accept: object) -> ast.expr | None:
+    def _each(self, node: ast.expr, accept: Callable[[ast.expr, str], bool]) -> ast.expr | None:
         """The tree over whose leaves a comprehension goes, or whose leaves a mapped tree has, if each gives what is accepted."""
-        assert callable(accept)
         match node:
             case ast.ListComp(elt=element, generators=[each]) | ast.GeneratorExp(elt=element, generators=[each]):
-                plain = isinstance(each.target, ast.Name) and not each.ifs
-                if plain and isinstance(each.target, ast.Name) and accept(element, each.target.id):
+                if isinstance(each.target, ast.Name) and not each.ifs and accept(element, each.target.id):
                     return self._leaves(each.iter)
-            case ast.Call(func=function, args=[mapped]) if self.facts.full_name(function) in vocabulary.LIST_LEAVES:
-                match self.origins.expanded(mapped):
-                    case ast.Call(func=mapping, args=[ast.Lambda(args=parameters, body=body), tree]) if (
-                        self.facts.full_name(mapping) in vocabulary.MAP_TREES and len(parameters.args) == 1
-                    ):
-                        return tree if accept(body, parameters.args[0].arg) else None
+        mapped = self._argument(node, vocabulary.LIST_LEAVES)
+        match self.origins.expanded(mapped) if mapped is not None else None:
+            case ast.Call(func=mapping, args=[ast.Lambda(args=ast.arguments(args=[leaf]), body=body), tree]):
+                return (
+                    tree if self.facts.full_name(mapping) in vocabulary.MAP_TREES and accept(body, leaf.arg) else None
+                )
         return None
 
     def _leaves(self, node: ast.expr) -> ast.expr | None:
         """The tree of whose leaves an expression is the list."""
         node = self.origins.expanded(node)
-        if (
-            isinstance(node, ast.Call)
-            and self.facts.full_name(node.func) in vocabulary.LIST_LEAVES
-            and len(node.args) == 1
-        ):
-            return node.args[0]
-        return self._is_first(node, vocabulary.FLATTEN)
+        return self._argument(node, vocabulary.LIST_LEAVES) or self._is_first(node, vocabulary.FLATTEN)
 
     def _is_first(self, node: ast.expr, functions: frozenset[str]) -> ast.expr | None:
         """The argument of a call whose first result an expression is: `f(tree)[0]`, or `x` after `x, _ = f(tree)`."""
-        if isinstance(node, ast.Name):
-            variable = self.origins.variable(node)
-            stores = self.origins.stores(variable) if variable is not None else []
-            if variable is None or len(stores) != 1:
-                return None
-            targets = variable.unit.parents.get(stores[0])
-            statement = variable.unit.parents.get(targets) if targets is not None else None
-            first = isinstance(targets, ast.Tuple) and targets.elts[0] is stores[0]
-            call = statement.value if first and isinstance(statement, ast.Assign) else None
-        else:
-            zero = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == 0
-            call = node.value if zero and isinstance(node, ast.Subscript) else None
-        if isinstance(call, ast.Call) and self.facts.full_name(call.func) in functions and len(call.args) == 1:
-            return call.args[0]
+        match node:
+            case ast.Subscript(value=call, slice=ast.Constant(value=0)):
+                return self._argument(call, functions)
+        variable = self.origins.variable(node)
+        stores = self.origins.stores(variable)
+        if variable is None or len(stores) != 1:
+            return None
+        targets = variable.unit.parents[stores[0]]
+        match targets, variable.unit.parents.get(targets):
+            case ast.Tuple(elts=[first, *_]), ast.Assign(value=call) if first is stores[0]:
+                return self._argument(call, functions)
         return None
 
     # Of one leaf
@@ -133,12 +129,10 @@ class Norms:
         return False
 
     def _is_norm(self, node: ast.expr, leaf: str) -> bool:
-        match node:
-            case ast.Call(func=function, args=[vector], keywords=[]) if (
-                self.facts.full_name(function) in vocabulary.VECTOR_NORM
-            ):
-                return (isinstance(vector, ast.Name) and vector.id == leaf) or self._is_flat(vector, leaf)
-        return False
+        vector = self._argument(node, vocabulary.VECTOR_NORM)
+        if vector is None or (isinstance(node, ast.Call) and node.keywords):
+            return False
+        return (isinstance(vector, ast.Name) and vector.id == leaf) or self._is_flat(vector, leaf)
 
     def _is_flat(self, node: ast.expr, leaf: str) -> bool:
         match node:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, MoveStatement, merged
-from codemods.facts import Facts
+from codemods.edits import Edit, MoveStatement, ReplaceStatement, merged
 from codemods.flow.modules import Unit
+from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.origins import Origins, Variable, block_of, names_read, statement_of
+from codemods.uses import Use
 
 
 class Edits(dict[ast.AST, tuple[Unit, Edit]]):
@@ -25,8 +26,16 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
             raise Unproven("another change is made at the same place")
         self[node] = (unit, whole)
 
+    def take_away(self, statement: ast.stmt, unit: Unit) -> None:
+        """Take a statement away, whatever else was to become of it."""
+        self[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
 
-def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Origins) -> Edits:
+    def uses(self, kind: str, things: tuple[Thing, ...]) -> list[Use]:
+        """The changes as uses of a kind, for the sake of some things."""
+        return [Use(kind, "", unit, node, things) for node, (unit, _) in self.items()]  # type: ignore[arg-type]
+
+
+def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits:
     """The moves after which a variable that one statement of the file sets is so ahead of another; none if it is already.
 
     Raises:
@@ -42,12 +51,12 @@ def ahead_of(variable: Variable, statement: ast.stmt, facts: Facts, origins: Ori
         raise Unproven(f"`{variable.name}` is made in a block of its own")
     if block.index(target) > block.index(setting):
         return Edits()
-    moving = _needed(variable, setting, target, block, facts, origins)
+    moving = _needed(variable, setting, target, block, origins)
     return Edits({one: (unit, MoveStatement(unit.span(one), unit.span(target))) for one in moving})
 
 
 def _needed(
-    variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt], facts: Facts, origins: Origins
+    variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt], origins: Origins
 ) -> list[ast.stmt]:
     """The statements that have to move ahead of `target`, in order, so that a variable is set there.
 
@@ -55,7 +64,7 @@ def _needed(
       Unproven: if one of them does more than to set its variable, or would find something changed.
     """
     value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
-    effects = facts.dataflow.effects(setting if value is None else value)
+    effects = origins.dataflow.effects(setting if value is None else value)
     if value is not None and not effects.are_none:
         raise Unproven(f"`{variable.name}` is made after the optimizer, by something that may do more than that")
     between = block[block.index(target) : block.index(setting)]
@@ -68,9 +77,9 @@ def _needed(
         earlier = origins.setting(read)
         if earlier is None or earlier not in between:
             raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
-        needed += [one for one in _needed(read, earlier, target, block, facts, origins) if one not in needed]
+        needed += [one for one in _needed(read, earlier, target, block, origins) if one not in needed]
     for statement in between:
-        if statement not in needed and facts.dataflow.changes(facts.dataflow.effects(statement), effects.reads):
+        if statement not in needed and origins.dataflow.changes(origins.dataflow.effects(statement), effects.reads):
             raise Unproven(
                 f"something of which `{variable.name}` is made may change at {variable.unit.place(statement.lineno)}, after the "
                 "optimizer was made"
@@ -78,11 +87,11 @@ def _needed(
     return [*needed, setting]
 
 
-def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, facts: Facts) -> bool:
+def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, origins: Origins) -> bool:
     """Whether a value may as well be computed at a later statement of the same block."""
     statement = statement_of(unit, value)
     block = block_of(unit, statement)
     if later not in block or block.index(statement) >= block.index(later):
         return False
     children = [child.value if isinstance(child, ast.keyword) else child for child in ast.iter_child_nodes(value)]
-    return facts.dataflow.stays([child for child in children if isinstance(child, ast.expr)], statement, later)
+    return origins.dataflow.stays([child for child in children if isinstance(child, ast.expr)], statement, later)

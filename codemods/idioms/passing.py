@@ -7,20 +7,19 @@ from collections.abc import Mapping
 
 from codemods.dataflow.binding import names_by_position
 from codemods.edits import ChangeArguments, ChangeParameters, Replace
-from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.values import Part, Value
-from codemods.origins import Argument, Binding, Origins, Variable, statement_of
+from codemods.origins import Argument, Binding, Origins, Variable, names_within, statement_of
 
 
 class Passing:
     """Brings a value to the calls that need it, and collects what changes on the way. `what` is a word for it, for people."""
 
-    def __init__(self, facts: Facts, origins: Origins, value: Value, what: str) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins, value: Value, what: str) -> None:
+        self.facts = origins.facts
         self.origins = origins
         self.value = value
         self.what = what
@@ -100,8 +99,7 @@ class Passing:
         return name
 
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
-        scope = self.facts.scope(call)
-        function = scope.function.node
+        function = self.facts.scope(call).function.node
         if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
             raise self._out_of_reach(call)
         return function
@@ -121,14 +119,14 @@ class Passing:
         if variable.scope.parent is None and scope.function.parent is not None:
             # whoever calls the function finds the variable set
             return not self.facts.dataflow.may_follow(setting, _outermost(scope))
-        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.facts, self.origins))
+        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.origins))
         return True
 
     # Through functions
 
     def _parameter(self, current: ast.expr | None, function: ast.FunctionDef) -> str | None:
         """The parameter of a function that is passed on as the rate, and is used for nothing else."""
-        variable = self.origins.variable(current) if isinstance(current, ast.Name) else None
+        variable = self.origins.variable(current)
         if variable is None or self.origins.parameter(variable) is not function:
             return None
         return variable.name if self._filled.issuperset(self.origins.loads(variable)) else None
@@ -158,9 +156,7 @@ class Passing:
         if (function, name) in self._introduced:
             return
         self._introduced.add((function, name))
-        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-        names |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-        if name in names:
+        if name in names_within(function):
             raise Unproven(f"the name `{name}` is taken where the optimizer is made")
         if function.args.vararg or function.args.kwarg or function.decorator_list:
             raise Unproven(f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated")

@@ -6,18 +6,12 @@ import ast
 
 from codemods.dataflow.binding import Wrong, bind_values, signature_of
 from codemods.dataflow.pure import TEXT_METHODS
-from codemods.facts import Facts
-from codemods.flow.objects import Function
 from codemods.origins import FunctionNode, Origins
 
 DEEPEST = 4
 """How many functions deep a predicate may be."""
 
-OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.NotIn: ast.In,
-    ast.NotEq: ast.Eq,
-    ast.IsNot: ast.Is,
-}
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotIn: ast.In, ast.NotEq: ast.Eq, ast.IsNot: ast.Is}
 """Comparisons that are the negation of another."""
 
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
@@ -30,8 +24,8 @@ Bindings = dict[str, Form]
 class Predicates:
     """Brings predicates into a form in which negations stand at the leaves alone."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
 
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
@@ -41,7 +35,7 @@ class Predicates:
 
     def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
         """The form of what a function returns for a path and a value."""
-        made = [item for item in self.facts.objects(function) if isinstance(item, Function)]
+        made = self.facts.functions(function)
         arguments: list[Form] = [("path",), ("value",)]
         return self._applied(made[0].node, arguments, negated, depth) if len(made) == 1 else None
 
@@ -96,7 +90,7 @@ class Predicates:
     def _inner_call(
         self, function: ast.expr, given: list[ast.expr], bound: Bindings, negated: bool, depth: int
     ) -> Form | None:
-        made = [item for item in self.facts.objects(function) if isinstance(item, Function)]
+        made = self.facts.functions(function)
         if len(made) != 1:
             return self._leaf(ast.Call(function, given, []), bound, negated)
         arguments: list[Form] = []
@@ -128,8 +122,7 @@ class Predicates:
                 return bound[name]
             case ast.Name():
                 variable = self.origins.variable(node)
-                single = variable is not None and len(self.origins.stores(variable)) == 1
-                return ("variable", variable) if single else None
+                return ("variable", variable) if len(self.origins.stores(variable)) == 1 else None
             case ast.Attribute(value=value, attr=name):
                 inner = self._value(value, bound)
                 return None if inner is None else ("attribute", inner, name)

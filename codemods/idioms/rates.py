@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from codemods.dataflow.binding import values_of
 from codemods.dataflow.evaluation import evaluated
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, Step
@@ -40,7 +41,7 @@ class Rates:
     def _calls(self, value: ast.Name, step: Step) -> list[tuple[ast.expr, Step]]:
         """What each call of a function gives for the rate, and the step that it takes there; none if that is not plain to see."""
         variable = self.origins.variable(value)
-        function = self.origins.parameter(variable) if variable is not None else None
+        function = self.origins.parameter(variable)
         path = step.optimizer
         if variable is None or function is None or path is None or path.root.scope.node is not function:
             return []
@@ -49,10 +50,8 @@ class Rates:
         found: list[tuple[ast.expr, Step]] = []
         for binding in self.origins.bindings(function) or ():
             rate, optimizer = binding.given.get(variable.name), binding.given.get(path.root.name)
-            if rate is None or optimizer is None:
-                return []
-            outer = self.origins.path(optimizer.value)
-            if outer is None:
+            outer = self.origins.path(optimizer.value) if optimizer is not None else None
+            if rate is None or optimizer is None or outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
             found.append((self.origins.expanded(rate.value), Step(whole, binding.call, optimizer.value)))
@@ -85,7 +84,7 @@ class Rates:
             raise Unproven("it does not come from the optimizer's own step")
         if not self._is_quiet(value, ahead):
             raise Unproven("what computes it changes something, too")
-        if until is not None and not is_traceable(value, self.values.facts, self.origins):
+        if until is not None and not is_traceable(value, self.origins):
             raise Unproven("it is computed outside of the step, by something that may need a plain number")
         if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")
@@ -103,7 +102,7 @@ class Rates:
         unit = facts.scope(value).unit
         for node in evaluated(value):
             effects = facts.dataflow.evaluations.at(unit, node)
-            given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+            given = values_of(node) if isinstance(node, ast.Call) else []
             of_step = any(ahead(one) is not None for one in given)
             unknown = isinstance(node, ast.Call) and not facts.full_name(node.func).startswith("builtins.")
             if effects.writes or (effects.acts and not (of_step and unknown)):

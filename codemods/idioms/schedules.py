@@ -52,52 +52,43 @@ class Schedules(Outcomes[Schedule]):
         for members, steps in context.stepped_groups:
             if any(context.given_override(use) is not None for use in steps):
                 try:
-                    outcome: Schedule | str = _Attempt(context, members, steps).schedule()
+                    outcome: Schedule | str = _schedule(context, members, steps)
                 except Unproven as why:
                     outcome = str(why)
                 self.add(members, outcome)
 
 
-class _Attempt:
+def _schedule(context: Context, things: list[Thing], steps: list[Use]) -> Schedule:
     """The proof for one group, step by step; whatever cannot be shown raises `Unproven`."""
+    calls = _constructors(context, things)
+    origins = context.origins
+    values = Values(origins)
+    rates = Rates(origins, Counts(origins), values)
+    rate = common_value([rates.of_step(_given(use, context), use) for use in steps])
+    values.refuse_changes(rate, calls, things)
+    passing = Passing(origins, rate, "schedule")
+    filled = passing.as_argument({call: learning_rate(call) for call in calls})
+    leftovers = Leftovers(origins, passing.edits, passing.needed, ())
+    for use in steps:
+        leftovers.clear(_given(use, context))
+    context.refuse_plain(leftovers.edits, (*steps, *things))
+    return Schedule(filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone)
 
-    def __init__(self, context: Context, things: list[Thing], steps: list[Use]) -> None:
-        self.context = context
-        self.facts = context.facts
-        self.things = things
-        self.steps = steps
 
-    def schedule(self) -> Schedule:
-        calls = self._constructors()
-        origins = self.context.origins
-        values = Values(self.facts, origins)
-        rates = Rates(origins, Counts(self.facts, origins), values)
-        rate = common_value([rates.of_step(self._override(use), use) for use in self.steps])
-        values.refuse_changes(rate, calls, self.things)
-        passing = Passing(self.facts, origins, rate, "schedule")
-        filled = passing.as_argument({call: learning_rate(call) for call in calls})
-        leftovers = Leftovers(self.facts, origins, passing.edits, passing.needed, ())
-        for use in self.steps:
-            leftovers.clear(self._override(use))
-        changed = {use.unit for use in self.steps} | {thing.unit for thing in self.things}
-        if not changed.isdisjoint(self.context.plain) or any(
-            unit in self.context.plain for unit, _ in leftovers.edits.values()
-        ):
-            raise Unproven("the file could not be rewritten in this form")
-        return Schedule(filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone)
+def _given(use: Use, context: Context) -> ast.expr:
+    override = context.given_override(use)
+    if override is None or override.arg != RATE:
+        raise Unproven("a step does without it")
+    return override.value
 
-    def _override(self, use: Use) -> ast.expr:
-        override = self.context.given_override(use)
-        if override is None or override.arg != RATE:
-            raise Unproven("a step does without it")
-        return override.value
 
-    def _constructors(self) -> list[ast.Call]:
-        """The constructors of the group's optimizers that take a learning rate."""
-        made = constructors(self.things, self.context)
-        concerned = {*self.things}
-        for use in self.facts.uses:
-            if use.kind in ("definition.hyper_params", "definition.apply_gradient") and concerned & {*use.things}:
-                raise Unproven("the hyperparameters of the optimizer are read")
-        refuse_templates(self.things, self.context)
-        return [call for call, thing in made.items() if thing.name not in COMPOSITE]
+def _constructors(context: Context, things: list[Thing]) -> list[ast.Call]:
+    """The constructors of a group's optimizers that take a learning rate."""
+    made = constructors(things, context)
+    reading = (
+        use for use in context.facts.uses if use.kind in ("definition.hyper_params", "definition.apply_gradient")
+    )
+    if any(not {*things}.isdisjoint(use.things) for use in reading):
+        raise Unproven("the hyperparameters of the optimizer are read")
+    refuse_templates(things, context)
+    return [call for call, thing in made.items() if thing.name not in COMPOSITE]

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import ast
 
-from codemods.facts import Facts
-from codemods.flow.objects import Function
 from codemods.origins import Origins
 
 CHOICES = (ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.For, ast.Match)
 """What needs to know whether something is true, or how long it is."""
 
 
-def is_traceable(value: ast.expr, facts: Facts, origins: Origins) -> bool:
+def is_traceable(value: ast.expr, origins: Origins) -> bool:
     """Whether an expression of the step does nothing that needs a plain number: what it calls is in view, and chooses nothing."""
-    return _is_free(value, facts, origins, set())
+    return _is_free(value, origins, set())
 
 
-def _is_free(node: ast.AST, facts: Facts, origins: Origins, seen: set[ast.AST]) -> bool:
+def _is_free(node: ast.AST, origins: Origins, seen: set[ast.AST]) -> bool:
     if node in seen:
         return True
     seen.add(node)
     for inner in ast.walk(node):
         if isinstance(inner, CHOICES):
             return False
-        if isinstance(inner, ast.Call) and not _is_traceable_call(inner, facts, origins, seen):
+        if isinstance(inner, ast.Call) and not _is_traceable_call(inner, origins, seen):
             return False
     return True
 
 
-def _is_traceable_call(call: ast.Call, facts: Facts, origins: Origins, seen: set[ast.AST]) -> bool:
-    made = [item for item in facts.objects(call.func) if isinstance(item, Function)]
+def _is_traceable_call(call: ast.Call, origins: Origins, seen: set[ast.AST]) -> bool:
+    made = origins.facts.functions(call.func)
     if made:
-        return all(_is_free(function.node, facts, origins, seen) for function in made)
-    name = facts.full_name(call.func)
+        return all(_is_free(function.node, origins, seen) for function in made)
+    name = origins.facts.full_name(call.func)
     if not name and isinstance(call.func, ast.Name):
         value = origins.expanded(call.func)
-        name = facts.full_name(value.func) if isinstance(value, ast.Call) else ""
+        name = origins.facts.full_name(value.func) if isinstance(value, ast.Call) else ""
         return name.startswith("optax.")
     return name.startswith(("jax.", "optax."))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from codemods.facts import Facts
 from codemods.flow.objects import Object
 from codemods.idioms import Unproven
-from codemods.origins import Binding, FunctionNode, Origins, Variable
+from codemods.origins import FunctionNode, Origins, Variable
 
 NESTED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
 LONGEST = 60
@@ -89,8 +89,8 @@ def common_value(values: Sequence[Value]) -> Value:
 class Values:
     """Finds out of what expressions are made."""
 
-    def __init__(self, facts: Facts, origins: Origins) -> None:
-        self.facts = facts
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
         self.origins = origins
 
     def of(self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST) -> Value:
@@ -195,12 +195,11 @@ class Values:
                 found.append(variable)
                 names.append(given)
                 continue
-            if given is None or not depth or not self.facts.dataflow.is_quiet(given):
-                return Part(tuple(found), tuple(names))
-            try:
-                return Part(tuple(found), tuple(names), self._of(given, _nothing, depth - 1))
-            except Unproven:
-                return Part(tuple(found), tuple(names))
+            value = None
+            if given is not None and depth and self.facts.dataflow.is_quiet(given):
+                with suppress(Unproven):
+                    value = self._of(given, _nothing, depth - 1)
+            return Part(tuple(found), tuple(names), value)
         is_import = any(isinstance(store, ast.alias) for store in self.origins.stores(variable))
         if not is_import and self.origins.setting(variable) is None:
             raise Unproven(f"`{variable.name}` has more than one value")
@@ -209,18 +208,9 @@ class Values:
     def _given(self, function: FunctionNode, parameter: str) -> ast.expr | None:
         """What all calls of a function give for a parameter; None if they do not agree, or cannot be told."""
         bindings = self.origins.bindings(function) or ()
-        found = {self._identity(binding, parameter): binding for binding in bindings}
-        if len(found) != 1:
-            return None
-        argument = found.popitem()[1].given.get(parameter)
-        return None if argument is None else argument.value
-
-    def _identity(self, binding: Binding, parameter: str) -> object:
-        argument = binding.given.get(parameter)
-        if argument is None:
-            return None
-        variable = self.origins.variable(argument.value) if isinstance(argument.value, ast.Name) else None
-        return variable or argument.value
+        given = [one.given[parameter].value if parameter in one.given else None for one in bindings]
+        found = {self.origins.variable(value) or value: value for value in given}
+        return found.popitem()[1] if len(found) == 1 else None
 
 
 def _nothing(node: ast.expr) -> None:

@@ -31,12 +31,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(belief, arguments.decay(), arguments.descent()))
 
 
+STATE = {"grad_ema": "mu", "grad_sq_ema": "nu"}
 OPTIMIZER = LegacyOptimizer(
-    "AdaBelief",
-    SIGNATURE,
-    {"grad_ema": "mu", "grad_sq_ema": "nu"},
-    refuser(SIGNATURE, plain=("eps",)),
-    convert,
-    __doc__ or "",
-    of_reals=True,
+    "AdaBelief", SIGNATURE, STATE, convert, of_reals=True, refuses=refuser(SIGNATURE, plain=("eps",))
 )

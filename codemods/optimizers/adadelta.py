@@ -10,7 +10,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
 SIGNATURE = parameters(learning_rate="None", rho="0.9", eps="1e-6", weight_decay="0.0")
 NAMES = {"rho": "rho", "eps": "eps"}
@@ -26,6 +26,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(rule, arguments.decay(), arguments.descent()))
 
 
-OPTIMIZER = LegacyOptimizer(
-    "Adadelta", SIGNATURE, {"sq_avg": "e_g", "acc_delta": "e_x"}, refuser(SIGNATURE), convert, __doc__ or ""
-)
+OPTIMIZER = LegacyOptimizer("Adadelta", SIGNATURE, {"sq_avg": "e_g", "acc_delta": "e_x"}, convert)

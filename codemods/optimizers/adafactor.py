@@ -91,12 +91,7 @@ def _average(arguments: Arguments) -> list[Piece]:
     ]
 
 
+STATE = {"v_row": "v_row", "v_col": "v_col", "v": "v", "m": "ema"}
 OPTIMIZER = LegacyOptimizer(
-    "Adafactor",
-    SIGNATURE,
-    {"v_row": "v_row", "v_col": "v_col", "v": "v", "m": "ema"},
-    refuser(SIGNATURE, optional=OPTIONAL, plain=OPTIONAL),
-    convert,
-    __doc__ or "",
-    of_reals=True,
+    "Adafactor", SIGNATURE, STATE, convert, of_reals=True, refuses=refuser(SIGNATURE, OPTIONAL, OPTIONAL)
 )

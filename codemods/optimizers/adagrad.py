@@ -11,7 +11,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
 
 SIGNATURE = parameters(learning_rate="None", eps="1e-8")
 
@@ -52,4 +52,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,))
 
 
-OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, refuser(SIGNATURE), convert, __doc__ or "")
+OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, convert)

@@ -12,7 +12,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
 SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-8", weight_decay="0.0")
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
@@ -30,12 +30,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.alias("optax.adam", NAMES, STATIC))
 
 
-OPTIMIZER = LegacyOptimizer(
-    "Adam",
-    SIGNATURE,
-    {"grad_ema": "mu", "grad_sq_ema": "nu"},
-    refuser(SIGNATURE),
-    convert,
-    __doc__ or "",
-    of_reals=True,
-)
+OPTIMIZER = LegacyOptimizer("Adam", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True)

@@ -10,14 +10,13 @@ import libcst as cst
 from codemods.dataflow.binding import Bound, bind_values, taking
 from codemods.optimizers.base import RATE, Parameter
 from codemods.optimizers.methods import RATE_FIRST
-from codemods.optimizers.pieces import NOTHING, Layout, Piece, new, source
+from codemods.optimizers.pieces import EQUAL, Layout, Piece, new, source
 from codemods.template import expression
 
 UNSET_RATE = "0.0"
 """Stands where legacy gave no learning rate because every step sets one."""
 
 DECAY, MASK = "weight_decay", "mask"
-EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 NUMPY = ("np", "numpy", "onp")
 
 
@@ -106,11 +105,8 @@ class Arguments:
     def descent(self, **extra: str) -> Piece:
         """The link that multiplies by minus the learning rate."""
         rate = self.take({RATE: RATE if self.inject else None})
-        return self.link(
-            self.factory("optax.scale_by_learning_rate"),
-            *rate,
-            *(new(keyword, value) for keyword, value in extra.items()),
-        )
+        more = (new(keyword, value) for keyword, value in extra.items())
+        return self.link(self.factory("optax.scale_by_learning_rate"), *rate, *more)
 
     def decay(self) -> Piece | None:
         """The link that adds decayed weights, if there is a weight decay."""
@@ -166,8 +162,7 @@ def constant(node: cst.BaseExpression) -> object:
             return node.evaluated_value
         case cst.Name("None" | "True" | "False" as name):
             return {"None": None, "True": True, "False": False}[name]
-        case _:
-            return ...
+    return ...
 
 
 def injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
@@ -181,5 +176,4 @@ def injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
             module in NUMPY and kind.startswith("float")
         ):
             return expression("float({rate})", rate=rate)
-        case _:
-            return rate
+    return rate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Signature
@@ -45,19 +46,26 @@ class Converted:
 class LegacyOptimizer:
     """All that is known of one legacy optimizer.
 
-    `refuse` decides on the plain syntax tree before anything is edited; after None, `convert` cannot fail. The last argument of
-    `convert` tells whether the learning rate is to be an injected hyperparameter. `state` maps each field of the legacy state of
-    a parameter to the field of the optax state that holds the same values. `of_reals` tells that complex parameters are
-    stepped otherwise.
+    The last argument of `convert` tells whether the learning rate is to be an injected hyperparameter. `state` maps each field of
+    the legacy state of a parameter to the field of the optax state that holds the same values. `of_reals` tells that complex
+    parameters are stepped otherwise. `refuses` decides on a call in the place of the check against the parameters alone.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     state: Mapping[str, str]
-    refuse: Callable[[ast.Call], Refusal | None]
     convert: Callable[[cst.Call, Form, bool], Converted]
-    documentation: str
     of_reals: bool = False
+    refuses: Callable[[ast.Call], Refusal | None] | None = None
+
+    @property
+    def documentation(self) -> str:
+        """What its module says of it."""
+        return sys.modules[self.convert.__module__].__doc__ or ""
+
+    def refuse(self, call: ast.Call) -> Refusal | None:
+        """Why a call stays, told from the plain syntax tree before anything is edited; after None, `convert` cannot fail."""
+        return (self.refuses or refuser(self.parameters))(call)
 
 
 def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
@@ -68,9 +76,7 @@ def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
 # Deciding, on the plain syntax tree
 
 UNPACKED = Refusal(
-    "FO904",
-    "The arguments of this optimizer are unpacked from a variable.",
-    "Name the arguments, as optax names them.",
+    "FO904", "The arguments of this optimizer are unpacked from a variable.", "Name the arguments, as optax names them."
 )
 
 
@@ -134,19 +140,6 @@ def is_plain(node: ast.expr) -> bool:
     return all(isinstance(part, PLAIN) for part in ast.walk(node))
 
 
-PLAIN = (
-    ast.Name,
-    ast.Constant,
-    ast.Attribute,
-    ast.Subscript,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.BoolOp,
-    ast.Compare,
-    ast.IfExp,
-    ast.expr_context,
-    ast.operator,
-    ast.unaryop,
-    ast.boolop,
-    ast.cmpop,
-)
+PATHS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript)
+OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp)
+PLAIN = (*PATHS, *OPERATIONS, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)

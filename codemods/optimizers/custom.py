@@ -6,11 +6,8 @@ import libcst as cst
 
 from codemods.optimizers.arguments import UNSET_RATE, injectable
 from codemods.optimizers.base import RATE
+from codemods.optimizers.pieces import EQUAL, SEPARATOR
 from codemods.template import expression
-
-NOTHING = cst.SimpleWhitespace("")
-SEPARATOR = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 
 
 def custom_transformation(call: cst.Call, inject: bool, index: int | None) -> cst.BaseExpression:

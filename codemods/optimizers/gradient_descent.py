@@ -9,7 +9,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
 SIGNATURE = parameters(learning_rate="None")
 
@@ -19,4 +19,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(Arguments(call, SIGNATURE, inject).alias(function, {}))
 
 
-OPTIMIZER = LegacyOptimizer("GradientDescent", SIGNATURE, {}, refuser(SIGNATURE), convert, __doc__ or "")
+OPTIMIZER = LegacyOptimizer("GradientDescent", SIGNATURE, {}, convert)

@@ -13,7 +13,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
 
 SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", weight_decay="0", eps="1e-6")
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
@@ -45,12 +45,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(moments, arguments.decay(), ratio, arguments.descent()), (SCALE_BY_NORM_RATIO,))
 
 
-OPTIMIZER = LegacyOptimizer(
-    "LAMB",
-    SIGNATURE,
-    {"grad_ema": "mu", "grad_sq_ema": "nu"},
-    refuser(SIGNATURE),
-    convert,
-    __doc__ or "",
-    of_reals=True,
-)
+OPTIMIZER = LegacyOptimizer("LAMB", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True)

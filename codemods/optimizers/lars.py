@@ -11,7 +11,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
 
 SIGNATURE = parameters(
     learning_rate="None", beta="0.9", weight_decay="0", trust_coefficient="0.001", eps="0", nesterov="False"
@@ -58,4 +58,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(ratio, arguments.descent(), trace), supports)
 
 
-OPTIMIZER = LegacyOptimizer("LARS", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE), convert, __doc__ or "")
+OPTIMIZER = LegacyOptimizer("LARS", SIGNATURE, {"momentum": "trace"}, convert)

@@ -11,7 +11,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
 SIGNATURE = parameters(learning_rate="None", beta="0.9", weight_decay="0", nesterov="False")
 NAMES = {"beta": "momentum"}
@@ -31,4 +31,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(decay, arguments.link(function, *rest)))
 
 
-OPTIMIZER = LegacyOptimizer("Momentum", SIGNATURE, {"momentum": "trace"}, refuser(SIGNATURE), convert, __doc__ or "")
+OPTIMIZER = LegacyOptimizer("Momentum", SIGNATURE, {"momentum": "trace"}, convert)

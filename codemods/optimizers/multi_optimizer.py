@@ -75,4 +75,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,))
 
 
-OPTIMIZER = LegacyOptimizer("MultiOptimizer", parameters(), {}, refuse, convert, __doc__ or "")
+OPTIMIZER = LegacyOptimizer("MultiOptimizer", parameters(), {}, convert, refuses=refuse)

@@ -11,6 +11,8 @@ Newline = cst.ParenthesizedWhitespace
 Space = cst.BaseParenthesizableWhitespace
 NOTHING = cst.SimpleWhitespace("")
 BLANK = cst.SimpleWhitespace(" ")
+SEPARATOR = cst.Comma(whitespace_after=BLANK)
+EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
     value = argument.value
     if isinstance(value, cst.NamedExpr) and not value.lpar:  # f(a := 1), but f(b=(a := 1))
         value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=cst.AssignEqual(NOTHING, NOTHING))
+    return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
 
 
 class Layout:

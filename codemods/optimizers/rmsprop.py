@@ -12,7 +12,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments, constant
-from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 from codemods.template import expression
 
 SIGNATURE = parameters(learning_rate="None", beta2="0.9", eps="1e-8", centered="False")
@@ -36,6 +36,4 @@ def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
     return expression("optax.scale_by_stddev" if known else "optax.scale_by_rms")
 
 
-OPTIMIZER = LegacyOptimizer(
-    "RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, refuser(SIGNATURE), convert, __doc__ or "", of_reals=True
-)
+OPTIMIZER = LegacyOptimizer("RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, convert, of_reals=True)

@@ -11,7 +11,7 @@ import libcst as cst
 
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters, refuser
+from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
 
 SIGNATURE = parameters(wrapped_optimizer=None, wn_decay="0", wn_eps="1e-8")
 
@@ -80,11 +80,5 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(Arguments(call, SIGNATURE, inject=False).alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,))
 
 
-OPTIMIZER = LegacyOptimizer(
-    "WeightNorm",
-    SIGNATURE,
-    {"direction": "direction", "scale": "scale", "direction_state": "inner_state", "scale_state": "inner_state"},
-    refuser(SIGNATURE),
-    convert,
-    __doc__ or "",
-)
+STATE = {"direction": "direction", "scale": "scale", "direction_state": "inner_state", "scale_state": "inner_state"}
+OPTIMIZER = LegacyOptimizer("WeightNorm", SIGNATURE, STATE, convert)

@@ -22,25 +22,16 @@ def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) 
     by_name: dict[str, Nodes] = defaultdict(list)
     for unit, node in facts.flow.reading.attributes:
         by_name[node.attr].append((unit, node))
-    quoted = {
-        node.value
-        for unit in facts.project.units
-        for node in unit.nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    nodes = (node for unit in facts.project.units for node in unit.nodes)
+    quoted = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     for cls in facts.flow.reading.classes:
         for name in sorted(by_name):
             if not WORD.search(name) or kind_of(facts.flow.solver.at(facts.flow.field(cls, name)), done) != "optimizer":
                 continue
             new = WORD.sub(STATE, name)
-            if (
-                name in quoted
-                or not _is_plain(cls, name, facts)
-                or any(_concerns(cls, one, facts) for one in by_name[new])
-            ):
-                continue
-            nodes = _all_of(cls, by_name[name], facts)
-            for unit, node in nodes:
+            owners = [node.value for _, node in by_name[new]]
+            taken = name in quoted or any(facts.may_be_one(one, cls) or not _is_told(one, facts) for one in owners)
+            for unit, node in _all_of(cls, by_name[name], facts) if _is_plain(cls, name, facts) and not taken else ():
                 found[unit].attributes[Attribute(scope_path(node, unit), ast.unparse(node))] = new
 
 
@@ -51,12 +42,6 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
     return not (shared or cls.node.decorator_list or name in cls.scope.names or "__dict__" in cls.unit.code)
 
 
-def _concerns(cls: Class, place: tuple[Unit, ast.Attribute], facts: Facts) -> bool:
-    """Whether an attribute may be one of an instance of a class."""
-    items = list(facts.objects(place[1].value))
-    return any(isinstance(item, Instance) and item.cls is cls for item in items) or not _is_told(place[1].value, facts)
-
-
 def _is_told(node: ast.expr, facts: Facts) -> bool:
     known = any(isinstance(item, Instance | Thing) for item in facts.objects(node)) or bool(facts.full_name(node))
     return known or CONFIG_LIKE.search(last_word(node)) is not None
@@ -65,14 +50,12 @@ def _is_told(node: ast.expr, facts: Facts) -> bool:
 def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
     """The places that say an attribute of a class; none if one of them may say something else, too."""
     own: Nodes = []
-    texts: set[Attribute] = set()
     for unit, node in places:
-        items = list(facts.objects(node.value))
-        mine = [item for item in items if isinstance(item, Instance) and item.cls is cls]
-        if mine and len(mine) == len(items):
+        items = {*facts.objects(node.value)}
+        if items == {Instance(cls)}:
             own.append((unit, node))
-            texts.add(Attribute(scope_path(node, unit), ast.unparse(node)))
-        elif mine or not _is_told(node.value, facts):
+        elif Instance(cls) in items or not _is_told(node.value, facts):
             return []
-    others = {Attribute(scope_path(node, unit), ast.unparse(node)) for unit, node in places if (unit, node) not in own}
-    return own if texts.isdisjoint(others) else []
+    texts = {place: Attribute(scope_path(place[1], place[0]), ast.unparse(place[1])) for place in places}
+    others = {text for place, text in texts.items() if place not in own}
+    return own if others.isdisjoint(texts[place] for place in own) else []

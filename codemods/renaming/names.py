@@ -72,17 +72,16 @@ def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
 
 def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
     """Where a scope is, or the scope in which a node is, by names that outlast a change of the file."""
-    chain = [node, *unit.ancestors(node)]
-    owners = [
-        owner for owner in reversed(chain) if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    ]
-    return tuple((owner.name, _numbers(unit)[owner]) for owner in owners)
+    around = [node, *unit.ancestors(node)]
+    return tuple(
+        (one.name, _numbers(unit)[one]) for one in reversed(around) if isinstance(one, Functions | ast.ClassDef)
+    )
 
 
 @lru_cache(maxsize=2)  # of a file as it was and as it is
 def _numbers(unit: Unit) -> Mapping[ast.AST, int]:
     """Of each function and class, how many of its name are above it in the same scope."""
-    owners = [node for node in unit.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    owners = [node for node in unit.nodes if isinstance(node, Functions | ast.ClassDef)]
     above: Counter[tuple[ast.AST, str]] = Counter()
     numbers: dict[ast.AST, int] = {}
     for owner in sorted(owners, key=lambda node: node.lineno):

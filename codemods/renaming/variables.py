@@ -10,27 +10,20 @@ from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
 from codemods.flow.scopes import Scope
-from codemods.origins import Binding, Origins, Variable
-from codemods.renaming.names import (
-    DEFINITIONS,
-    STATE,
-    TRANSFORMATION,
-    WORD,
-    Functions,
-    Keyword,
-    Renames,
-    is_optimizer,
-    keyword_of,
-    kind_of,
-    scope_path,
-)
+from codemods.origins import Binding, Origins, Variable, names_within
+from codemods.renaming import names
 
 BY_NAME = ("static_argnames", "donate_argnames")
 """What names parameters in quotes."""
 
 
 def plan_function(
-    node: Functions, unit: Unit, facts: Facts, origins: Origins, done: set[Thing], found: dict[Unit, Renames]
+    node: names.Functions,
+    unit: Unit,
+    facts: Facts,
+    origins: Origins,
+    done: set[Thing],
+    found: dict[Unit, names.Renames],
 ) -> None:
     """Note the new names in one function. Where one train state cannot have another name, none of them gets one."""
     scope = _scope_of(node, facts)
@@ -38,27 +31,31 @@ def plan_function(
         return
     states: dict[str, _Keywords | None] = {}
     for name in sorted(scope.names):
-        items = list(facts.flow.solver.at(("variable", scope, name)))
-        kind = kind_of(items, done)
-        if kind != "optimizer" and WORD.search(name) and kind_of(filter(is_optimizer, items), done) == "optimizer":
+        items, variable = list(facts.flow.solver.at(("variable", scope, name))), Variable(scope, name)
+        kind = names.kind_of(items, done)
+        if (
+            kind != "optimizer"
+            and names.WORD.search(name)
+            and names.kind_of(filter(names.is_optimizer, items), done) == "optimizer"
+        ):
             states[name] = None  # it may be something else as well
-        elif kind == "optimizer" and WORD.search(name):
-            states[name] = _planned(name, WORD.sub(STATE, name), node, Variable(scope, name), origins)
-        elif kind == "definition" and name in DEFINITIONS:
-            words = _planned(name, TRANSFORMATION, node, Variable(scope, name), origins)
-            _note({name: (TRANSFORMATION, words)} if words is not None else {}, node, unit, found)
-    known = {name: (WORD.sub(STATE, name), words) for name, words in states.items() if words is not None}
+        elif kind == "optimizer" and names.WORD.search(name):
+            states[name] = _planned(names.WORD.sub(names.STATE, name), node, variable, origins)
+        elif kind == "definition" and name in names.DEFINITIONS:
+            words = _planned(names.TRANSFORMATION, node, variable, origins)
+            _note({name: (names.TRANSFORMATION, words)} if words is not None else {}, node, unit, found)
+    known = {name: (names.WORD.sub(names.STATE, name), words) for name, words in states.items() if words is not None}
     if len(known) == len(states):
         _note(known, node, unit, found)
 
 
-_Keywords = dict[Unit, dict[Keyword, str]]
+_Keywords = dict[Unit, dict[names.Keyword, str]]
 
 
-def _planned(name: str, new: str, node: Functions, variable: Variable, origins: Origins) -> _Keywords | None:
+def _planned(new: str, node: names.Functions, variable: Variable, origins: Origins) -> _Keywords | None:
     """The keywords that follow a new name; None if the variable has to keep its own."""
-    stores = origins.stores(variable)
-    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in _names_within(node):
+    stores, name = origins.stores(variable), variable.name
+    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in names_within(node):
         return None
     keywords: _Keywords = defaultdict(dict)
     if any(isinstance(store, ast.arg) for store in stores):
@@ -68,21 +65,18 @@ def _planned(name: str, new: str, node: Functions, variable: Variable, origins: 
     return keywords
 
 
-def _note(names: Mapping[str, tuple[str, _Keywords]], node: Functions, unit: Unit, found: dict[Unit, Renames]) -> None:
-    for name, (new, keywords) in names.items():
-        found[unit].variables[scope_path(node, unit)][name] = new
+def _note(
+    renamed: Mapping[str, tuple[str, _Keywords]], node: names.Functions, unit: Unit, found: dict[Unit, names.Renames]
+) -> None:
+    for name, (new, keywords) in renamed.items():
+        found[unit].variables[names.scope_path(node, unit)][name] = new
         for other, words in keywords.items():
             found[other].keywords.update(words)
 
 
-def _scope_of(node: Functions, facts: Facts) -> Scope | None:
+def _scope_of(node: names.Functions, facts: Facts) -> Scope | None:
     inside = (facts.flow.reading.scopes.get(inner) for inner in ast.walk(node))
     return next((scope for scope in inside if scope is not None and scope.node is node), None)
-
-
-def _names_within(node: ast.AST) -> set[str]:
-    found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-    return found | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
 
 
 def _is_quoted(name: str, unit: Unit) -> bool:
@@ -92,21 +86,18 @@ def _is_quoted(name: str, unit: Unit) -> bool:
     )
 
 
-def _plan_keywords(bindings: Iterable[Binding], name: str, new: str, keywords: dict[Unit, dict[Keyword, str]]) -> bool:
+def _plan_keywords(
+    bindings: Iterable[Binding], name: str, new: str, keywords: dict[Unit, dict[names.Keyword, str]]
+) -> bool:
     """Note the keywords by which calls give a parameter. Whether they can all be renamed."""
     for binding in bindings:
         argument = binding.given.get(name)
         if argument is None or argument.keyword is None:
             continue
-        keyword = keyword_of(argument.call, argument.unit, name)
-        same = [
-            call
-            for call in argument.unit.nodes
-            if isinstance(call, ast.Call)
-            and any(word.arg == name for word in call.keywords)
-            and keyword_of(call, argument.unit, name) == keyword
-        ]
-        if len(same) != 1:
+        keyword = names.keyword_of(argument.call, argument.unit, name)
+        calls = (call for call in argument.unit.nodes if isinstance(call, ast.Call))
+        giving = (call for call in calls if any(word.arg == name for word in call.keywords))
+        if [names.keyword_of(call, argument.unit, name) for call in giving].count(keyword) != 1:
             return False
         keywords[argument.unit][keyword] = new
     return True

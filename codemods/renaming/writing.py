@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Mapping
 
 from codemods.flow.modules import Span, Unit
-from codemods.flow.scopes import Scope, ScopeNode, open_scope
+from codemods.names import Scopes
 from codemods.renaming.names import Attribute, Functions, Keyword, Renames, keyword_of, scope_path
 
 
@@ -18,18 +18,17 @@ def renamed(path: str, code: str, renames: Renames) -> str | None:
     left: set[Keyword | Attribute] = {*renames.keywords, *renames.attributes}
     unit = Unit(path, code, ast.parse(code))
     spans: dict[Span, str] = {}
-    scopes: dict[ast.AST, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
+    scopes = Scopes(unit)
     for node in unit.nodes:
         match node:
             case ast.Name(id=name):
-                binding = _scope_around(node, unit, scopes).binding(name)
-                new = _new_name(binding, name, unit, renames) if binding is not None else None
+                binding = scopes.around(node).binding(name)
+                new = _new_name(binding.node, name, unit, renames) if binding is not None else None
                 if new is not None:
                     spans[unit.span(node)] = new
             case ast.arg(arg=name):
-                owner = next(outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode))
-                new = renames.variables.get(scope_path(owner, unit), {}).get(name)
-                if new is not None and isinstance(owner, Functions):
+                new = _new_name(scopes.around(node).node, name, unit, renames)
+                if new is not None:
                     first, column, _, _ = unit.span(node)
                     spans[first, column, first, column + len(name)] = new
             case ast.Call(keywords=words):
@@ -52,20 +51,10 @@ def renamed(path: str, code: str, renames: Renames) -> str | None:
     return None if left else _spliced(code, spans)
 
 
-def _scope_around(node: ast.AST, unit: Unit, scopes: dict[ast.AST, Scope]) -> Scope:
-    owners = [outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)]
-    scope = scopes[unit.tree]
-    for owner in reversed(owners[:-1]):
-        if owner not in scopes:
-            scopes[owner] = open_scope(unit, owner, scope)
-        scope = scopes[owner]
-    return scope
-
-
-def _new_name(scope: Scope, name: str, unit: Unit, renames: Renames) -> str | None:
-    if not isinstance(scope.node, Functions):
+def _new_name(scope: ast.AST, name: str, unit: Unit, renames: Renames) -> str | None:
+    if not isinstance(scope, Functions):
         return None
-    return renames.variables.get(scope_path(scope.node, unit), {}).get(name)
+    return renames.variables.get(scope_path(scope, unit), {}).get(name)
 
 
 def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict[Span, str]:
@@ -84,11 +73,9 @@ def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict
 
 def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
     """The places of comments that name a variable in backquotes."""
-    named = [
-        (node, names)
-        for node in unit.nodes
-        if isinstance(node, Functions) and (names := renames.variables.get(scope_path(node, unit)))
-    ]
+    functions = (node for node in unit.nodes if isinstance(node, Functions))
+    known = ((node, renames.variables.get(scope_path(node, unit))) for node in functions)
+    named = [(node, names) for node, names in known if names]
     found: dict[Span, str] = {}
     for token in tokenize.generate_tokens(io.StringIO(unit.code).readline) if named else ():
         if token.type == tokenize.COMMENT:
@@ -103,6 +90,5 @@ def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
 def _spliced(code: str, spans: Mapping[Span, str]) -> str:
     lines = code.split("\n")
     for (number, start, _, end), new in sorted(spans.items(), reverse=True):
-        line = lines[number - 1]
-        lines[number - 1] = line[:start] + new + line[end:]
+        lines[number - 1] = lines[number - 1][:start] + new + lines[number - 1][end:]
     return "\n".join(lines)

@@ -48,18 +48,15 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     if step is None:
         return _refuse(use)
     quote = use.unit.source(step.slice)[0]
-    assert isinstance(use.node, ast.Subscript)
-    owner = (("owner", use.unit.span(use.node.value)),)
-    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", owner)
+    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", (use.owner_hole,))
 
 
 def _step_in_state(use: Use) -> ast.Subscript | None:
     """The whole of `x["state"]["step"]`, if a use is its first half."""
-    match use.unit.parents.get(use.node):
+    match use.parent:
         case ast.Subscript(slice=ast.Constant(value="step"), ctx=ast.Load()) as step if step.value is use.node:
             return step
-        case _:
-            return None
+    return None
 
 
 @rule(
@@ -74,7 +71,7 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
     another, so its parameters may be under either key, and its step in either place. Small functions that are added to the file
     look for both.
     """
-    span = use.unit.span(use.node)
+    span = use.span
     match use.node:
         case ast.Subscript(value=restored, ctx=ast.Load()) if use.name == "state":
             step = _step_in_state(use)

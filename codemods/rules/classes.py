@@ -66,24 +66,20 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def as_function(use: Use, context: Context) -> Edit:
     """A function in the place of a class or of the callee of a call."""
-    return ConvertClass(use.unit.span(use.node), use.name, _sets_rate_later(use.things, context))
+    return ConvertClass(use.span, use.name, _sets_rate_later(use.things, context))
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
-    lookup = use.unit.parents.get(use.node)
-    if (
-        isinstance(lookup, ast.Call)
-        and len(lookup.args) == 2
-        and lookup.args[0] is use.node
-        and not lookup.keywords
-        and not isinstance(lookup.args[1], ast.Constant)
-        and isinstance(lookup.func, ast.Name)
-        and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(lookup.func)}
-        and RUN_TIME not in context.exposed
-        and (use.things or lookup.func.id == "hasattr")
-    ):
-        named = tuple(sorted({*context.facts.named_classes} - {*COMPOSITE})) or COMMONEST
-        return ConvertLookup(use.unit.span(lookup), named, _sets_rate_later(use.things, context))
+    match use.parent:
+        case ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]) as lookup if (
+            module is use.node
+            and not isinstance(name, ast.Constant)
+            and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(function)}
+            and RUN_TIME not in context.exposed
+            and (use.things or word == "hasattr")
+        ):
+            named = tuple(sorted({*context.facts.named_classes} - {*COMPOSITE})) or COMMONEST
+            return ConvertLookup(use.unit.span(lookup), named, _sets_rate_later(use.things, context))
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
         "Name the optax function that is meant, for each choice.",
@@ -92,7 +88,7 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
 
 def _annotation(use: Use) -> Edit | Refusal:
     """`Type[Optimizer]` is the type of what makes a transformation."""
-    outer = use.unit.parents.get(use.node)
+    outer = use.parent
     if isinstance(outer, ast.Subscript) and outer.slice is use.node:
         return Replace(use.unit.span(outer), "Callable[..., {optax}.GradientTransformation]", supports=(CALLABLE,))
     return reasons.run_time_class(
@@ -105,8 +101,6 @@ def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
     definitions = list(things)
     if any(thing in context.injected for thing in definitions):
         return True
-    unset = any(
-        isinstance(thing.node, ast.Call) and learning_rate(thing.node) is None and not is_unpacked(thing.node)
-        for thing in definitions
-    )
+    calls = (thing.node for thing in definitions if isinstance(thing.node, ast.Call))
+    unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
     return unset and not context.steps(found for thing in definitions for found in context.optimizers_of(thing))

@@ -18,6 +18,7 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, External, Thing
 from codemods.functional import Functional
 from codemods.handling import Handling
+from codemods.idioms import Unproven
 from codemods.idioms.clipping import Clippings
 from codemods.idioms.kept import Kept
 from codemods.idioms.masks import Masks
@@ -31,7 +32,7 @@ from codemods.optimizers.views import VIEWABLE
 from codemods.origins import Origins
 from codemods.shapes import Parameters
 from codemods.steps import Steps
-from codemods.uses import ATTRIBUTES, Use
+from codemods.uses import ATTRIBUTES, Use, class_around
 
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
@@ -48,24 +49,40 @@ class Context:
         self.plain = plain
         self.origins = Origins(facts)
 
-    @cached_property
-    def schedules(self) -> Schedules:
-        """The learning rates that go into the transformation."""
-        return Schedules(self)
+    schedules = cached_property(Schedules)
+    """The learning rates that go into the transformation."""
+
+    masks = cached_property(Masks)
+    """The optimizers of several groups that are one with a mask."""
+
+    clippings = cached_property(Clippings)
+    """The clippings that join a chain."""
+
+    kept = cached_property(Kept)
+    """What stays around a step."""
+
+    own_states = cached_property(OwnStates)
+    """The dataclasses that become subclasses of `TrainState`."""
+
+    functional = cached_property(Functional)
+    """The optimizers that become variables for their parts."""
+
+    parameters = cached_property(Parameters)
+    """The shape of what optimizers are created for."""
+
+    handling = cached_property(Handling)
+    """How the program handles optimizers as a whole."""
+
+    counted = cached_property(Steps)
+    """What the program asks of the steps that optimizers count."""
 
     @cached_property
     def _steps(self) -> dict[Thing, list[Use]]:
         steps: dict[Thing, list[Use]] = defaultdict(list)
-        for use in self.facts.uses:
-            if use.kind in STEPS:
-                for thing in use.things:
-                    steps[thing].append(use)
+        for use in (one for one in self.facts.uses if one.kind in STEPS):
+            for thing in use.things:
+                steps[thing].append(use)
         return steps
-
-    def call_of(self, use: Use) -> ast.Call | None:
-        """The call of the attribute that a use is about; None where the attribute is not called."""
-        parent = use.unit.parents.get(use.node)
-        return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
 
     def override(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` that a step gives, unless it becomes a schedule in the transformation."""
@@ -73,48 +90,8 @@ class Context:
 
     def given_override(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` in the source text of a step."""
-        call = self.call_of(use)
-        return next((word for word in call.keywords if word.arg in OVERRIDES), None) if call else None
-
-    @cached_property
-    def masks(self) -> Masks:
-        """The optimizers of several groups that are one with a mask."""
-        return Masks(self)
-
-    @cached_property
-    def clippings(self) -> Clippings:
-        """The clippings that join a chain."""
-        return Clippings(self)
-
-    @cached_property
-    def kept(self) -> Kept:
-        """What stays around a step."""
-        return Kept(self)
-
-    @cached_property
-    def own_states(self) -> OwnStates:
-        """The dataclasses that become subclasses of `TrainState`."""
-        return OwnStates(self)
-
-    @cached_property
-    def functional(self) -> Functional:
-        """The optimizers that become variables for their parts."""
-        return Functional(self)
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """The shape of what optimizers are created for."""
-        return Parameters(self)
-
-    @cached_property
-    def handling(self) -> Handling:
-        """How the program handles optimizers as a whole."""
-        return Handling(self)
-
-    @cached_property
-    def counted(self) -> Steps:
-        """What the program asks of the steps that optimizers count."""
-        return Steps(self)
+        words = use.call.keywords if use.call is not None else ()
+        return next((word for word in words if word.arg in OVERRIDES), None)
 
     @cached_property
     def more_uses(self) -> list[Use]:
@@ -122,13 +99,8 @@ class Context:
 
         Of several at one place, the last is for all.
         """
-        states = (
-            *self.own_states.uses(),
-            *self.functional.uses(),
-            *self.handling.uses(),
-            *ComplexNumbers(self.facts).uses(),
-        )
-        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *states]
+        uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
+        uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))
@@ -141,9 +113,19 @@ class Context:
             found.update(mask.edits)
         return found
 
+    def refuse_plain(self, edits: Edits, places: Iterable[Use | Thing]) -> None:
+        """See to it that an idiom changes nothing in a file of `plain`.
+
+        Raises:
+          Unproven: if it does.
+        """
+        units = {unit for unit, _ in edits.values()} | {place.unit for place in places}
+        if not units.isdisjoint(self.plain):
+            raise Unproven("the file could not be rewritten in this form")
+
     def note(self, use: Use) -> str:
         """Why a use has a general form, as a sentence; empty if there is no other."""
-        if use.kind == "definition" and (why := self.masks.reason(use.node)):
+        if use.kind == "definition" and (why := self.masks.reasons.get(use.node)):
             return f"Its groups differ in weight decay alone, and stay groups: {why}."
         if use.kind == "annotation" and (why := self.own_states.reason(use)):
             return f"The dataclass around it is no train state itself: {why}."
@@ -160,13 +142,17 @@ class Context:
             said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
         return " ".join([*said, *self.kept.reasons(use)])
 
+    def _groups(self, things: Iterable[Thing]) -> set[Thing]:
+        """The groups in which some things migrate."""
+        groups = self.facts.groups
+        return {groups[thing] for thing in things if thing in groups}
+
     def _handed_out(self, created: Use) -> Iterator[str]:
         """What gets the optimizer or its definition and is not in view, if anything is."""
-        groups = self.facts.groups
-        ours = {groups[thing] for thing in created.things if thing in groups}
+        ours = self._groups(created.things)
         for unit, call in self._unknown_calls:
             given = (thing for found in values_of(call) for thing in self.facts.within(self.facts.flow.places[found]))
-            if any(thing.kind in ("optimizer", "definition") and groups.get(thing) in ours for thing in given):
+            if ours & self._groups(thing for thing in given if thing.kind in ("optimizer", "definition")):
                 yield (
                     f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, which is not in view: "
                     "what that reads of an optimizer has to change there too."
@@ -176,24 +162,20 @@ class Context:
     @cached_property
     def _unknown_calls(self) -> list[tuple[Unit, ast.Call]]:
         """The calls of imported functions of which nothing is known, but for those of packages that know no optimizers."""
-        known = self.facts.flow.library.function
 
-        def unknown(call: ast.Call) -> bool:
-            names = list(self.facts.externals(call.func))
-            return bool(names) and not any(
-                known(name) or name.partition(".")[0] in OBLIVIOUS_PACKAGES for name in names
-            )
+        def is_unknown(name: str) -> bool:
+            return not self.facts.flow.library.function(name) and name.partition(".")[0] not in OBLIVIOUS_PACKAGES
 
-        return [(unit, call) for unit, call in self.facts.flow.reading.calls if unknown(call)]
+        named = ((unit, call, self.facts.externals(call.func)) for unit, call in self.facts.flow.reading.calls)
+        return [(unit, call) for unit, call, names in named if names and all(map(is_unknown, names))]
 
     def _older_checkpoints(self, created: Use) -> Iterator[str]:
         """What reads a checkpoint from before the migration, if the program restores one."""
-        groups = self.facts.groups
-        ours = {groups[thing] for thing in created.things if thing in groups}
+        ours = self._groups(created.things)
         for use in self.facts.uses:
-            if use.kind == "restored" and ours & {groups[thing] for thing in use.things if thing in groups}:
+            if use.kind == "restored" and ours & self._groups(use.things):
                 yield (
-                    f"It is restored at {use.unit.place(use.node.lineno)}, where a checkpoint from before the migration does not "
+                    f"It is restored at {use.where}, where a checkpoint from before the migration does not "
                     "load: `optim2optax checkpoint convert` writes it anew, and "
                     "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it."
                 )
@@ -207,21 +189,15 @@ class Context:
     @cached_property
     def stepped_groups(self) -> list[tuple[list[Thing], list[Use]]]:
         """Things that migrate together, and where the optimizers among them take a step."""
-        groups = self.facts.groups
-        members: dict[Thing, list[Thing]] = defaultdict(list)
-        for thing, group in groups.items():
-            members[group].append(thing)
         steps: dict[Thing, list[Use]] = defaultdict(list)
         for use in self.all_steps:
-            steps[groups[use.things[0]]].append(use)
-        return [(members[group], found) for group, found in steps.items()]
+            steps[self.facts.groups[use.things[0]]].append(use)
+        return [(self.facts.members[group], found) for group, found in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
         """What a step is given as gradients, if that is an argument of its own."""
-        call = self.call_of(use) if use.kind == "optimizer.apply_gradient" else None
-        if call is None:
-            return None
-        return (arguments_of(STEP, call) or {}).get("grads")
+        call = use.call if use.kind == "optimizer.apply_gradient" else None
+        return (arguments_of(STEP, call) or {}).get("grads") if call is not None else None
 
     @cached_property
     def constructors(self) -> frozenset[ast.AST]:
@@ -244,19 +220,13 @@ class Context:
     @cached_property
     def has_rate_among_params(self) -> bool:
         """Whether a model of the project has a parameter called `learning_rate`."""
-        return any(
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "param"
-            and any(isinstance(word, ast.Constant) and word.value == "learning_rate" for word in call.args[:1])
-            for _, call in self.facts.flow.reading.calls
-        ) or any(
-            isinstance(key, ast.Constant) and key.value == "learning_rate"
-            for optimizer in self.facts.groups
-            if optimizer.kind == "optimizer"
-            for item in self.facts.target(optimizer)
-            if isinstance(item, Container) and isinstance(item.node, ast.Dict)
-            for key in item.node.keys
-        )
+        optimizers = (thing for thing in self.facts.groups if thing.kind == "optimizer")
+        items = (item for optimizer in optimizers for item in self.facts.target(optimizer))
+        dicts = (item.node for item in items if isinstance(item, Container) and isinstance(item.node, ast.Dict))
+        calls = (call for _, call in self.facts.flow.reading.calls)
+        params = (one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "param")
+        words = (*(key for node in dicts for key in node.keys), *(word for call in params for word in call.args[:1]))
+        return any(isinstance(word, ast.Constant) and word.value == "learning_rate" for word in words)
 
     def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
         """Optimizers, and all others that reach a place which one of them, or another companion, reaches."""
@@ -273,14 +243,14 @@ class Context:
         """The axes over which optimizers average their gradients since `Optimizer.replicate()`; None: not plain to see."""
         axes: dict[Thing, set[str | None]] = defaultdict(set)
         for use in self.facts.uses:
-            call = self.call_of(use) if use.kind == "optimizer.replicate" else None
-            if call is not None:
-                found = bind(REPLICATE, call)
-                known = isinstance(found, Bound) and not found.unpacked
-                axis = found.complete["axis_name"] if isinstance(found, Bound) and known else None
-                name = axis.value if isinstance(axis, ast.Constant) else None
-                for thing in use.things:
-                    axes[thing].add(name if isinstance(name, str) else None)
+            found = bind(REPLICATE, use.call) if use.kind == "optimizer.replicate" and use.call is not None else None
+            match found.complete["axis_name"] if isinstance(found, Bound) and not found.unpacked else None:
+                case ast.Constant(value=str() as name):
+                    axis: str | None = name
+                case _:
+                    axis = None
+            for thing in use.things if found is not None else ():
+                axes[thing].add(axis)
         return axes
 
     def axes(self, optimizers: Iterable[Thing]) -> set[str | None]:
@@ -305,12 +275,11 @@ class Context:
         for use in self.facts.uses:
             if use.kind == "optimizer.state" and not _is_looked_into(use):
                 made = {found.name for found in self.definitions(use)}
-                sure = all(self.facts.legacy.definitions(thing) for thing in use.things) and goes_back(use)
+                sure = all(map(self.facts.legacy.definitions, use.things)) and goes_back(use)
                 for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
                     names[state] |= made if sure else {""}
-        return {
-            state: name for state, found in names.items() if len(found) == 1 and (name := next(iter(found))) in VIEWABLE
-        }
+        known = ((state, next(iter(found))) for state, found in names.items() if len(found) == 1)
+        return {state: name for state, name in known if name in VIEWABLE}
 
     @cached_property
     def injected(self) -> frozenset[Thing]:
@@ -321,37 +290,24 @@ class Context:
     @cached_property
     def overridden(self) -> frozenset[Thing]:
         """The definitions whose learning rate is set at a step."""
-        return frozenset(
-            definition
-            for uses in self._steps.values()
-            for use in uses
-            if self.override(use) is not None
-            for definition in self.definitions(use)
-        ) | frozenset(
-            thing
-            for use in self.facts.uses
-            if use.kind == "definition.apply_gradient"
-            and (call := self.call_of(use)) is not None
-            and (arguments := bare_step(call)) is not None
-            and new_rate(arguments["hyper_params"]) is not None
-            for thing in use.things
-        )
+        overriding = (use for use in self.all_steps if self.override(use) is not None)
+        bare = [use for use in self.facts.uses if use.kind == "definition.apply_gradient"]
+        rated = (use for use in bare if (given := bare_step(use.call)) and new_rate(given["hyper_params"]) is not None)
+        definitions = {definition for use in overriding for definition in self.definitions(use)}
+        return frozenset(definitions | {thing for use in rated for thing in use.things})
 
 
 def is_path(node: ast.expr) -> bool:
     """Whether evaluating an expression twice is the same as once: names, attributes and constant subscripts."""
     match node:
-        case ast.Name():
-            return True
         case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
             return is_path(value)
-        case _:
-            return False
+    return isinstance(node, ast.Name)
 
 
 def legacy_bases(use: Use, facts: Facts) -> set[str]:
     """The legacy classes from which the class around a use derives."""
-    around = next((outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)), None)
+    around = class_around(use.unit, use.node)
     if around is None:
         return set()
     ancestry = facts.flow.ancestry(facts.flow.class_of(around))
@@ -374,30 +330,25 @@ def new_rate(node: ast.expr) -> ast.expr | None:
             keywords=[ast.keyword(arg="learning_rate", value=rate)],
         ):
             return rate
-        case _:
-            return None
+    return None
 
 
-def bare_step(call: ast.Call) -> dict[str, ast.expr] | None:
+def bare_step(call: ast.Call | None) -> dict[str, ast.expr] | None:
     """The arguments of a step that a definition takes without an optimizer, by name."""
-    return arguments_of(BARE_STEP, call)
+    return None if call is None else arguments_of(BARE_STEP, call)
 
 
 def rate_read(use: Use) -> ast.Attribute | None:
     """The whole of `optimizer.optimizer_def.hyper_params.learning_rate`, if this is its `hyper_params`."""
-    parent = use.unit.parents.get(use.node)
-    match use.node, parent:
-        case ast.Attribute(value=ast.Attribute(attr="optimizer_def")), ast.Attribute(
-            attr="learning_rate", ctx=ast.Load()
-        ):
-            return parent
-        case _:
-            return None
+    match use.owner, use.parent:
+        case ast.Attribute(attr="optimizer_def"), ast.Attribute(attr="learning_rate", ctx=ast.Load()) as whole:
+            return whole
+    return None
 
 
 def _is_looked_into(use: Use) -> bool:
     """Whether a use of the state is `optimizer.state.step` or the like."""
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     if isinstance(parent, ast.Subscript) and parent.value is use.node:
         parent = use.unit.parents.get(parent)
     return isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]
@@ -405,10 +356,10 @@ def _is_looked_into(use: Use) -> bool:
 
 def goes_back(use: Use) -> bool:
     """Whether this is `optimizer.state` as an argument in `optimizer.replace(state=function(optimizer.state))`."""
-    assert isinstance(use.node, ast.Attribute)
     for outer in use.unit.ancestors(use.node):
-        if isinstance(outer, ast.keyword) and outer.arg == "state":
-            match use.unit.parents.get(outer):
-                case ast.Call(func=ast.Attribute(attr="replace", value=owner), args=[], keywords=[_]):
-                    return ast.dump(owner) == ast.dump(use.node.value)
+        match outer, use.unit.parents.get(outer):
+            case ast.keyword(arg="state"), ast.Call(
+                func=ast.Attribute(attr="replace", value=owner), args=[], keywords=[_]
+            ):
+                return ast.dump(owner) == ast.dump(use.owner)
     return False

@@ -15,8 +15,8 @@ from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.views import DERIVABLE, OPTIMIZER_STATE, param_state
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, legacy_bases
-from codemods.rules.definitions import traversals_known
-from codemods.rules.types import named
+from codemods.rules.definitions import refuse_traversals
+from codemods.rules.types import made_by_hand, named
 from codemods.uses import Use
 
 PARAM_METHOD = "apply_param_gradient"
@@ -91,22 +91,27 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     One that derives from another optimizer, and has its own arithmetic, gets a base with the constructor and the state of that.
     One that asks its base for a step, or has a `create` or `state_dict` of its own, is left, with a reason.
     """
-    owner = use.unit.parents.get(use.node)
+    owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
     derives = use.name == "OptimizerDef" or (use.name in DERIVABLE and "apply_param_gradient" in methods)
     if not derives or len(owner.bases) != 1 or not methods.isdisjoint(STORED) or any(map(_asks_base, ast.walk(owner))):
-        return reasons.custom_definition(
-            f"This class derives from `{use.name or 'flax.optim'}` in a way that has no counterpart.",
-            "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
-        )
+        return has_no_base(f"derives from `{use.name or 'flax.optim'}` in a way that has no counterpart")
     whole = (node for node in owner.body if not (isinstance(node, ast.FunctionDef) and node.name == PARAM_METHOD))
     if any(_exchanges_state(inner) for node in whole for inner in ast.walk(node)):
         return reasons.custom_definition(
             "This class exchanges a part of its state by `replace`.", "Make a new state instead."
         )
     supports = (PARAM_RULE_STATE, PARAM_RULE) + (rule_of(use.name) if use.name in DERIVABLE else ())
-    return Replace(use.unit.span(use.node), f"{{support:{supports[-1].name}}}", supports=supports)
+    return Replace(use.span, f"{{support:{supports[-1].name}}}", supports=supports)
+
+
+def has_no_base(what: str) -> Refusal:
+    """Why a class of the user's own stays that does something."""
+    return reasons.custom_definition(
+        f"This class {what}.",
+        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
+    )
 
 
 def rule_of(optimizer: str) -> tuple[Support, ...]:
@@ -142,17 +147,14 @@ def _asks_base(node: ast.AST) -> bool:
     match node:
         case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
             return name in ("apply_param_gradient", "apply_gradient", *STORED)
-        case _:
-            return False
+    return False
 
 
 def _exchanges_state(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == "replace"
-        and isinstance(node.value, ast.Name)
-        and node.value.id in ("state", "opt_state", "optimizer_state")
-    )
+    match node:
+        case ast.Attribute(attr="replace", value=ast.Name(id="state" | "opt_state" | "optimizer_state")):
+            return True
+    return False
 
 
 @rule("FO702", "the transformation of a custom optimizer", "custom")
@@ -164,14 +166,9 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Call)
     classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
     if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
-        if not traversals_known(use.node, context):
-            return reasons.traversal(
-                "Where a traversal of this MultiOptimizer comes from is not in view.",
-                "Label the parameters for `optax.partition`.",
-            )
-        return ConvertCustom(use.unit.span(use.node))
+        return refuse_traversals(use.node, context) or ConvertCustom(use.span)
     if not any(thing in context.injected for thing in use.things):
-        return ConvertCustom(use.unit.span(use.node))
+        return ConvertCustom(use.span)
     signatures = [_signature(item) for item in classes]
     given = [arguments_of(signature, use.node) for signature in signatures if RATE in signature.parameters]
     rates = [None if found is None else found.get(RATE) for found in given]
@@ -181,15 +178,13 @@ def made(use: Use, context: Context) -> Edit | Refusal:
             "Inject it with `optax.inject_hyperparams` by hand.",
         )
     rate = rates[0]
-    return ConvertCustom(use.unit.span(use.node), True, None if rate is None else values_of(use.node).index(rate))
+    return ConvertCustom(use.span, True, None if rate is None else values_of(use.node).index(rate))
 
 
 def _signature(cls: Class) -> Signature:
     """What a class's own constructor takes, but for the instance."""
-    found = next(
-        (node for node in cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None
-    )
-    return taking() if found is None else signature_of(found.args, 1)
+    functions = (node for node in cls.node.body if isinstance(node, ast.FunctionDef))
+    return next((signature_of(one.args, 1) for one in functions if one.name == "__init__"), taking())
 
 
 @rule("FO703", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")
@@ -201,8 +196,6 @@ def state(use: Use, context: Context) -> Edit | Refusal:
     if use.kind == "annotation" and not viewed:
         return named(use, "{optax}.OptState")
     if not viewed and not use.things:
-        return reasons.definition_internals(
-            f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
-        )
+        return made_by_hand(use)
     support = OPTIMIZER_STATE if viewed else PARAM_RULE_STATE
     return named(use, f"{{support:{support.name}}}", (support,))

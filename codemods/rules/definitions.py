@@ -14,7 +14,7 @@ from codemods.optimizers.functions import COMPOSITE
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
-from codemods.rules.types import named
+from codemods.rules.types import made_by_hand, named
 from codemods.uses import Use
 
 
@@ -42,30 +42,23 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
             return reasons.run_time_class(
                 f"`{use.name}` is none of the optimizers that `flax.optim` had last.", "Use an optimizer of optax."
             )
-        return reasons.definition_internals(
-            f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
-        )
+        return made_by_hand(use)
     if use.name not in COMPOSITE and is_unpacked(use.node):
         return as_function(use, context)
     refusal = optimizers()[use.name].refuse(use.node)
+    if refusal is None and use.name == "MultiOptimizer":
+        refusal = refuse_traversals(use.node, context)
     if refusal is not None:
         return refusal
-    if use.name == "MultiOptimizer" and not traversals_known(use.node, context):
-        return reasons.traversal(
-            "Where a traversal of this MultiOptimizer comes from is not in view.",
-            "Label the parameters for `optax.partition`.",
-        )
     clipping = context.clippings.of(use.things)
     link = clipping.links.get(use.node, "") if clipping is not None else ""
-    if (whole := context.masks.of(use.node)) is not None:
-        return TakePart(use.unit.span(use.node), use.unit.span(whole.stands_for), whole.opposite)
+    if (whole := context.masks.found.get(use.node)) is not None:
+        return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
     masked = context.masks.of_definition(use.node)
     mask = masked.predicate_in(use.unit) if masked is not None else None
     scheduled = context.schedules.of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
-        return ConvertDefinition(
-            use.unit.span(use.node), use.name, inject=False, rate=scheduled.rates[use.node], mask=mask, link=link
-        )
+        return ConvertDefinition(use.span, use.name, inject=False, rate=scheduled.rates[use.node], mask=mask, link=link)
     injected = any(thing in context.injected for thing in use.things)
     if use.name not in COMPOSITE and learning_rate(use.node) is None and not injected:
         if context.steps(found for thing in use.things for found in context.optimizers_of(thing)):
@@ -74,15 +67,18 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
                 "Give the constructor a learning rate.",
             )
         injected = True
-    return ConvertDefinition(
-        use.unit.span(use.node), use.name, injected and use.name not in COMPOSITE, mask=mask, link=link
-    )
+    return ConvertDefinition(use.span, use.name, injected and use.name not in COMPOSITE, mask=mask, link=link)
 
 
-def traversals_known(call: ast.Call, context: Context) -> bool:
-    """Whether every group of a MultiOptimizer is chosen by a traversal that becomes a predicate."""
+def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
+    """Why a MultiOptimizer stays of which a group is not chosen by a traversal that becomes a predicate."""
     groups = (context.facts.within(context.facts.flow.places[argument]) for argument in call.args)
-    return all(any(thing.kind == "traversal" for thing in group) for group in groups)
+    if all(any(thing.kind == "traversal" for thing in group) for group in groups):
+        return None
+    return reasons.traversal(
+        "Where a traversal of this MultiOptimizer comes from is not in view.",
+        "Label the parameters for `optax.partition`.",
+    )
 
 
 @rule(

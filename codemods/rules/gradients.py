@@ -6,16 +6,17 @@ import ast
 
 from codemods.carried import typed
 from codemods.dataflow.binding import arguments_of, values_of
+from codemods.dataflow.definitions import Definitions
 from codemods.edits import Edit, Replace, ReplaceStatement
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Function
+from codemods.flow.objects import Container
 from codemods.model import Refusal
 from codemods.optimizers.base import is_plain
 from codemods.optimizers.methods import LOSS_STEP
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
-from codemods.rules.hyper_params import refuse_rate
+from codemods.rules.hyper_params import keeps_rate, refuse_rate
 from codemods.rules.objects import averaged_gradients
 from codemods.uses import Use
 
@@ -32,7 +33,7 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function
     has to be in view to know which.
     """
-    call = context.call_of(use)
+    call = use.call
     loss = _loss(call) if call is not None else None
     auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
     if call is not None and auxiliary is False and not _is_unpacked_otherwise(call, use.unit):
@@ -69,8 +70,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     given = len(values_of(call))
     if len(targets) != 2 + auxiliary or given != 1 + (context.given_override(use) is not None):
         return _refuse()
-    assert isinstance(use.node, ast.Attribute)
-    if not is_plain(use.node.value):
+    if not is_plain(use.owner):
         return reasons.statement_form("The optimizer of this step has no name.", "Give it a name before the step.")
     if override is not None and override.arg != "learning_rate":
         return reasons.overrides(
@@ -85,10 +85,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
         if context.given_override(use) is None and not context.overridden.isdisjoint(context.definitions(use)):
-            return reasons.overrides(
-                "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
-                "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.",
-            )
+            return keeps_rate("Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.")
         templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
         return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))
     refusal = refuse_rate(use, context)
@@ -97,11 +94,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     state = free_name(use.unit, "opt_state", "optimizer_state")
     rated = "{optax}.tree_utils.tree_set({owner}.opt_state, learning_rate={rate})"
     rated, supports = typed(rated, "{owner}.opt_state", use, context)
-    lines = (
-        f"{state} = {rated}",
-        evaluation,
-        f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
-    )
+    lines = (f"{state} = {rated}", evaluation, f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}")
     holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
     return ReplaceStatement(use.unit.span(statement), lines, holes, supports=supports)
 
@@ -128,11 +121,10 @@ def _refuse() -> Refusal:
 
 
 def _holes(use: Use, context: Context) -> tuple[tuple[str, tuple[int, int, int, int]], ...]:
-    call = context.call_of(use)
+    call = use.call
     loss = _loss(call) if call is not None else None
     assert loss is not None
-    assert isinstance(use.node, ast.Attribute)
-    return (("owner", use.unit.span(use.node.value)), ("loss_fn", use.unit.span(loss)))
+    return (use.owner_hole, ("loss_fn", use.unit.span(loss)))
 
 
 def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
@@ -144,37 +136,22 @@ def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
 
 def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str], bool] | Refusal:
     """The call, its assignment, the source of that one's targets, and whether the loss function gives a pair."""
-    call = context.call_of(use)
-    statement = use.unit.parents.get(call) if call is not None else None
-    if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return _refuse()
-    target = statement.targets[0]
-    loss = _loss(call)
-    if not isinstance(target, ast.Tuple | ast.Name) or loss is None:
-        return _refuse()
-    auxiliary = _gives_pair(loss, context.facts)
-    if auxiliary is None:
-        return _refuse()
-    elements = target.elts if isinstance(target, ast.Tuple) else [target]
-    return call, statement, [use.unit.source(element) for element in elements], auxiliary
+    call = use.call
+    loss = _loss(call) if call is not None else None
+    auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
+    match use.unit.parents.get(call) if call is not None else None:
+        case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement if call and auxiliary is not None:
+            elements = target.elts if isinstance(target, ast.Tuple) else [target]
+            return call, statement, [use.unit.source(element) for element in elements], auxiliary
+    return _refuse()
 
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
     """Whether a loss function returns `(loss, auxiliary)`; None when that is not plain to see."""
-    functions = [item for item in facts.objects(loss) if isinstance(item, Function)]
+    functions = facts.functions(loss)
     if len(functions) != 1:
         return None
-    node = functions[0].node
-    values = (
-        [node.body]
-        if isinstance(node, ast.Lambda)
-        else [
-            found.value
-            for found in ast.walk(node)
-            if isinstance(found, ast.Return) and found.value is not None and _owner(functions[0], found) is node
-        ]
-    )
-    pairs = {_is_pair(value, facts) for value in values}
+    pairs = {_is_pair(value, facts) for value in Definitions.returned(functions[0])}
     return pairs.pop() if len(pairs) == 1 else None
 
 
@@ -183,10 +160,3 @@ def _is_pair(value: ast.expr, facts: Facts) -> bool | None:
     if isinstance(value, ast.Tuple) and not any(isinstance(element, ast.Starred) for element in value.elts):
         return True if len(value.elts) == 2 else None
     return None if any(isinstance(item, Container) for item in facts.objects(value)) else False
-
-
-def _owner(function: Function, node: ast.Return) -> ast.AST:
-    """The function that a return statement belongs to."""
-    return next(
-        outer for outer in function.unit.ancestors(node) if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
-    )

@@ -52,7 +52,7 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Replace(use.unit.span(read), template, owner)
     if _is_for_step(use.node, use.unit):
         return Keep()
-    statement = use.unit.parents.get(use.node)
+    statement = use.parent
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = statement.targets[0]
         names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
@@ -67,7 +67,7 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
 @rule("FO403", "update_hyper_params are rates in opt_state", "definition.update_hyper_params")
 def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
     """What is only called to make the hyperparameters of a step goes away, as the step sets the learning rate itself."""
-    call = context.call_of(use)
+    call = use.call
     if call is not None and new_rate(call) is not None and _is_for_step(call, use.unit):
         return Keep()
     return reasons.definition_internals(
@@ -86,7 +86,7 @@ def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
 def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A train state keeps its transformation as the optimizer kept its definition."""
     assert isinstance(use.node, ast.Attribute)
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     if context.facts.things(use.node, "definition"):
         if isinstance(parent, ast.Attribute) and parent.attr == "hyper_params":
             return Keep()
@@ -95,21 +95,26 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
             f"`.{parent.attr}` is used of an optimizer definition that is made nowhere in view.",
             "Run on the files that make it too, or keep the value in a variable of your own.",
         )
-    return Replace(use.unit.span(use.node), "{owner}.tx", (("owner", use.unit.span(use.node.value)),))
+    return Replace(use.span, "{owner}.tx", (use.owner_hole,))
+
+
+def keeps_rate(remedy: str) -> Refusal:
+    """Why a step stays that sets no learning rate, if others do."""
+    return reasons.overrides(
+        "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.", remedy
+    )
 
 
 def refuse_rate(use: Use, context: Context) -> Refusal | None:
     """Why the learning rate of an optimizer, or of a definition, cannot be set at a step, if it cannot."""
-    assert isinstance(use.node, ast.Attribute)
-    if not all(
-        thing.evidence == "proven" if thing.kind == "definition" else context.facts.legacy.definitions(thing)
-        for thing in use.things
-    ):
+    made = (one.evidence == "proven" or one.kind != "definition" for one in use.things)
+    optimizers = (one for one in use.things if one.kind != "definition")
+    if not all(made) or not all(map(context.facts.legacy.definitions, optimizers)):
         return reasons.overrides(
             "This step sets the learning rate, but the place that makes the optimizer is not in view.",
             "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
         )
-    if not is_path(use.node.value) and use.kind != "definition.apply_gradient":
+    if not is_path(use.owner) and use.kind != "definition.apply_gradient":
         return reasons.overrides(
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",
@@ -169,11 +174,9 @@ def _group_count(definition: Thing, context: Context) -> int | None:
     call = definition.node
     if not isinstance(call, ast.Call) or is_unpacked(call):
         return None
-    derived = any(
-        context.facts.derives_from(item, MULTI_OPTIMIZER) and "__init__" not in item.scope.names
-        for item in context.facts.objects(call.func)
-        if isinstance(item, Class)
-    )
+    classes = (item for item in context.facts.objects(call.func) if isinstance(item, Class))
+    own = (item for item in classes if "__init__" not in item.scope.names)
+    derived = any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in own)
     return len(call.args) if derived or definition.name == "MultiOptimizer" else None
 
 
@@ -198,18 +201,17 @@ def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rate
 
 def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     """The index at which an expression was taken from the hyperparameters of a MultiOptimizer."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
-        return node.slice.value if context.facts.things(node.value, "hyper_params") else None
-    if not isinstance(node, ast.Name):
-        return None
+    match node:
+        case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
+            return index if context.facts.things(value, "hyper_params") else None
     variable = context.origins.variable(node)
-    stores: list[ast.AST] = [] if variable is None else context.origins.stores(variable)
+    stores: list[ast.AST] = context.origins.stores(variable)
     target = unit.parents.get(stores[0]) if len(stores) == 1 else None
     statement = unit.parents.get(target) if isinstance(target, ast.Tuple | ast.List) else None
-    if isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params"):
-        assert isinstance(target, ast.Tuple | ast.List)
-        return next(index for index, element in enumerate(target.elts) if element is stores[0])
-    return None
+    if not (isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params")):
+        return None
+    assert isinstance(target, ast.Tuple | ast.List)
+    return next(index for index, element in enumerate(target.elts) if element is stores[0])
 
 
 def _is_for_step(node: ast.expr, unit: Unit) -> bool:
@@ -218,14 +220,9 @@ def _is_for_step(node: ast.expr, unit: Unit) -> bool:
     for outer in unit.ancestors(node):
         if isinstance(outer, ast.keyword) and outer.arg != "hyper_params":
             return False
-        if (
-            isinstance(outer, ast.Call)
-            and isinstance(outer.func, ast.Attribute)
-            and outer.func.attr == "apply_gradient"
-        ):
-            word = inner.value if isinstance(inner, ast.keyword) else None
-            given = bare_step(outer)
-            return word is not None or (given is not None and given["hyper_params"] is inner)
+        match outer:
+            case ast.Call(func=ast.Attribute(attr="apply_gradient")):
+                return isinstance(inner, ast.keyword) or (bare_step(outer) or {}).get("hyper_params") is inner
         inner = outer
     return False
 

@@ -6,9 +6,11 @@ import ast
 
 from codemods.dataflow.binding import arguments_of, taking, values_of
 from codemods.edits import Edit, Keep, Replace
+from codemods.evidence import last_word
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
+from codemods.origins import Variable
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
@@ -30,8 +32,7 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     """`Optimizer.replicate()` also made every later step average the gradients over the devices, along the axis `batch` unless
     it was told another; so `jax.lax.pmean` is written out at the steps.
     """
-    call = context.call_of(use)
-    assert isinstance(use.node, ast.Attribute)
+    call = use.call
     if call is None:
         return reasons.create_as_value(f"`{use.name}` is passed on instead of being called.", "Call it.")
     axes = context.axes(use.things)
@@ -41,10 +42,9 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
             "This also averages the gradients of later steps over an axis that is not plain to see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
-    owner = ("owner", use.unit.span(use.node.value))
     if "devices" not in given:
-        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (owner,))
-    holes = (owner, ("devices", use.unit.span(given["devices"])))
+        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (use.owner_hole,))
+    holes = (use.owner_hole, ("devices", use.unit.span(given["devices"])))
     return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
 
@@ -52,22 +52,13 @@ def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
     """Whether an optimizer that comes here may have been replicated by its own method."""
     if not context.axes(use.things):
         return False
-    if isinstance(node, ast.Call) and _last_word(node.func) == "unreplicate":
+    if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
         return False
     scope = context.facts.scope(node)
-    here = [
-        found
-        for found in context.facts.uses
-        if found.kind == "optimizer.replicate"
-        and isinstance(found.node, ast.Attribute)
-        and context.facts.scope(found.node) is scope
-        and not {*found.things}.isdisjoint(use.things)
-    ]
+    replicated = (found for found in context.facts.uses if found.kind == "optimizer.replicate")
+    ours = (found for found in replicated if not {*found.things}.isdisjoint(use.things))
+    here = [found for found in ours if context.facts.scope(found.owner) is scope]
     return not here or any(context.facts.dataflow.may_follow(node, found.node) for found in here)
-
-
-def _last_word(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 ONE_COPY = Support(
@@ -106,7 +97,7 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if not isinstance(use.node, ast.Name):
         return _refuse_copies()
-    return Replace(use.unit.span(use.node), f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,))
+    return Replace(use.span, f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,))
 
 
 def _refuse_copies() -> Refusal:
@@ -131,12 +122,11 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     created that the program restores.
     """
     assert isinstance(use.node, ast.Call)
-    arguments = (*use.node.args, *(word.value for word in use.node.keywords))
-    state = next((found for found in arguments if context.facts.things(found, "optimizer")), None)
+    state = next((found for found in values_of(use.node) if context.facts.things(found, "optimizer")), None)
     if state is None or not _may_have_copies(state, use, context):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
-    return Replace(use.unit.span(use.node), template, supports=(AS_MANY_COPIES,))
+    return Replace(use.span, template, supports=(AS_MANY_COPIES,))
 
 
 @rule(
@@ -151,11 +141,9 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     """The methods did what the functions of `flax.serialization` do. The keys are those of a `TrainState`, so a state dict that
     is given to a function of the project, which may ask for the old keys, is left, with a reason.
     """
-    call = context.call_of(use)
-    assert isinstance(use.node, ast.Attribute)
-    owner = ("owner", use.unit.span(use.node.value))
-    copies = _may_have_copies(use.node.value, use, context)
-    if copies and not isinstance(use.node.value, ast.Name):
+    call, owner = use.call, use.owner_hole
+    copies = _may_have_copies(use.owner, use, context)
+    if copies and not isinstance(use.owner, ast.Name):
         return _refuse_copies()
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
     supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
@@ -187,9 +175,5 @@ def _is_oblivious(node: ast.expr, use: Use, context: Context) -> bool:
     scope = context.facts.scope(node)
     return isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
         not isinstance(use.unit.parents.get(found), ast.Assign) and _is_oblivious(found, use, context)
-        for found in use.unit.nodes
-        if isinstance(found, ast.Name)
-        and found.id == name
-        and isinstance(found.ctx, ast.Load)
-        and context.facts.scope(found).binding(name) is scope
+        for found in context.origins.loads(Variable(scope, name))
     )

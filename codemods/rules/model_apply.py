@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.dataflow.binding import values_of
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Function, Instance
@@ -22,12 +23,9 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     scope = facts.scope(call)
     initialised = origin(params, scope.node)
     for node in _evaluated(initialised, scope, facts) if initialised is not None else ():
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr in ("init", "init_with_output")
-            and _is_model(node.value, facts)
-        ):
-            return f"{unit.source(node.value)}.apply" if _is_known(node.value, scope, unit, facts) else "None"
+        match node:
+            case ast.Attribute(attr="init" | "init_with_output", value=model) if _is_model(model, facts):
+                return f"{unit.source(model)}.apply" if _is_known(model, scope, unit, facts) else "None"
     return "None"
 
 
@@ -41,9 +39,7 @@ def _evaluated(call: ast.Call, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
 
 def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
     """Whether the source of a model means the same in a scope."""
-    parts = (
-        [model] if not isinstance(model, ast.Call) else [model.func, *model.args, *(k.value for k in model.keywords)]
-    )
+    parts = [model.func, *values_of(model)] if isinstance(model, ast.Call) else [model]
     if len(unit.source(model)) > LONGEST or not all(isinstance(part, ast.Name | ast.Constant) for part in parts):
         return False
     return all(
@@ -55,17 +51,13 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
 
 def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
-    return bool(objects) and all(
-        isinstance(item, Instance) and facts.derives_from(item.cls, *MODELS) for item in objects
-    )
+    classes = [item.cls for item in objects if isinstance(item, Instance)]
+    return bool(objects) and len(classes) == len(objects) and all(facts.derives_from(cls, *MODELS) for cls in classes)
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
-    return [
-        node
-        for node in _own_nodes(scope)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    ]
+    names = (node for node in _own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
+    return [node for node in names if isinstance(node.ctx, ast.Store)]
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
@@ -81,9 +73,7 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
     """The expression that made some parameters, through names that are assigned once, subscripts and `pop`."""
     match params:
-        case ast.Subscript(value=value):
-            return origin(value, scope, depth)
-        case ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze")):
+        case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze")):
             return origin(value, scope, depth)
         case ast.Call() as call:
             return call
@@ -96,5 +86,4 @@ def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
                 if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(target))
             ]
             return origin(values[0], scope, depth - 1) if len(values) == 1 == len(_bindings(name, scope)) else None
-        case _:
-            return None
+    return None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from inspect import Signature
-from typing import TypeGuard
+from itertools import takewhile
 
 from codemods.carried import typed
 from codemods.dataflow.binding import Wrong, bind, values_of
-from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall, TakeBody
-from codemods.flow.modules import Span
+from codemods.edits import Argument, Edit, Holes, Keep, Replace, RewriteCall, TakeBody
 from codemods.flow.objects import Thing
 from codemods.legacy import BARE
 from codemods.model import Refusal
@@ -20,12 +19,12 @@ from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
 from codemods.rules import reasons, rule
 from codemods.rules.context import OVERRIDES, Context
-from codemods.rules.hyper_params import rates_of_step, refuse_rate
+from codemods.rules.hyper_params import keeps_rate, rates_of_step, refuse_rate
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.model_apply import apply_function
-from codemods.rules.param_states import counts_in_state, is_new_state, new_step
+from codemods.rules.param_states import counts_in_state, is_new_state, new_step, state_is_used
 from codemods.rules.transformations import makes_state
-from codemods.uses import ATTRIBUTES, Use
+from codemods.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.vocabulary import CALL_WITH_OTHERS
 
 ANY_PARAMS_TRAIN_STATE = Support(
@@ -79,14 +78,13 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     is made an array. `focus=` becomes a partition that leaves all other parameters as they are. In
     `jax.jit(definition.create)(params)` the method becomes a function of the parameters.
     """
-    call = context.call_of(use)
+    call = use.call
     if call is None:
         return _create_within(use, context)
     given = _arguments(call, CREATE)
     if isinstance(given, Refusal):
         return given
-    assert isinstance(use.node, ast.Attribute)
-    holes = [("definition", use.unit.span(use.node.value))]
+    holes = [("definition", use.unit.span(use.owner))]
     supports: tuple[Support, ...] = ()
     transformation = "{definition}"
     if "focus" in given:
@@ -100,7 +98,6 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         transformation = f"{{support:{PARTITION_BY_PATH.name}}}(({{focus}}, {{definition}}))"
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     state, needed = _state_class(made, context)
-    supports = (*supports, *needed)
     joined = not context.handling.joined.isdisjoint(made)
     apply_fn = "None" if joined else apply_function(call, given["target"], use.unit, context.facts)
     arguments = (
@@ -109,6 +106,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         Argument("tx", template=transformation),
     )
     then = _then(made, context)
+    supports += needed
     return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports, then=then)
 
 
@@ -120,25 +118,20 @@ def _then(made: list[Thing], context: Context) -> str:
 
 def _create_within(use: Use, context: Context) -> Edit | Refusal:
     """`jax.jit(definition.create)(params)`: the method becomes a function of the parameters."""
-    assert isinstance(use.node, ast.Attribute)
-    outer = use.unit.parents.get(use.node)
-    if not (
-        isinstance(outer, ast.Call)
-        and outer.args[:1] == [use.node]
-        and CALL_WITH_OTHERS & {*context.facts.externals(outer.func)}
-    ):
+    outer = use.parent
+    is_first = isinstance(outer, ast.Call) and outer.args[:1] == [use.node]
+    if not (isinstance(outer, ast.Call) and is_first and CALL_WITH_OTHERS & {*context.facts.externals(outer.func)}):
         return reasons.create_as_value(
             "`create` is passed on instead of being called.",
             "Call it where the parameters are known, outside of other functions.",
         )
-    definitions = set(use.things)
-    made = [optimizer for optimizer, other in context.facts.legacy.links if other in definitions]
-    made = [thing for thing in made if thing.kind == "optimizer"]
+    links = context.facts.legacy.links
+    made = [outer for outer, inner in links if inner in use.things and outer.kind == "optimizer"]
     state, supports = _state_class(made, context)
-    names = {node.id for node in ast.walk(use.node.value) if isinstance(node, ast.Name)}
+    names = {node.id for node in ast.walk(use.owner) if isinstance(node, ast.Name)}
     name = next(name for name in ("params", "target", "initial_params") if name not in names)
     template = f"lambda {name}: {state}.create(apply_fn=None, params={name}, tx={{definition}}){_then(made, context)}"
-    return Replace(use.unit.span(use.node), template, (("definition", use.unit.span(use.node.value)),), supports)
+    return Replace(use.span, template, (("definition", use.unit.span(use.owner)),), supports)
 
 
 def _state_class(made: list[Thing], context: Context) -> tuple[str, tuple[Support, ...]]:
@@ -185,17 +178,14 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
             "The state that a definition made without an optimizer has no step of its own any more.",
             "Count the steps in a variable.",
         )
-    inner = use.node.value
-    if _is_first(inner):
-        inner = inner.value
-    if not (
-        isinstance(inner, ast.Attribute) and inner.attr == "state" and context.facts.things(inner.value, "optimizer")
-    ):
+    owner = owner_of_state(use.owner)
+    owners = [] if owner is None else context.facts.things(owner, "optimizer")
+    if owner is None or not owners or (isinstance(use.owner, ast.Subscript) and not _is_first(use.owner)):
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
-    template = context.counted.read(use.node, inner.value, use.unit, "{owner}.step")
-    return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(inner.value)),))
+    template = context.counted.read(use, owner, "{owner}.step")
+    return Replace(use.span, template, (("owner", use.unit.span(owner)),))
 
 
 @rule("FO210", "the optimizer's state", "optimizer.state", "state.replace")
@@ -203,12 +193,12 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211) are known; any other use of
     the state is left, with a reason.
     """
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     if use.name == "replace" and (
         is_new_state(parent, use.unit, context) or new_step(parent, use.unit, context) is not None
     ):
         return Keep()
-    if _is_first(parent):
+    if parent is not None and _is_first(parent):
         parent = use.unit.parents.get(parent)
     if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
         return Keep()
@@ -219,17 +209,15 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     name = viewed_as(use, context)
     if name is not None:
         return legacy_state(use, name) if use.name == "state" else Keep()
-    return reasons.state(
-        "The optimizer's state is used directly here.",
-        "Read `.opt_state` instead; its layout is that of the optax transformation.",
-    )
+    return state_is_used()
 
 
-def _is_first(node: ast.AST | None) -> TypeGuard[ast.Subscript]:
+def _is_first(node: ast.AST | None) -> bool:
     """Whether this is `x[0]`, or another number."""
-    return (
-        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int)
-    )
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=int())):
+            return True
+    return False
 
 
 def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
@@ -255,7 +243,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step, unless it is a
     function of the optimizer's own step (FO404).
     """
-    call = context.call_of(use)
+    call = use.call
     if call is None:
         return reasons.create_as_value(
             "`apply_gradient` is passed on instead of being called.", "Call it in a function of its own."
@@ -263,23 +251,22 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     given = _arguments(call, STEP)
     if isinstance(given, Refusal):
         return given
-    refusal = _refuse_overrides(call)
-    if refusal is not None:
+    if (refusal := _refuse_overrides(call)) is not None:
         return refusal
-    assert isinstance(use.node, ast.Attribute)
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
-    holes = [("owner", use.unit.span(use.node.value))]
+    holes = [use.owner_hole]
     argument = Argument("grads", index=values_of(call).index(given["grads"]))
     if averaged != "{grads}":
         argument = Argument("grads", template=averaged)
         holes.append(("grads", use.unit.span(given["grads"])))
     override = context.override(use)
     if override is not None:
-        return _set_rate(use, context, call, override, (argument,), tuple(holes))
-    refusal = _refuse_missing_rate(use, context)
-    return refusal or RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
+        return _set_rate(use, context, call, override, argument, tuple(holes))
+    if not context.overridden.isdisjoint(context.definitions(use)):
+        return keeps_rate("Pass `learning_rate=` here too.")
+    return RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
 
 
 def averaged_gradients(use: Use, context: Context) -> str | Refusal:
@@ -296,20 +283,14 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
 
 
 def _set_rate(
-    use: Use,
-    context: Context,
-    call: ast.Call,
-    override: ast.keyword,
-    arguments: tuple[Argument, ...],
-    holes: tuple[tuple[str, Span], ...],
+    use: Use, context: Context, call: ast.Call, override: ast.keyword, gradients: Argument, holes: Holes
 ) -> Edit | Refusal:
-    refusal = refuse_rate(use, context)
-    if refusal is not None:
+    if (refusal := refuse_rate(use, context)) is not None:
         return refusal
     supports: tuple[Support, ...] = ()
     if override.arg == RATE:
         if not _may_come_first(call, override, context):
-            return _step_with_rate(use, call, holes, arguments[0])
+            return _step_with_rate(use, call, holes, gradients)
         rate = len(call.args) + call.keywords.index(override)
         opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
     else:
@@ -324,16 +305,14 @@ def _set_rate(
         opt_state, more, supports = rates
         holes = (*holes, *more)
     opt_state, more_supports = typed(opt_state, "{owner}.opt_state", use, context)
-    supports = (*supports, *more_supports)
-    span = use.unit.span(call)
+    prelude = ""
     if _may_precede(call, override, use, context):
-        function = "{owner}.replace(opt_state=opt_state).apply_gradients"
-        return RewriteCall(span, function, arguments, holes, supports, prelude=f"opt_state = {opt_state}")
+        prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    return RewriteCall(span, function, arguments, holes, supports)
+    return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports + more_supports, prelude)
 
 
-def _step_with_rate(use: Use, call: ast.Call, holes: tuple[tuple[str, Span], ...], gradients: Argument) -> RewriteCall:
+def _step_with_rate(use: Use, call: ast.Call, holes: Holes, gradients: Argument) -> RewriteCall:
     """The step as a call of a helper that is given the same, in the same order."""
     given: list[Argument] = [Argument(None, template="{owner}")]
     for index, word in enumerate((*call.args, *call.keywords)):
@@ -360,8 +339,7 @@ def _may_precede(call: ast.Call, override: ast.keyword, use: Use, context: Conte
         scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
     ):
         return False
-    assert isinstance(use.node, ast.Attribute)
-    moved = (use.node.value, override.value)
+    moved = (use.owner, override.value)
     node: ast.AST = call
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
@@ -380,33 +358,20 @@ def _may_precede(call: ast.Call, override: ast.keyword, use: Use, context: Conte
 
 def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
     """What is evaluated ahead of one of the parts of an expression."""
-    parts: list[ast.AST] = []
+    parts: list[ast.expr] = []
     if isinstance(parent, ast.Tuple):
-        parts = [*parent.elts]
+        parts = parent.elts
     elif isinstance(parent, ast.Call):
-        parts = [parent.func, *parent.args, *parent.keywords]
-    before = parts[: parts.index(node)] if node in parts else []
-    return [
-        one.value if isinstance(one, ast.keyword) else one for one in before if isinstance(one, ast.expr | ast.keyword)
-    ]
-
-
-def _refuse_missing_rate(use: Use, context: Context) -> Refusal | None:
-    if context.overridden.isdisjoint(context.definitions(use)):
-        return None
-    return reasons.overrides(
-        "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
-        "Pass `learning_rate=` here too.",
-    )
+        node = node.value if isinstance(node, ast.keyword) else node
+        parts = [parent.func, *values_of(parent)]
+    return [*takewhile(lambda part: part is not node, parts)]
 
 
 def _refuse_overrides(call: ast.Call) -> Refusal | None:
     for keyword in call.keywords:
         if keyword.arg not in ("grads", *OVERRIDES):
-            return reasons.overrides(
-                f"This step overrides `{keyword.arg}`.",
-                "Inject that hyperparameter with `optax.inject_hyperparams` by hand.",
-            )
+            remedy = "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+            return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
         if keyword.arg == RATE and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
     if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
@@ -425,13 +390,12 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
     each array is a function of the old ones (FO211), for one with another step, or for a new one, whose step is 0.
     """
-    call = context.call_of(use)
+    call = use.call
     if call is None:
         return reasons.create_as_value("`replace` is passed on instead of being called.", "Call it.")
     if call.args or any(keyword.arg is None for keyword in call.keywords):
         return reasons.unpacked_arguments("The arguments of `replace` are unpacked.", "Name the fields.")
-    assert isinstance(use.node, ast.Attribute)
-    holes = [("owner", use.unit.span(use.node.value))]
+    holes = [use.owner_hole]
     arguments: list[Argument] = []
     supports: tuple[Support, ...] = ()
     for index, keyword in enumerate(call.keywords):
@@ -446,21 +410,18 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
         elif keyword.arg == "state" and (step := new_step(keyword.value, use.unit, context)) is not None:
             arguments.append(Argument("step", template="{step}"))
             holes.append(("step", use.unit.span(step)))
-            if counts_in_state(use.node.value, context):
+            if counts_in_state(use.owner, context):
                 supports = (SET_COUNT,)
-                arguments.append(
-                    Argument("opt_state", template=f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})")
-                )
+                template = f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})"
+                arguments.append(Argument("opt_state", template=template))
         elif keyword.arg == "state" and makes_state(keyword.value, context):
             zero = context.counted.zero(use.things)
             arguments += [Argument("step", template=zero), Argument("opt_state", index=index)]
         elif keyword.arg == "state" and (name := put_back(keyword.value, use, context)) is not None:
             supports = from_legacy(name)
-            owner = Argument(None, template="{owner}")
+            given = (Argument(None, template="{owner}"), Argument("state", index=index))
             function = f"{{support:{supports[-1].name}}}"
-            return RewriteCall(
-                use.unit.span(call), function, (owner, Argument("state", index=index)), tuple(holes), supports
-            )
+            return RewriteCall(use.unit.span(call), function, given, tuple(holes), supports)
         elif keyword.arg == "state":
             return reasons.state(
                 "`replace(state=…)` exchanges the optimizer's state.",
@@ -485,7 +446,7 @@ def _attribute(use: Use, template: str) -> Edit | Refusal:
     assert isinstance(use.node, ast.Attribute)
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
-    return Replace(use.unit.span(use.node), template, (("owner", use.unit.span(use.node.value)),))
+    return Replace(use.span, template, (use.owner_hole,))
 
 
 def _assigned(use: Use) -> Refusal:

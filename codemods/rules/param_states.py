@@ -64,17 +64,21 @@ def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
     `optax.tree_utils.tree_map_params`, whose result replaces the state; and a look at all arrays whose order does not matter.
     Reading the moments of one parameter has none.
     """
-    refusal = reasons.state(
-        "The optimizer's state is used directly here.",
-        "Read `.opt_state` instead; its layout is that of the optax transformation.",
-    )
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
     if owner is None and use.things and all(thing in context.viewed for thing in use.things):
         return Keep()
     if owner is None or not _keeps_the_same(owner, context):
-        return refusal
-    return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or refusal
+        return state_is_used()
+    return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or state_is_used()
+
+
+def state_is_used() -> Refusal:
+    """Why a state stays of which all may be read."""
+    return reasons.state(
+        "The optimizer's state is used directly here.",
+        "Read `.opt_state` instead; its layout is that of the optax transformation.",
+    )
 
 
 def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
@@ -130,10 +134,7 @@ def _is_mapped(value: ast.expr, owner: ast.expr, context: Context) -> bool:
 
     The count of steps comes with those. What a parameter is given has the legacy layout.
     """
-    found: list[ast.expr | None] = [value]
-    if isinstance(value, ast.Name):
-        variable = context.origins.variable(value)
-        found = [] if variable is None else context.origins.values(variable)
+    found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
     return bool(found) and all(
         _maps_states(call, context) and ast.dump(_owner(call.args[1])) == ast.dump(owner) for call in found
     )
@@ -143,36 +144,32 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
     """Whether a value is that of `.state.replace(param_states=…)`, or of `.state.param_states.replace(params=…)`."""
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
-    if not isinstance(call, ast.Call):
-        return False
     return is_new_state(call, unit, context) or _is_new_model(call, unit, context)
 
 
 def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
-    value = _new_field(node, "param_states", unit, context)
-    owner = _owner_of_state(node.func, "replace", context) if isinstance(node, ast.Call) else None
-    return value is not None and owner is not None and _is_mapped(value, owner, context)
+    found = _new_field(node, "param_states", unit, context)
+    return found is not None and _is_mapped(*found, context)
 
 
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
     """The step in `optimizer.state.replace(step=value)` in `optimizer.replace(state=…)`, where a value is plain."""
-    value = _new_field(node, "step", unit, context)
-    owner = _owner_of_state(node.func, "replace", context) if isinstance(node, ast.Call) else None
+    value, owner = _new_field(node, "step", unit, context) or (None, None)
     if value is None or owner is None or not is_path(owner) or not is_plain(value):
         return None
     return value if counts_in_state(owner, context) is not None else None
 
 
-def _new_field(node: ast.AST | None, name: str, unit: Unit, context: Context) -> ast.expr | None:
-    """The value in `optimizer.state.replace(NAME=value)`, if this is that in `optimizer.replace(state=…)` of the same one."""
-    word = unit.parents.get(node) if node is not None else None
+def _new_field(node: ast.AST | None, name: str, unit: Unit, context: Context) -> tuple[ast.expr, ast.expr] | None:
+    """The value and the optimizer in `optimizer.state.replace(NAME=value)`, if that is in its `optimizer.replace(state=…)`."""
+    word = unit.parents.get(node) if isinstance(node, ast.Call) else None
     call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
     if not (isinstance(node, ast.Call) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return None
-    owner = _owner_of_state(node.func, "replace", context)
+    value, owner = _only_keyword(node, name), _owner_of_state(node.func, "replace", context)
     same = owner is not None and ast.dump(owner) == ast.dump(call.func.value)
-    return _only_keyword(node, name) if same else None
+    return (value, owner) if value is not None and owner is not None and same else None
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
@@ -216,8 +213,9 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
     call = use.unit.parents.get(states)
     if not isinstance(call, ast.Call) or call.args != [states] or call.keywords:
         return None
-    leaves = LIST_LEAVES & {*context.facts.externals(call.func)}
-    if not leaves or not in_any_order(call, context.facts, counts=False):
+    if LIST_LEAVES.isdisjoint(context.facts.externals(call.func)):
+        return None
+    if not in_any_order(call, context.facts, counts=False):
         return None
     owner = (("owner", use.unit.span(_owner(states))),)
     template = f"{{support:{PARAM_STATES.name}}}({{owner}})"
@@ -227,7 +225,7 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
 def _states(use: Use) -> ast.expr:
     """The expression of all states: `param_states`, or its `params` where that has the form of an old-API model."""
     assert isinstance(use.node, ast.expr)
-    parent = use.unit.parents.get(use.node)
+    parent = use.parent
     return parent if isinstance(parent, ast.Attribute) and parent.attr == "params" else use.node
 
 
@@ -247,13 +245,11 @@ def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | N
     match node:
         case ast.Attribute(attr=attr, value=ast.Attribute(attr="state", value=owner)) if attr == name:
             return owner if context.facts.things(owner, "optimizer") else None
-        case _:
-            return None
+    return None
 
 
 def _only_keyword(call: ast.Call, name: str) -> ast.expr | None:
     match call:
         case ast.Call(args=[], keywords=[ast.keyword(arg=arg, value=value)]) if arg == name:
             return value
-        case _:
-            return None
+    return None

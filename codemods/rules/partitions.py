@@ -8,23 +8,17 @@ from codemods.edits import Edit, Replace
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
-from codemods.rules import reasons, rule
+from codemods.rules import rule
 from codemods.rules.context import Context
+from codemods.rules.custom import has_no_base
 from codemods.uses import Use
+from codemods.vocabulary import words
 
 INHERITED = ("__init__", "init_state")
 """What such a class may ask of its base."""
 
 OVERRIDDEN = frozenset(
-    (
-        "apply_gradient",
-        "apply_param_gradient",
-        "create",
-        "init_param_state",
-        "restore_state",
-        "state_dict",
-        "update_hyper_params",
-    )
+    words("apply_gradient apply_param_gradient create init_param_state restore_state state_dict update_hyper_params")
 )
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
 
@@ -62,16 +56,13 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
     methods. Its base becomes a small class that is added to the file, with the groups under the name that they had, `traversals`.
     One that takes steps in its own way, or asks for the inner optimizers, is left, with a reason.
     """
-    owner = use.unit.parents.get(use.node)
+    owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
     if len(owner.bases) != 1 or methods & OVERRIDDEN or any(_reaches_inside(node) for node in ast.walk(owner)):
-        return reasons.custom_definition(
-            "This class derives from `MultiOptimizer` and works on the whole tree of parameters.",
-            "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
-        )
+        return has_no_base("derives from `MultiOptimizer` and works on the whole tree of parameters")
     template = f"{{support:{PARTITIONED_RULE.name}}}"
-    return Replace(use.unit.span(use.node), template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
+    return Replace(use.span, template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
 
 
 def _reaches_inside(node: ast.AST) -> bool:
@@ -81,8 +72,7 @@ def _reaches_inside(node: ast.AST) -> bool:
             return name in INNER
         case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
             return name not in INHERITED
-        case _:
-            return False
+    return False
 
 
 @rule(
@@ -94,5 +84,4 @@ def _reaches_inside(node: ast.AST) -> bool:
 )
 def predicate(use: Use, context: Context) -> Edit:
     """In a class that derives from `MultiOptimizer`, the traversals are predicates now (FO302)."""
-    assert isinstance(use.node, ast.Attribute)
-    return Replace(use.unit.span(use.node), "{owner}", (("owner", use.unit.span(use.node.value)),))
+    return Replace(use.span, "{owner}", (use.owner_hole,))

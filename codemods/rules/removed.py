@@ -33,7 +33,7 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
     if use.name not in RENAMED:
         return reasons.removed(f"`{use.name}` was removed.", GONE.get(use.name, "Write it anew."))
     new = RENAMED[use.name]
-    span = use.unit.span(use.node)
+    span = use.span
     if new.startswith("builtins."):
         return Replace(span, new.partition(".")[2])
     if new.startswith("functools."):
@@ -60,7 +60,7 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if f"{use.node.module}.{found.name}" == use.name)
     bound = alias.asname or alias.name
     statement = f"from {module} import {name}" + (f" as {bound}" if bound != name else "")
-    return MoveImport(use.unit.span(use.node), bound, statement)
+    return MoveImport(use.span, bound, statement)
 
 
 @rule(
@@ -74,7 +74,7 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
     only an array of JAX has `.at`, so what is not plainly one is made one.
     """
-    call = context.call_of(use)
+    call = use.call
     refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{INDEXING[use.name]}(…)`.")
     if call is None or len(call.args) != 3 or call.keywords:
         return refusal
@@ -99,12 +99,9 @@ def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = fro
         case ast.BinOp(left=left, right=right):
             return _is_array(left, context, known) or _is_array(right, context, known)
         case ast.Name():
-            variable = context.origins.variable(node)
-            values = context.origins.values(variable) if variable is not None else []
+            values = context.origins.values_of(node)
             others = [value for value in values if value not in known]
-            return bool(values) and all(
-                value is not None and _is_array(value, context, known | {value}) for value in others
-            )
+            return bool(values) and all(value and _is_array(value, context, known | {value}) for value in others)
     return False
 
 
@@ -122,4 +119,4 @@ def popped(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)
     holes = (("owner", use.unit.span(use.node.func.value)), ("key", use.unit.span(use.node.args[0])))
-    return Replace(use.unit.span(use.node), "{flax}.core.pop({owner}, {key})", holes)
+    return Replace(use.span, "{flax}.core.pop({owner}, {key})", holes)

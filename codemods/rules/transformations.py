@@ -14,7 +14,7 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.methods import INIT_STATE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
-from codemods.rules.hyper_params import refuse_rate
+from codemods.rules.hyper_params import keeps_rate, refuse_rate
 from codemods.uses import Use
 
 
@@ -27,11 +27,10 @@ from codemods.uses import Use
 )
 def init_state(use: Use, context: Context) -> Edit | Refusal:
     """The state of a transformation; it has no step of its own."""
-    call = context.call_of(use)
-    assert isinstance(use.node, ast.Attribute)
+    call = use.call
     if call is None or arguments_of(INIT_STATE, call) is None or call.keywords:
         return reasons.definition_internals("`init_state` is not called with parameters alone.", "Call it so.")
-    return Replace(use.unit.span(use.node), "{owner}.init", (("owner", use.unit.span(use.node.value)),))
+    return Replace(use.span, "{owner}.init", (use.owner_hole,))
 
 
 def makes_state(node: ast.expr, context: Context) -> bool:
@@ -39,8 +38,7 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr="init_state", value=owner)):
             return bool(context.facts.things(owner, "definition"))
-        case _:
-            return False
+    return False
 
 
 @rule(
@@ -54,22 +52,17 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned new parameters and state. `update` returns what is to be added to the parameters. A learning rate among the
     hyperparameters is set in the state before.
     """
-    call = context.call_of(use)
-    given = bare_step(call) if call is not None else None
-    statement = use.unit.parents.get(call) if call is not None else None
+    given = bare_step(use.call)
+    statement = use.unit.parents.get(use.call) if use.call is not None else None
     if given is None or not is_path(given["params"]):
         return _refuse()
-    assert isinstance(use.node, ast.Attribute)
     rate = new_rate(given["hyper_params"])
     if rate is None and not context.facts.things(given["hyper_params"], "hyper_params"):
         return _refuse()
     if rate is not None and (refusal := refuse_rate(use, context)) is not None:
         return refusal
     if rate is None and not context.overridden.isdisjoint(use.things):
-        return reasons.overrides(
-            "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
-            "Set the learning rate here too.",
-        )
+        return keeps_rate("Set the learning rate here too.")
     updates = free_name(use.unit, "updates", "param_updates", "optax_updates")
     match statement:
         case ast.Assign(targets=[ast.Tuple(elts=[params, state])]):
@@ -89,7 +82,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
             "The state that this step is given comes from elsewhere, in the layout of the legacy optimizer.",
             "Make it by `init_state` of the same definition, where that is in view.",
         )
-    holes = [("owner", use.unit.span(use.node.value))]
+    holes = [use.owner_hole]
     holes += [(name, use.unit.span(given[name])) for name in ("params", "state", "grads")]
     lines: tuple[str, ...] = (f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})", last)
     supports: tuple[Support, ...] = ()

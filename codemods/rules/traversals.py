@@ -33,7 +33,7 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     if given is None:
         return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
     holes = (("predicate", use.unit.span(given["filter_fn"])),)
-    return Replace(use.unit.span(use.node), "{predicate}", holes)
+    return Replace(use.span, "{predicate}", holes)
 
 
 @rule(

@@ -40,9 +40,16 @@ def annotation(use: Use, context: Context) -> Edit | Refusal:
 def named(use: Use, template: str, supports: tuple[Support, ...] = ()) -> Edit:
     """A name in the place of a legacy one, which may be called, or stand in a quoted annotation."""
     if isinstance(use.node, ast.Constant):
-        return ReplaceQuoted(use.unit.span(use.node), ((use.quoted, template),), supports)
+        return ReplaceQuoted(use.span, ((use.quoted, template),), supports)
     node = use.node.func if isinstance(use.node, ast.Call) else use.node
     return Replace(use.unit.span(node), template, supports=supports)
+
+
+def made_by_hand(use: Use) -> Refusal:
+    """Why a state stays that nothing but `flax.optim` itself makes elsewhere."""
+    return reasons.definition_internals(
+        f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
+    )
 
 
 @rule(
@@ -54,10 +61,8 @@ def named(use: Use, template: str, supports: tuple[Support, ...] = ()) -> Edit:
 )
 def check(use: Use, context: Context) -> Edit | Refusal:
     """A check for `Optimizer` becomes one for `TrainState`. Checks for a kind of definition have no counterpart."""
-    if use.name == "Optimizer":
-        return Replace(use.unit.span(use.node), "{TrainState}")
-    if use.name == "OptimizerDef":
-        return Replace(use.unit.span(use.node), "{optax}.GradientTransformation")
+    if use.name in ("Optimizer", "OptimizerDef"):
+        return Replace(use.span, NAMES[use.name])
     return reasons.run_time_class(
         f"This asks for the class `{use.name}`, but all optax transformations are of one class.",
         "Keep the choice in a variable.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from codemods.dataflow.definitions import Variable
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.dataflow.order import ENTRY, EXIT, Order
 from codemods.facts import Facts

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codemods.edits import Edit
@@ -25,33 +28,27 @@ class OwnStates:
     """The dataclasses of a project that become subclasses of `TrainState`; for those that do not, the reason."""
 
     def __init__(self, context: Context) -> None:
-        self.found: dict[Class, OwnState | str] = {}
+        self.states: list[OwnState] = []
+        self._left: dict[ast.AST, str] = {}
         if context.options.partial or not context.options.selects(CODE):
             return
         for cls in context.facts.flow.reading.classes:
             fields = [name for name in context.facts.flow.fields_in_order(cls) if _is_optimizer(context, cls, name)]
             if len(fields) == 1:
                 try:
-                    self.found[cls] = _state(context, Draft(context, cls, fields[0]))
+                    self.states.append(_state(context, Draft(context, cls, fields[0])))
                 except Unproven as why:
-                    self.found[cls] = str(why)
+                    self._left[cls.node] = str(why)
 
-    @property
-    def states(self) -> list[OwnState]:
-        return [state for state in self.found.values() if isinstance(state, OwnState)]
-
-    def concerns(self, node: ast.AST) -> bool:
-        """Whether the use of an optimizer at a node is one of such a state."""
-        return any(node in state.outcomes for state in self.states)
-
-    def outcome(self, node: ast.AST) -> Edit | None:
-        """What becomes of such a use; None if that is done elsewhere."""
-        return next(state.outcomes[node] for state in self.states if node in state.outcomes)
+    @cached_property
+    def outcomes(self) -> Mapping[ast.AST, Edit | None]:
+        """What becomes of the uses of optimizers that are ones of such a state; None if that is done elsewhere."""
+        return ChainMap(*(state.outcomes for state in self.states))
 
     def reason(self, use: Use) -> str:
         """Why the dataclass around an annotation stays as it is; empty if it does not."""
-        around = [outer for outer in use.unit.ancestors(use.node) if isinstance(outer, ast.ClassDef)]
-        return next((why for cls, why in self.found.items() if isinstance(why, str) and cls.node in around), "")
+        around = (self._left.get(outer) for outer in use.unit.ancestors(use.node))
+        return next((why for why in around if why is not None), "")
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
@@ -59,11 +56,7 @@ class OwnStates:
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            Use("own_state", "", unit, node, state.things)  # type: ignore[arg-type]
-            for state in self.states
-            for node, (unit, _) in state.edits.items()
-        ]
+        return [use for state in self.states for use in state.edits.uses("own_state", state.things)]
 
 
 def _is_optimizer(context: Context, cls: Class, name: str) -> bool:
@@ -89,9 +82,7 @@ def _state(context: Context, draft: Draft) -> OwnState:
         raise Unproven("the place that makes one is not in view")
     if draft.created or draft.stepped:
         left = next(iter((*draft.created.values(), *draft.stepped.values())))
-        raise Unproven(f"its optimizer goes elsewhere at {left.unit.place(left.node.lineno)}")
+        raise Unproven(f"its optimizer goes elsewhere at {left.where}")
     change_class(draft)
-    units = {unit for unit, _ in draft.result.edits.values()} | {thing.unit for thing in draft.things}
-    if not units.isdisjoint(context.plain):
-        raise Unproven("the file could not be rewritten in this form")
+    context.refuse_plain(draft.result.edits, draft.things)
     return draft.result

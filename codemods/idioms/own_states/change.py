@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, ReplaceStatement, RewriteCall
+from codemods.edits import Argument, Edit, RewriteCall
 from codemods.flow.modules import Unit
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
@@ -39,19 +39,16 @@ class Change:
             raise Unproven(f"its optimizer comes from elsewhere at {where}")
         if isinstance(word.value, ast.Name):
             self._drop_result(word.value, unit, where)
+        origins = self.draft.origins
         holder = self.draft.holder(value.func.value) if isinstance(value.func, ast.Attribute) else None
-        path = self.draft.origins.path(base)
-        if holder is None or path is None or self.draft.origins.path(holder.value) != path:
+        path, other = origins.path(base), origins.path(holder.value) if holder is not None else None
+        held = [*origins.chain(holder.value), *origins.chain(base)] if holder is not None else []
+        stays = self.draft.facts.dataflow.stays
+        if path is None or path != other or not all(stays([one], one, call) for one in held):
             raise Unproven(f"its optimizer comes from another state at {where}")
-        held = [*self.draft.origins.chain(holder.value), *self.draft.origins.chain(base)]
-        if not all(self.draft.facts.dataflow.stays([one], one, call) for one in held):
-            raise Unproven(f"its optimizer comes from another state at {where}")
-        kept = tuple(
-            Argument(name, index=index)
-            for name, index in given.items()
-            if name != self.draft.name and not self.draft.counts_by(name)
-        )
-        if self.draft.counts_by(STEP) and STEP in given:
+        dropped = self.draft.dropped
+        kept = tuple(Argument(name, index=index) for name, index in given.items() if name not in dropped)
+        if STEP in dropped and STEP in given:
             self.draft.leftovers.clear(call.keywords[given[STEP]].value)
         edit = self._stepping(unit, call, base, value, use, kept)
         self.draft.result.edits.put(call, unit, edit)
@@ -60,19 +57,13 @@ class Change:
     def _drop_result(self, name: ast.Name, unit: Unit, where: str) -> None:
         """Take `new_optimizer = …` away, which only the new state was to have."""
         variable = self.draft.origins.variable(name)
-        setting = self.draft.origins.setting(variable) if variable is not None else None
+        setting = self.draft.origins.setting(variable)
         if variable is None or setting is None or self.draft.origins.loads(variable) != [name]:
             raise Unproven(f"its new optimizer is used by itself before {where}")
-        self.draft.result.edits[setting] = (unit, ReplaceStatement(unit.span(setting), ()))
+        self.draft.result.edits.take_away(setting, unit)
 
     def _stepping(
-        self,
-        unit: Unit,
-        call: ast.Call,
-        base: ast.expr,
-        value: ast.Call,
-        use: Use,
-        kept: tuple[Argument, ...],
+        self, unit: Unit, call: ast.Call, base: ast.expr, value: ast.Call, use: Use, kept: tuple[Argument, ...]
     ) -> Edit:
         where = unit.place(value.lineno)
         holes = [("base", unit.span(base))]
@@ -82,9 +73,8 @@ class Change:
             if not self._may_wait([value.keywords[0].value], value, call):
                 raise Unproven(f"the parameters at {where} would be others where the state changes")
             holes.append(("params", unit.span(value.keywords[0].value)))
-            return RewriteCall(
-                unit.span(call), "{base}.replace", (Argument("params", template="{params}"), *kept), tuple(holes)
-            )
+            params = Argument("params", template="{params}")
+            return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), tuple(holes))
         gradients = self.draft.context.gradients(use)
         if gradients is None or self.draft.context.axes(use.things) or not self._may_wait([gradients], value, call):
             raise Unproven(f"the gradients at {where} would be others where the state changes")
@@ -96,15 +86,13 @@ class Change:
                 raise Unproven(f"the learning rate at {where} would be another where the state changes")
             holes.append(("rate", unit.span(override.value)))
             state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
-            if isinstance(unit.parents.get(call), ast.Assign) and self._is_free("opt_state", call):
+            scope = self.draft.facts.scope(call)
+            is_free = scope.binding("opt_state") is None and isinstance(scope.node, ast.FunctionDef)
+            if isinstance(unit.parents.get(call), ast.Assign) and is_free:
                 prelude, state = f"opt_state = {state}", "opt_state"
             function = f"{{base}}.replace(opt_state={state}).apply_gradients"
         grads = Argument("grads", template="{grads}")
         return RewriteCall(unit.span(call), function, (grads, *kept), tuple(holes), prelude=prelude)
-
-    def _is_free(self, name: str, node: ast.expr) -> bool:
-        scope = self.draft.facts.scope(node)
-        return scope.binding(name) is None and isinstance(scope.node, ast.FunctionDef)
 
     def _may_wait(self, nodes: list[ast.expr], first: ast.Call, second: ast.Call) -> bool:
         """Whether expressions may be evaluated, in this order, ahead of all else that a later call, or one around it, is given.

@@ -41,8 +41,9 @@ def check_class(draft: Draft) -> None:
     for heir in draft.facts.flow.reading.classes:
         if heir is not draft.cls and draft.cls in draft.facts.flow.ancestry(heir):
             raise Unproven("another class derives from it")
-    refuse_reflection(draft)
-    if draft.counts and Counters(draft.facts, draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
+    for unit, found in _reflections(draft):
+        raise Unproven(f"its fields may be listed or read by name at {unit.place(found.lineno)}")
+    if draft.counts and Counters(draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
         raise Unproven("its step does not begin at 0")
 
 
@@ -56,12 +57,6 @@ def _mentions_field(draft: Draft, method: ast.FunctionDef) -> bool:
         if isinstance(inner, ast.Name) and inner.id in instance and not isinstance(parents[inner], ast.Attribute):
             return True
     return False
-
-
-def refuse_reflection(draft: Draft) -> None:
-    """Raises `Unproven` if something may ask for the fields of a class, other than by an attribute."""
-    for unit, found in _reflections(draft):
-        raise Unproven(f"its fields may be listed or read by name at {unit.place(found.lineno)}")
 
 
 def _reflections(draft: Draft) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
@@ -100,5 +95,4 @@ def _is_blind_function(draft: Draft, function: Object) -> bool:
 def change_class(draft: Draft) -> None:
     """Let the class derive from `TrainState`."""
     unit = draft.cls.unit
-    dropped = (draft.name, STEP) if draft.counts else (draft.name,)
-    draft.result.edits.put(draft.cls.node, unit, DeriveState(unit.span(draft.cls.node), dropped))
+    draft.result.edits.put(draft.cls.node, unit, DeriveState(unit.span(draft.cls.node), draft.dropped))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.edits import Argument, Replace, ReplaceStatement, RewriteCall
-from codemods.flow.modules import Unit
+from codemods.edits import Argument, Replace, RewriteCall
+from codemods.flow.modules import Span, Unit
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
 from codemods.optimizers.methods import CREATE
-from codemods.origins import Variable, block_of, statement_of
+from codemods.origins import block_of, names_within, statement_of
 from codemods.rules.model_apply import apply_function
 
 
@@ -32,22 +32,15 @@ class Creation:
         targets = [target for maker in makers for target in (arguments_of(CREATE, maker) or {}).values()]
         if len({ast.unparse(target) for target in targets}) != 1:
             raise Unproven(f"its optimizers are made for different parameters before {where}")
-        holes: list[tuple[str, tuple[int, int, int, int]]] = []
+        holes: list[tuple[str, Span]] = []
         transformation = self._transformation(given[self.draft.name], makers, unit, holes)
         value = targets[0]
         apply_fn = apply_function(makers[0], value, unit, self.draft.facts)
         holes += [("callee", unit.span(call.func)), ("params", unit.span(value))]
-        kept = [
-            Argument(name, index=values_of(call).index(node))
-            for name, node in given.items()
-            if name not in (self.draft.name, STEP)
-        ]
-        arguments = (
-            Argument("apply_fn", template=apply_fn),
-            Argument("params", template="{params}"),
-            Argument("tx", template=transformation),
-            *kept,
-        )
+        others = {name: node for name, node in given.items() if name not in (self.draft.name, STEP)}
+        kept = [Argument(name, index=values_of(call).index(node)) for name, node in others.items()]
+        made = {"apply_fn": apply_fn, "params": "{params}", "tx": transformation}
+        arguments = (*(Argument(name, template=text) for name, text in made.items()), *kept)
         edit = RewriteCall(unit.span(call), "{callee}.create", arguments, tuple(holes))
         self.draft.result.edits.put(call, unit, edit)
         self.draft.result.outcomes.update(dict.fromkeys((self.draft.created.pop(maker).node for maker in makers), edit))
@@ -56,9 +49,8 @@ class Creation:
         """The calls of `create` that may have given a value."""
         found: list[ast.expr | None] = [value]
         if isinstance(value, ast.Name):
-            variable = self.draft.origins.variable(value)
-            found = [] if variable is None else self.draft.origins.values(variable)
-            if variable is None or self.draft.origins.loads(variable) != [value]:
+            found = self.draft.origins.values_of(value)
+            if self.draft.origins.loads_of(value, value) != [value]:
                 raise Unproven(f"its optimizer is used by itself before {where}")
         calls = [one for one in found if isinstance(one, ast.Call) and one in self.draft.created]
         if not calls or len(calls) != len(found):
@@ -66,7 +58,7 @@ class Creation:
         return calls
 
     def _transformation(
-        self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, tuple[int, int, int, int]]]
+        self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, Span]]
     ) -> str:
         """What the state is given as its transformation, and the edits of the statements that made the optimizer."""
         definitions = [maker.func.value for maker in makers if isinstance(maker.func, ast.Attribute)]
@@ -81,19 +73,11 @@ class Creation:
         deleted = [store for store in stores if isinstance(store.ctx, ast.Del)]
         alone = len(makers) == 1 and not deleted and len(block_of(unit, statements[0])) > 1
         if alone and isinstance(only, ast.Name):
-            self.draft.result.edits[statements[0]] = (unit, ReplaceStatement(unit.span(statements[0]), ()))
+            self.draft.result.edits.take_away(statements[0], unit)
             return only.id
-        name = self._free_name(variable, "tx", value.id)
+        name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
             self.draft.result.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)))
         for store in stores if name != value.id else ():
             self.draft.result.edits[store] = (unit, Replace(unit.span(store), name))
         return name
-
-    def _free_name(self, variable: Variable, wanted: str, otherwise: str) -> str:
-        within = ast.walk(variable.scope.node)
-        taken = any(
-            (isinstance(node, ast.Name) and node.id == wanted) or (isinstance(node, ast.arg) and node.arg == wanted)
-            for node in within
-        )
-        return otherwise if taken else wanted

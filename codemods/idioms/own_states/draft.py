@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codemods.edits import Edit
-from codemods.flow.objects import Class, Instance, Thing
+from codemods.flow.objects import Class, Thing
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.uses import Use
@@ -40,23 +40,25 @@ class Draft:
         self.counts = STEP in self.facts.flow.fields_in_order(cls)
         self.result = OwnState(self.things)
         gone = context.schedules.gone(self.things) | context.clippings.gone(self.things)
-        self.leftovers = Leftovers(self.facts, self.origins, self.result.edits, (), gone)
+        self.leftovers = Leftovers(self.origins, self.result.edits, (), gone)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}
 
     def is_one(self, node: ast.expr) -> bool:
         """Whether an expression may be an instance of the class."""
-        return any(isinstance(item, Instance) and item.cls is self.cls for item in self.facts.objects(node))
+        return self.facts.may_be_one(node, self.cls)
 
     def holder(self, receiver: ast.expr) -> ast.Attribute | None:
         """`state.optimizer`, where an expression is that, or a local variable for it."""
-        node = self.origins.expanded(receiver)
-        held = isinstance(node, ast.Attribute) and node.attr == self.name and self.is_one(node.value)
-        return node if held and isinstance(node, ast.Attribute) else None
+        match self.origins.expanded(receiver):
+            case ast.Attribute(attr=name, value=value) as held if name == self.name and self.is_one(value):
+                return held
+        return None
 
-    def counts_by(self, name: str) -> bool:
-        """Whether a field counts the optimizer's steps a second time."""
-        return self.counts and name == STEP
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The fields that go: the optimizer's, and one that counts its steps a second time."""
+        return (self.name, STEP) if self.counts else (self.name,)
 
 
 def optimizers_of(context: Context, cls: Class, name: str) -> list[Thing]:

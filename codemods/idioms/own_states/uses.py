@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of
-from codemods.edits import Replace, ReplaceStatement
+from codemods.edits import Replace
 from codemods.evidence import CONFIG_LIKE, last_word
 from codemods.flow.objects import Instance, Module, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import Draft
 from codemods.optimizers.methods import CREATE
 from codemods.origins import block_of
-from codemods.uses import Use
+from codemods.uses import Use, owner_of_state
 
 INNER = ("optimizer.target", "optimizer.apply_gradient", "state.step", "optimizer.state", "optimizer.replace")
 """The uses of an optimizer that a state of its own answers to itself."""
@@ -34,11 +34,10 @@ class InnerUses:
                 self._note_created(use, group)
             if not group & {*use.things} and not self._is_state_of(use, group):
                 continue
-            if use.kind == "annotation":
-                continue
-            if use.kind not in INNER or not isinstance(use.node, ast.Attribute):
-                raise Unproven(f"its optimizer is used by itself at {use.unit.place(use.node.lineno)}")
-            known.add(self._decide(use))
+            if use.kind not in (*INNER, "annotation"):
+                raise Unproven(f"its optimizer is used by itself at {use.where}")
+            if use.kind != "annotation":
+                known.add(self._decide(use))
         for unit, node in self.draft.facts.flow.reading.attributes:
             if node.attr == self.draft.name and isinstance(node.ctx, ast.Load) and self.draft.is_one(node.value):
                 parent = unit.parents.get(node)
@@ -57,12 +56,10 @@ class InnerUses:
             if node.attr == self.draft.name and isinstance(node.ctx, ast.Load) and not self._is_told(node.value):
                 raise Unproven(f"nothing tells of which class the object is at {unit.place(node.lineno)}")
         for unit, call in self.draft.facts.flow.reading.calls:
-            names = {word.arg for word in call.keywords}
-            is_replace = (
-                isinstance(call.func, ast.Attribute) and call.func.attr == "replace" and self.draft.name in names
-            )
-            if is_replace and isinstance(call.func, ast.Attribute) and not self._is_told(call.func.value):
-                raise Unproven(f"nothing tells of which class the object is at {unit.place(call.lineno)}")
+            match call.func:
+                case ast.Attribute(attr="replace", value=value) if not self._is_told(value):
+                    if any(word.arg == self.draft.name for word in call.keywords):
+                        raise Unproven(f"nothing tells of which class the object is at {unit.place(call.lineno)}")
 
     def _is_told(self, node: ast.expr) -> bool:
         """Whether it is known what an object is; one that is called like a configuration holds words and numbers."""
@@ -71,64 +68,44 @@ class InnerUses:
 
     def _is_state_of(self, use: Use, group: set[Thing]) -> bool:
         """Whether a use of a state is one of an optimizer's in question."""
-        if use.kind != "state.step" or not isinstance(use.node, ast.Attribute):
-            return False
-        inner = use.node.value
-        if isinstance(inner, ast.Subscript):
-            inner = inner.value
-        return isinstance(inner, ast.Attribute) and bool(group & {*self.draft.facts.things(inner.value, "optimizer")})
+        owner = owner_of_state(use.owner) if use.kind == "state.step" else None
+        return owner is not None and not group.isdisjoint(self.draft.facts.things(owner, "optimizer"))
 
     def _decide(self, use: Use) -> ast.AST:
         """Note what becomes of a use; the expression for the optimizer that it is about."""
-        assert isinstance(use.node, ast.Attribute)
-        receiver = use.node.value
-        if use.kind == "state.step":
-            inner = receiver.value if isinstance(receiver, ast.Subscript) else receiver
-            receiver = inner.value if isinstance(inner, ast.Attribute) else inner
+        receiver = (owner_of_state(use.owner) if use.kind == "state.step" else None) or use.owner
         holder = self.draft.holder(receiver)
-        where = use.unit.place(use.node.lineno)
-        if holder is None or not self._is_unchanged(holder, receiver):
-            raise Unproven(f"its optimizer is used by itself at {where}")
+        is_plain = use.kind in ("optimizer.target", "state.step", "optimizer.state") or use.call is not None
+        stays = self.draft.facts.dataflow.stays
+        if holder is None or not is_plain or not (holder is receiver or stays([holder], holder, receiver)):
+            raise Unproven(f"its optimizer is used by itself at {use.where}")
+        field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
         base = (("base", use.unit.span(holder.value)),)
-        outcomes = self.draft.result.outcomes
-        if use.kind == "optimizer.target":
-            outcomes[use.node] = Replace(use.unit.span(use.node), "{base}.params", base)
-        elif use.kind == "state.step":
-            outcomes[use.node] = Replace(use.unit.span(use.node), "{base}.step", base)
-        elif use.kind == "optimizer.state":
-            outcomes[use.node] = None
-        else:
-            call = self.draft.context.call_of(use)
-            if call is None:
-                raise Unproven(f"its optimizer is used by itself at {where}")
-            self.draft.stepped[call] = use
-            outcomes[use.node] = None
+        self.draft.result.outcomes[use.node] = Replace(use.span, f"{{base}}.{field}", base) if field else None
+        if use.kind != "optimizer.state" and field is None and use.call is not None:
+            self.draft.stepped[use.call] = use
         if isinstance(receiver, ast.Name):
             self._drop_alias(receiver)
         return holder
 
-    def _is_unchanged(self, holder: ast.Attribute, receiver: ast.expr) -> bool:
-        return holder is receiver or self.draft.facts.dataflow.stays([holder], holder, receiver)
-
     def _drop_alias(self, name: ast.Name) -> None:
         """Take `optimizer = state.optimizer` away."""
         variable = self.draft.origins.variable(name)
-        setting = self.draft.origins.setting(variable) if variable is not None else None
+        setting = self.draft.origins.setting(variable)
         if variable is None or setting is None or len(block_of(variable.unit, setting)) < 2:
             raise Unproven("a variable for its optimizer cannot be taken away")
         for load in self.draft.origins.loads(variable):
             if not isinstance(variable.unit.parents.get(load), ast.Attribute):
                 raise Unproven(f"its optimizer is handed on at {variable.unit.place(load.lineno)}")
-        self.draft.result.edits[setting] = (variable.unit, ReplaceStatement(variable.unit.span(setting), ()))
+        self.draft.result.edits.take_away(setting, variable.unit)
 
     def _note_created(self, use: Use, group: set[Thing]) -> None:
-        call = self.draft.context.call_of(use)
-        outer = use.unit.parents.get(use.node)
-        whole = call if call is not None else outer
+        call = use.call
+        whole = use.parent
         if not isinstance(whole, ast.expr) or not group & {*self.draft.facts.things(whole, "optimizer")}:
             return
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
-            raise Unproven(f"its optimizer is not made plainly at {use.unit.place(use.node.lineno)}")
+            raise Unproven(f"its optimizer is not made plainly at {use.where}")
         parameters = self.draft.context.parameters
         if any(parameters.need_any(thing) for thing in self.draft.facts.things(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
