@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 from codemods.dataflow.binding import values_of
 from codemods.flow.calls import Behaviour, Calls, CallSite, Effect, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
 from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
 from codemods.flow.out_of_view import effect_of
-from codemods.vocabulary import READ_PLAIN, RESTORE
+from codemods.state_dicts import STATE_DICT, StateDicts, flatten
+from codemods.vocabulary import AS_DICT, FLATTEN_DICT, READ_PLAIN, RESTORE, TO_STATE_DICT
 
 PACKAGE = "flax.optim"
 DEFINITIONS = (
@@ -117,12 +119,13 @@ def traversal_name(name: str) -> bool:
 class FlaxOptim(Library):
     """The objects of `flax.optim` and the ways between them.
 
-    Kinds of things: `definition`, `optimizer`, `state`, `hyper_params`, `traversal`. `links` holds pairs of things that migrate
-    together: an optimizer and its definition, a MultiOptimizer and what it is made of.
+    Kinds of things: `definition`, `optimizer`, `state`, `state_dict`, `hyper_params`, `traversal`. `links` holds pairs of things
+    that migrate together: an optimizer and its definition, a MultiOptimizer and what it is made of.
     """
 
     def __init__(self) -> None:
         self.links: dict[tuple[Thing, Thing], None] = {}
+        self._dicts = StateDicts(self.links)
         self._inner: dict[Thing, list[Thing]] = defaultdict(list)
         self._indexed = 0
 
@@ -155,6 +158,10 @@ class FlaxOptim(Library):
             return _run_time_class
         if name in READ_PLAIN:
             return _restore
+        if name in TO_STATE_DICT | AS_DICT:
+            return self._dicts.made_by(name)
+        if name in FLATTEN_DICT:
+            return flatten
         return BEHAVIOURS.get(name)
 
     def effect(self, name: str) -> Effect:
@@ -172,8 +179,10 @@ class FlaxOptim(Library):
         if owner.kind == "definition" and name == "apply_gradient":
             return lambda flow, site: self._step_without_optimizer(flow, owner, site)
         if owner.kind == "optimizer":
-            if name in ("apply_gradient", "restore_state", "state_dict", "replicate", "unreplicate"):
+            if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
+            if name == "state_dict":
+                return lambda flow, site: flow.solver.add(site.result, self._dicts.of(flow, owner, name))
             if name == "replace":
                 return lambda flow, site: self._replace(flow, owner, site)
             if name in ("compute_gradient", "compute_gradients", "optimize"):
@@ -192,6 +201,8 @@ class FlaxOptim(Library):
                 flow.solver.add(result, definition)
         elif thing.kind == "definition" and name == "hyper_params":
             flow.solver.add(result, self._part(thing, "hyper_params"))
+        elif thing.kind == STATE_DICT:
+            self.attribute(flow, replace(thing, kind="optimizer"), name, result)
 
     def definitions(self, thing: Thing) -> list[Thing]:
         """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BY_NAME = ("builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr")
 EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
-WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.asdict", "dataclasses.astuple", "dataclasses.fields")
+WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
 IMPORTING = ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
 TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 """Attributes that hardly anything but an optimizer has."""
@@ -39,9 +39,6 @@ def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
     if not called & (STORE | FILL):
         return []
     held = [(argument, things) for argument in values_of(call) for things in _met(facts, argument)]
-    if held and called & FILL:
-        target = held[0][0]  # behind it may be a state dict, whose parts are those of the optimizer
-        held = [(argument, things) for argument, things in held if argument is target]
     uses = [Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in held]
     if not held or not called & FILL:
         return uses
@@ -60,7 +57,7 @@ def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
         case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
-            things = tuple(facts.things(value, "optimizer"))
+            things = tuple(facts.things(value, "optimizer", "state_dict"))
             if _is_restored(facts, value) and (key == "target" or _names_a_part(unit.parents.get(node))):
                 return Use("checkpoint", key, unit, node, ())
             return Use("state_dict", key, unit, node, things) if things else None

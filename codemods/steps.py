@@ -86,7 +86,7 @@ class Steps:
                 return self._is_number(parent, function)
         return False
 
-    def needs_array(self, read: ast.Attribute, unit: Unit) -> bool:
+    def needs_array(self, read: ast.Attribute | ast.Subscript, unit: Unit) -> bool:
         """Whether the step that is read at a place is asked for what a plain number does not have or do."""
         steps = self.facts.things(read, "step")
         return self._asks(read, unit) or not self._asked_steps.isdisjoint(steps)

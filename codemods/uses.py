@@ -55,6 +55,7 @@ ATTRIBUTES = {
         )
     ),
     "state": frozenset(("step", "param_states", "replace")),
+    "state_dict": frozenset(),
     "hyper_params": frozenset(),
     "step": frozenset(),
     "traversal": frozenset(("iterate", "update", "set", "compose", "merge", "filter", "tree", "each", "__getitem__")),

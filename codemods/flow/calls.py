@@ -364,8 +364,6 @@ class Calls(Classes):
                 self.call_special(item, "__getitem__", result)
                 if isinstance(key, int):
                     self.by_ancestry(cls, lambda: self._load_field(cls, key, result))
-                elif key is not None:
-                    self.solver.connect(self.field(cls, key), result)  # of its state dict
                 if not isinstance(key, str):
                     self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
             case Namespace(owner=owner):
@@ -379,6 +377,8 @@ class Calls(Classes):
                 pass  # an element of it is no such instance
             case Derived() | Result():
                 self.solver.add(result, item)
+            case Thing() if isinstance(key, str):
+                self.library.attribute(self, item, key, result)  # of its state dict
             case Thing(kind="state"):  # of a MultiOptimizer, which has one for each part
                 self.solver.add(result, item)
             case _:

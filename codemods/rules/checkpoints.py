@@ -50,7 +50,10 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     quote = use.unit.source(step.slice)[0]
     assert isinstance(use.node, ast.Subscript)
     owner = (("owner", use.unit.span(use.node.value)),)
-    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", owner)
+    template = f"{{owner}}[{quote}step{quote}]"
+    if context.counted.needs_array(step, use.unit):
+        template = f"{{jnp}}.asarray({template}, {{jnp}}.int32)"
+    return Replace(use.unit.span(step), template, owner)
 
 
 def _step_in_state(use: Use) -> ast.Subscript | None:

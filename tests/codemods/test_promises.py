@@ -583,8 +583,8 @@ STATE_DICTS = {
         'serialization.to_state_dict(optimizer)["step"]',
     ),
     "flattened": (
-        "traverse_util.flatten_dict(optimizer.state_dict()).items()",
-        "traverse_util.flatten_dict(serialization.to_state_dict(optimizer)).items()",
+        "serialization.to_bytes(traverse_util.flatten_dict(optimizer.state_dict(), sep='/'))",
+        "serialization.to_bytes(traverse_util.flatten_dict(serialization.to_state_dict(optimizer), sep='/'))",
     ),
 }
 
