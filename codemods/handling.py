@@ -14,7 +14,6 @@ from codemods.flow.objects import Container, Instance, Place, Thing
 from codemods.optimizers.views import COUNTLESS
 from codemods.origins import LOOPS as REPEATING
 from codemods.origins import function_of, statement_of
-from codemods.state_dicts import STATE_DICT
 from codemods.uses import Use
 from codemods.vocabulary import (
     AS_TUPLE,
@@ -58,20 +57,13 @@ OBLIVIOUS = SAVE | TO_BYTES | TO_MSGPACK | {"builtins.isinstance"}
 ITERATING = ("builtins.", "collections.", "itertools.")
 """How the names begin of what goes through the keys of a dict that it is given."""
 
+STATE_DICT = "state_dict"
+"""The kind of what `to_state_dict`, `state_dict` and `dataclasses.asdict` make of an optimizer."""
+
+DICT_METHODS = frozenset(("copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"))
 MOVING = (
-    *(ast.Return, ast.Expr, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Yield, ast.Await, ast.Lambda),
-    *(
-        ast.Call,
-        ast.keyword,
-        ast.Dict,
-        ast.List,
-        ast.Tuple,
-        ast.IfExp,
-        ast.BoolOp,
-        ast.ListComp,
-        ast.GeneratorExp,
-        ast.DictComp,
-    ),
+    *(ast.Return, ast.Expr, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Yield, ast.Await, ast.Lambda, ast.Call),
+    *(ast.keyword, ast.Dict, ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.IfExp, ast.BoolOp),
 )
 """Where something goes on to another place, at which it is met again."""
 
@@ -171,9 +163,13 @@ class Handling:
                 yield Use("whole", KEYED, escape.unit, escape.node, (thing,))
         for node, scope in self.facts.flow.reading.scopes.items():
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
+                parent = scope.unit.parents.get(node)
                 things = tuple(self.facts.things(node, STATE_DICT))
-                if things and not _moves(node, scope.unit.parents.get(node)):
+                if things and not _moves(node, parent):
                     yield Use("whole", KEYED, scope.unit, node, things)
+                elif _is_used_as_dict(node, parent) and (things := tuple(self.facts.things(node, "optimizer"))):
+                    if len(things) == len([*self.facts.objects(node)]):
+                        yield Use("whole", KEYED, scope.unit, node, things)
 
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of something that pickles, such as a queue between processes."""
@@ -256,6 +252,18 @@ def _moves(node: ast.expr, parent: ast.AST | None) -> bool:
         case ast.Dict(keys=keys, values=values):
             return node in values and keys[values.index(node)] is not None
     return isinstance(parent, MOVING)
+
+
+def _is_used_as_dict(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Whether something is asked for keys: of an optimizer, only a dict that was made of it with what holds it can be."""
+    match parent:
+        case ast.Attribute(attr=name):
+            return name in DICT_METHODS
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
+            return value is node and key not in ("target", "state")
+        case ast.For(iter=gone_through) | ast.comprehension(iter=gone_through):
+            return gone_through is node
+    return isinstance(parent, ast.keyword | ast.Dict | ast.Starred) and not _moves(node, parent)
 
 
 def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:

@@ -12,8 +12,7 @@ from codemods.flow.calls import Behaviour, Calls, CallSite, Effect, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
 from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
 from codemods.flow.out_of_view import effect_of
-from codemods.state_dicts import STATE_DICT, StateDicts, flatten
-from codemods.vocabulary import AS_DICT, FLATTEN_DICT, READ_PLAIN, RESTORE, TO_STATE_DICT
+from codemods.vocabulary import AS_DICT, READ_PLAIN, RESTORE, TO_STATE_DICT
 
 PACKAGE = "flax.optim"
 DEFINITIONS = (
@@ -120,12 +119,12 @@ class FlaxOptim(Library):
     """The objects of `flax.optim` and the ways between them.
 
     Kinds of things: `definition`, `optimizer`, `state`, `state_dict`, `hyper_params`, `traversal`. `links` holds pairs of things
-    that migrate together: an optimizer and its definition, a MultiOptimizer and what it is made of.
+    that migrate together: an optimizer and its definition, a MultiOptimizer and what it is made of. What is made into a dict
+    with all that holds it stays an optimizer.
     """
 
     def __init__(self) -> None:
         self.links: dict[tuple[Thing, Thing], None] = {}
-        self._dicts = StateDicts(self.links)
         self._inner: dict[Thing, list[Thing]] = defaultdict(list)
         self._indexed = 0
 
@@ -159,9 +158,7 @@ class FlaxOptim(Library):
         if name in READ_PLAIN:
             return _restore
         if name in TO_STATE_DICT | AS_DICT:
-            return self._dicts.made_by(name)
-        if name in FLATTEN_DICT:
-            return flatten
+            return self._make_dict
         return BEHAVIOURS.get(name)
 
     def effect(self, name: str) -> Effect:
@@ -182,7 +179,7 @@ class FlaxOptim(Library):
             if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
             if name == "state_dict":
-                return lambda flow, site: flow.solver.add(site.result, self._dicts.of(flow, owner, name))
+                return lambda flow, site: flow.solver.add(site.result, self._dict_of(owner))
             if name == "replace":
                 return lambda flow, site: self._replace(flow, owner, site)
             if name in ("compute_gradient", "compute_gradients", "optimize"):
@@ -201,7 +198,7 @@ class FlaxOptim(Library):
                 flow.solver.add(result, definition)
         elif thing.kind == "definition" and name == "hyper_params":
             flow.solver.add(result, self._part(thing, "hyper_params"))
-        elif thing.kind == STATE_DICT:
+        elif thing.kind == "state_dict":
             self.attribute(flow, replace(thing, kind="optimizer"), name, result)
 
     def definitions(self, thing: Thing) -> list[Thing]:
@@ -282,6 +279,17 @@ class FlaxOptim(Library):
     def _belongs(self, optimizer: Thing, item: Object) -> None:
         if isinstance(item, Thing):
             self.links[optimizer, item] = None
+
+    def _make_dict(self, flow: Calls, site: CallSite) -> None:
+        for place in site.positional[:1]:
+            flow.solver.watch(place, lambda item: flow.solver.add(site.result, self._dict_of(item)))
+
+    def _dict_of(self, item: Object) -> Object:
+        if not (isinstance(item, Thing) and item.kind == "optimizer"):
+            return item
+        made = replace(item, kind="state_dict")
+        self.links[made, item] = None
+        return made
 
     def _part(self, whole: Thing, kind: str) -> Thing:
         part = Thing(kind, whole.unit, whole.node, whole.name, whole.evidence)

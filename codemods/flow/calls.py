@@ -360,10 +360,14 @@ class Calls(Classes):
                 self.solver.add(result, item)
             case Container():
                 self.load_element(item, key, result)
+                if isinstance(key, str) and key.isdecimal():
+                    self.load_element(item, int(key), result)  # of the state dict of a list
             case Instance(cls=cls):
                 self.call_special(item, "__getitem__", result)
                 if isinstance(key, int):
                     self.by_ancestry(cls, lambda: self._load_field(cls, key, result))
+                elif key is not None:
+                    self.solver.connect(self.field(cls, key), result)  # of its state dict
                 if not isinstance(key, str):
                     self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
             case Namespace(owner=owner):

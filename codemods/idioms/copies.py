@@ -266,8 +266,6 @@ class Copies:
             else []
         )
         dicts = [item.node for item in held if isinstance(item, Container)]
-        if any(isinstance(node, ast.ClassDef) for node in dicts):  # the state dict of an instance, which may have been changed
-            return True
         keys = {
             key.value
             for node in dicts
