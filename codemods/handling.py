@@ -164,12 +164,12 @@ class Handling:
         for node, scope in self.facts.flow.reading.scopes.items():
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
                 parent = scope.unit.parents.get(node)
-                things = tuple(self.facts.things(node, STATE_DICT))
-                if things and not _moves(node, parent):
-                    yield Use("whole", KEYED, scope.unit, node, things)
-                elif _is_used_as_dict(node, parent) and (things := tuple(self.facts.things(node, "optimizer"))):
-                    if len(things) == len([*self.facts.objects(node)]):
-                        yield Use("whole", KEYED, scope.unit, node, things)
+                dicts = self.facts.things(node, STATE_DICT)
+                optimizers = self.facts.things(node, "optimizer") if _is_used_as_dict(node, parent) else []
+                if dicts and not _moves(node, parent):
+                    yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
+                elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
+                    yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
 
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of something that pickles, such as a queue between processes."""
@@ -282,7 +282,9 @@ def tree_function(facts: Facts, call: ast.Call) -> str:
     return ""
 
 
-def in_any_order(node: ast.expr, unit: Unit, context: Context, functions: frozenset[str]) -> bool:
+def in_any_order(
+    node: ast.expr, unit: Unit, context: Context, functions: frozenset[str], seen: frozenset[ast.AST] = frozenset()
+) -> bool:
     """Whether what an expression holds is only gone through in ways that give the same for any order, and by `functions`."""
     parent = unit.parents.get(node)
     match parent:
@@ -294,13 +296,13 @@ def in_any_order(node: ast.expr, unit: Unit, context: Context, functions: frozen
         case ast.comprehension():
             outer = unit.parents.get(parent)
             is_plain = isinstance(outer, ast.GeneratorExp | ast.ListComp)
-            return is_plain and in_any_order(outer, unit, context, functions)  # type: ignore[arg-type]
+            return is_plain and in_any_order(outer, unit, context, functions, seen)  # type: ignore[arg-type]
         case ast.For():
             adds = functions >= ADDING
             return node is parent.iter and not any(_keeps_order(inner, adds) for inner in ast.walk(parent))
         case ast.Assign(targets=[ast.Name() as name]):
-            loads = context.origins.loads_of(name, node)
-            return all(in_any_order(found, unit, context, functions) for found in loads)
+            loads = [] if parent in seen else context.origins.loads_of(name, node)
+            return all(in_any_order(found, unit, context, functions, seen | {parent}) for found in loads)
         case _:
             return False
 

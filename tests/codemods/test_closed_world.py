@@ -53,7 +53,6 @@ GAPS = {
     "a lazy re-export": "what a module's `__getattr__` gives is followed, and its import is kept",
     "a plugin whose target alone is read": "a file that says nothing of Flax is not read for a module found at run time",
     "monkey patching the class": "an attribute that is set on a legacy class is reported by itself",
-    "saved by NumPy, leaf by leaf": "leaves of a train state are numbers of Python where legacy had arrays",
 }
 """What is known to come out by half, with the reason. A program that is mended fails here until it is taken from the list."""
 
