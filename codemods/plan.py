@@ -253,7 +253,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     for decision in plan.decisions:
         concerned = _concerned(decision, viewed)
         cause = next((causes[group[thing]] for thing in concerned if group[thing] in causes), None)
-        if decision.use.kind == "check" and not decision.use.things:  # asked of anything: any optimizer may come
+        if decision.use.kind in ("check", "value") and not decision.use.things:  # any optimizer may be of the class
             cause = next(iter(causes.values()), None)
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
