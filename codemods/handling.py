@@ -157,16 +157,18 @@ class Handling:
         return any(isinstance(key, ast.Constant) and key.value == "target" for one in displays for key in one.keys)
 
     def _keyed(self) -> Iterator[Use]:
-        """Where state dicts are asked for other keys than those of which a rule knows, or get out of view."""
+        """Where state dicts get out of view, or are asked for other keys than those of which a rule knows: a place for each."""
         for thing, escape in self.facts.flow.derivation.escapes.items():
             if thing.kind == STATE_DICT:
                 yield Use("whole", KEYED, escape.unit, escape.node, (thing,))
+        named: set[Thing] = set()
         for node, scope in self.facts.flow.reading.scopes.items():
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
                 parent = scope.unit.parents.get(node)
-                dicts = self.facts.things(node, STATE_DICT)
+                dicts = [thing for thing in self.facts.things(node, STATE_DICT) if thing not in named]
                 optimizers = self.facts.things(node, "optimizer") if _is_used_as_dict(node, parent) else []
                 if dicts and not _moves(node, parent):
+                    named.update(dicts)
                     yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
                 elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
                     yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))

@@ -123,6 +123,8 @@ class FlaxOptim(Library):
     with all that holds it stays an optimizer.
     """
 
+    modules = ("flax", PACKAGE)
+
     def __init__(self) -> None:
         self.links: dict[tuple[Thing, Thing], None] = {}
         self._inner: dict[Thing, list[Thing]] = defaultdict(list)

@@ -96,6 +96,9 @@ It neither keeps nor returns them; it makes its result of them; it keeps and giv
 class Library:
     """What is known of code outside the project. The flow analysis knows nothing else about any package."""
 
+    modules: tuple[str, ...] = ()
+    """The modules of interest, which an import may mean by a name that is computed."""
+
     def owns(self, module: str) -> bool:
         """Whether this module is never a file of the project, even if one has the same name."""
         raise NotImplementedError

@@ -41,7 +41,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     commonest.
 
     A class that is compared or asked for an attribute, or gets one, and one that an unknown function gets, is left, with a
-    reason. So is the module `flax.optim` where a variable holds it, or where it is found by its name, with all that is made by it.
+    reason. So is the module `flax.optim` where a variable holds it, or where it is found by its name, with all that it made.
     """
     if use.kind == "module":
         return _looked_up(use, context)

@@ -50,7 +50,6 @@ PROGRAMS = dict(programs())
 OPTIONS = {"by default": Options(), "renamed": Options(rename=True)}
 
 GAPS = {
-    "a lazy re-export": "what a module's `__getattr__` gives is followed, and its import is kept",
     "a plugin whose target alone is read": "a file that says nothing of Flax is not read for a module found at run time",
 }
 """What is known to come out by half, with the reason. A program that is mended fails here until it is taken from the list."""
