@@ -134,7 +134,12 @@ class ClosedWorld:
 
     @cached_property
     def _import_graph(self) -> tuple[Graph, Graph]:
-        return import_graph({unit.path: unit.code for unit in self.facts.project.units})
+        imports, importers = import_graph({unit.path: unit.code for unit in self.facts.project.units})
+        for runner in self._running_text:  # the text may be that of any file
+            for unit in self.facts.project.units:
+                imports[runner.path].add(unit.path)
+                importers[unit.path].add(runner.path)
+        return imports, importers
 
 
 def replaces_target(unit: Unit, node: ast.Attribute) -> bool:

@@ -50,7 +50,6 @@ PROGRAMS = dict(programs())
 OPTIONS = {"by default": Options(), "renamed": Options(rename=True)}
 
 GAPS = {
-    "a plugin whose target alone is read": "a file that says nothing of Flax is not read for a module found at run time",
 }
 """What is known to come out by half, with the reason. A program that is mended fails here until it is taken from the list."""
 
