@@ -53,7 +53,8 @@ def _patch(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
         return None
     of_class = {*patched, "custom", RUN_TIME} if patched <= {*DEFINITIONS} else None
     made = (thing for _, call in facts.flow.reading.calls for thing in facts.things(call) if thing.node is call)
-    things = (thing for thing in made if of_class is None or thing.kind != "definition" or thing.name in of_class)
+    near = (thing for thing in made if thing.unit.path in facts.together(unit))
+    things = (thing for thing in near if of_class is None or thing.kind != "definition" or thing.name in of_class)
     return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(dict.fromkeys(things)))
 
 
