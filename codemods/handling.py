@@ -61,6 +61,9 @@ STATE_DICT = "state_dict"
 """The kind of what `to_state_dict`, `state_dict` and `dataclasses.asdict` make of an optimizer."""
 
 DICT_METHODS = frozenset(("copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"))
+GOING_THROUGH = frozenset(
+    f"builtins.{name}" for name in ("dict", "enumerate", "iter", "list", "set", "sorted", "tuple")
+)
 MOVING = (
     *(ast.Return, ast.Expr, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Yield, ast.Await, ast.Lambda, ast.Call),
     *(ast.keyword, ast.Dict, ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.IfExp, ast.BoolOp),
@@ -166,12 +169,17 @@ class Handling:
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
                 parent = scope.unit.parents.get(node)
                 dicts = [thing for thing in self.facts.things(node, STATE_DICT) if thing not in named]
-                optimizers = self.facts.things(node, "optimizer") if _is_used_as_dict(node, parent) else []
+                is_dict = _is_used_as_dict(node, parent) or self._is_gone_through(node, parent)
+                optimizers = self.facts.things(node, "optimizer") if is_dict else []
                 if dicts and not _moves(node, parent):
                     named.update(dicts)
                     yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
                 elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
                     yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
+
+    def _is_gone_through(self, node: ast.expr, parent: ast.AST | None) -> bool:
+        called = self.facts.externals(parent.func) if isinstance(parent, ast.Call) and node in parent.args else []
+        return not GOING_THROUGH.isdisjoint(called)
 
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of something that pickles, such as a queue between processes."""
