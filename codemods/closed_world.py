@@ -40,7 +40,7 @@ class ClosedWorld:
         derived = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
         if derived:
             return {thing: self.flow.derivation.escapes.get(thing) for thing in derived}
-        runs_text = unit in self._running_text  # which may set any variable
+        runs_text = unit in self.facts.running_text  # which may set any variable
         if not runs_text and self.is_something_else(node):
             return {}
         program = self.facts.together(unit)
@@ -90,12 +90,6 @@ class ClosedWorld:
                 is_plain = scope.parent is scope.module and not function.decorator_list
                 return is_plain and function.name not in self._spoken_of and name in {one.arg for one in parameters}
         return False
-
-    @cached_property
-    def _running_text(self) -> set[Unit]:
-        """The files that run a text as code."""
-        calls = self.flow.reading.calls
-        return {unit for unit, call in calls if "builtins.exec" in self.facts.externals(call.func)}
 
     @cached_property
     def _spoken_of(self) -> set[str]:

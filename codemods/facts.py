@@ -49,8 +49,18 @@ class Facts:
         return self._together[unit.path]
 
     @cached_property
+    def running_text(self) -> set[Unit]:
+        """The files that run a text as code."""
+        return {unit for unit, call in self.flow.reading.calls if "builtins.exec" in self.externals(call.func)}
+
+    @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:
-        return import_graph({unit.path: unit.code for unit in self.project.units})
+        imports, importers = import_graph({unit.path: unit.code for unit in self.project.units})
+        for runner in self.running_text:  # the text may be that of any file
+            for unit in self.project.units:
+                imports[runner.path].add(unit.path)
+                importers[unit.path].add(runner.path)
+        return imports, importers
 
     # What is where
 

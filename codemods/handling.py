@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
+from codemods.evidence import last_word
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Derived, Instance, Place, Thing
 from codemods.leaves import in_any_order, reduces_in_any_order
@@ -16,26 +17,51 @@ from codemods.origins import LOOPS as REPEATING
 from codemods.origins import function_of, statement_of
 from codemods.uses import Use
 from codemods.vocabulary import (
+    AS_TUPLE,
     CONTROL,
+    FROM_STATE_DICT,
     GLOBAL_NORM,
     MAP_SLICES,
     OF_TREES,
     PICKLE,
     RAVEL_TREE,
     REDUCE_TREES,
+    SAVE,
+    TO_BYTES,
+    TO_MSGPACK,
 )
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
     from codemods.rules.context import Context
 
-REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM
+REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM | AS_TUPLE
 LOOPS = CONTROL | MAP_SLICES
 """What calls functions and gives the result of one, or of each in turn."""
 
 PROCESSES = "concurrent.futures.ProcessPoolExecutor"
 
-PICKLED, COMPARED, COUNTED, BY_PATH, TYPED = "pickled", "compared", "counted", "by path", "typed"
+OBLIVIOUS = SAVE | TO_BYTES | TO_MSGPACK | {"builtins.isinstance"}
+"""What takes a state dict without asking for its keys, and gives nothing like it."""
+
+ITERATING = ("builtins.", "collections.", "itertools.")
+"""How the names begin of what goes through the keys of a dict that it is given."""
+
+STATE_DICT = "state_dict"
+"""The kind of what `to_state_dict`, `state_dict` and `dataclasses.asdict` make of an optimizer."""
+
+DICT_METHODS = frozenset(("copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"))
+GOING_THROUGH = frozenset(
+    f"builtins.{name}" for name in ("dict", "enumerate", "iter", "list", "set", "sorted", "tuple")
+)
+MOVING = (
+    *(ast.Return, ast.Expr, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Yield, ast.Await, ast.Lambda, ast.Call),
+    *(ast.keyword, ast.Dict, ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.IfExp, ast.BoolOp),
+)
+"""Where something goes on to another place, at which it is met again."""
+
+PICKLED, COMPARED, COUNTED, BY_PATH = "pickled", "compared", "counted", "by path"
+KEYED, TYPED = "keyed", "typed"
 
 
 class Handling:
@@ -61,7 +87,7 @@ class Handling:
             for node in unit.nodes
             if isinstance(node, ast.Compare) and (things := self._compared(node))
         )
-        return [*called, *typed, *compared]
+        return [*called, *typed, *compared, *self._keyed()]
 
     @cached_property
     def joined(self) -> frozenset[Thing]:
@@ -100,6 +126,56 @@ class Handling:
             kind, is_bad = PICKLED, any(name.startswith(PICKLE) for name in names) or self._by_pickler(call)
         if is_bad and (things := self.held(call, may_be=kind == PICKLED)):
             yield Use("whole", kind, unit, call, things)
+        elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
+            things = tuple(self.facts.things(call, "optimizer"))
+            if things and any(map(self._is_spelled_out, values_of(call)[-1:])):
+                yield Use("whole", KEYED, unit, call, things)
+        elif not (tree or names & OBLIVIOUS) and (things := tuple(self._exposed(call, names))):
+            yield Use("whole", KEYED, unit, call, things)
+
+    def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[Thing]:
+        """The state dicts of which a function that is not in view may ask for the keys."""
+        flow = self.facts.flow
+        if names and all(flow.library.function(name) is not None for name in names):
+            for argument in call.args if any(name.startswith(ITERATING) for name in names) else ():
+                yield from self.facts.things(argument, STATE_DICT)
+        elif names or flow.derivation.is_unknown(flow.places[call.func]):
+            for argument in values_of(call):
+                yield from self._within(flow.places.get(argument), STATE_DICT, (Thing, Container))
+
+    def _is_spelled_out(self, node: ast.expr) -> bool:
+        """Whether what an optimizer is restored from may be a dict with the keys of one, written by hand."""
+        pending: list[Place] = [self.facts.flow.places.get(node)]
+        dicts: dict[Container, None] = {}
+        while pending:
+            for item in self.facts.flow.solver.at(pending.pop()):
+                if isinstance(item, Container) and item not in dicts:
+                    dicts[item] = None
+                    pending.append(("elements", item))
+        displays = (item.node for item in dicts if isinstance(item.node, ast.Dict))
+        return any(isinstance(key, ast.Constant) and key.value == "target" for one in displays for key in one.keys)
+
+    def _keyed(self) -> Iterator[Use]:
+        """Where state dicts get out of view, or are asked for other keys than those of which a rule knows: a place for each."""
+        for thing, escape in self.facts.flow.derivation.escapes.items():
+            if thing.kind == STATE_DICT:
+                yield Use("whole", KEYED, escape.unit, escape.node, (thing,))
+        named: set[Thing] = set()
+        for node, scope in self.facts.flow.reading.scopes.items():
+            if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
+                parent = scope.unit.parents.get(node)
+                dicts = [thing for thing in self.facts.things(node, STATE_DICT) if thing not in named]
+                is_dict = _is_used_as_dict(node, parent) or self._is_gone_through(node, parent)
+                optimizers = self.facts.things(node, "optimizer") if is_dict else []
+                if dicts and not _moves(node, parent):
+                    named.update(dicts)
+                    yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
+                elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
+                    yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
+
+    def _is_gone_through(self, node: ast.expr, parent: ast.AST | None) -> bool:
+        called = self.facts.externals(parent.func) if isinstance(parent, ast.Call) and node in parent.args else []
+        return not GOING_THROUGH.isdisjoint(called)
 
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of something that pickles, such as a queue between processes."""
@@ -124,22 +200,32 @@ class Handling:
     # What holds optimizers
 
     def held(self, call: ast.Call, may_be: bool = False) -> tuple[Thing, ...]:
-        """The optimizers among the arguments of a call, and in what they hold; with `may_be`, those that only may be there."""
+        """The optimizers and their state dicts among the arguments of a call, and in what they hold.
+
+        With `may_be`, those that only may be there, too.
+        """
         found: dict[Thing, None] = {}
         for argument in values_of(call):
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            found.update(dict.fromkeys(self._within(self.facts.flow.places.get(node), may_be)))
+            for kind in ("optimizer", STATE_DICT):
+                found.update(dict.fromkeys(self._within(self.facts.flow.places.get(node), kind, may_be=may_be)))
         return tuple(found)
 
-    def _within(self, place: Place, may_be: bool = False) -> Iterator[Thing]:
-        """The optimizers at a place, in containers and in fields of instances there."""
+    def _within(
+        self,
+        place: Place,
+        kind: str = "optimizer",
+        carriers: tuple[type, ...] = (Thing, Container, Instance),
+        may_be: bool = False,
+    ) -> Iterator[Thing]:
+        """The things of a kind at a place, in containers and in fields of instances there."""
         contents = self.facts.flow.derivation.contents
         for item in self.facts.flow.solver.at(place):
             if isinstance(item, Derived):
-                yield from [item.source] if may_be and item.source.kind == "optimizer" else []
-            elif isinstance(item, Thing | Container | Instance):
+                yield from [item.source] if may_be and item.source.kind == kind else []
+            elif isinstance(item, carriers):
                 for token in contents.within(item):
-                    if isinstance(token, Thing) and token.kind == "optimizer":
+                    if isinstance(token, Thing) and token.kind == kind:
                         yield token
 
     def _compared(self, node: ast.Compare) -> tuple[Thing, ...]:
@@ -158,6 +244,34 @@ class Handling:
         makes = isinstance(parent, ast.Call) and parent.func is call
         tells = isinstance(parent, ast.Compare | ast.Call) and all(thing.kind == "optimizer" for thing in things)
         return () if makes or tells else tuple(things)
+
+
+def _moves(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Whether a state dict only goes on, or is asked for a key of which a rule knows."""
+    match parent:
+        case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state")):
+            return value is node
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return True
+        case ast.Assign(targets=targets):
+            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+        case ast.keyword(arg=None):
+            return False
+        case ast.Dict(keys=keys, values=values):
+            return node in values and keys[values.index(node)] is not None
+    return isinstance(parent, MOVING)
+
+
+def _is_used_as_dict(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Whether something is asked for keys: of an optimizer, only a dict that was made of it with what holds it can be."""
+    match parent:
+        case ast.Attribute(attr=name):
+            return name in DICT_METHODS
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
+            return value is node and key not in ("target", "state")
+        case ast.For(iter=gone_through) | ast.comprehension(iter=gone_through):
+            return gone_through is node
+    return isinstance(parent, ast.keyword | ast.Dict | ast.Starred) and not _moves(node, parent)
 
 
 def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:

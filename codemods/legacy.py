@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 from codemods.dataflow.binding import values_of
 from codemods.flow.calls import Behaviour, Calls, CallSite, Effect, Library
 from codemods.flow.library import BEHAVIOURS, named_attribute
 from codemods.flow.objects import Class, Container, Derivative, External, Object, Place, Result, Thing
 from codemods.flow.out_of_view import effect_of
-from codemods.vocabulary import READ_PLAIN, RESTORE, words
+from codemods.vocabulary import AS_DICT, READ_PLAIN, RESTORE, TO_STATE_DICT, words
 
 PACKAGE = "flax.optim"
 DEFINITIONS = words(
@@ -80,9 +81,12 @@ def traversal_name(name: str) -> bool:
 class FlaxOptim(Library):
     """The objects of `flax.optim` and the ways between them.
 
-    Kinds of things: `definition`, `optimizer`, `state`, `hyper_params`, `traversal`. `links` holds pairs of things that migrate
-    together: an optimizer and its definition, a MultiOptimizer and what it is made of.
+    Kinds of things: `definition`, `optimizer`, `state`, `state_dict`, `hyper_params`, `traversal`. `links` holds pairs of things
+    that migrate together: an optimizer and its definition, a MultiOptimizer and what it is made of. What is made into a dict
+    with all that holds it stays an optimizer.
     """
+
+    modules = ("flax", PACKAGE)
 
     def __init__(self) -> None:
         self.links: dict[tuple[Thing, Thing], None] = {}
@@ -118,6 +122,8 @@ class FlaxOptim(Library):
             return _run_time_class
         if name in READ_PLAIN:
             return _restore
+        if name in TO_STATE_DICT | AS_DICT:
+            return self._make_dict
         return BEHAVIOURS.get(name)
 
     def effect(self, name: str) -> Effect:
@@ -135,8 +141,10 @@ class FlaxOptim(Library):
         if owner.kind == "definition" and name == "apply_gradient":
             return lambda flow, site: self._step_without_optimizer(flow, owner, site)
         if owner.kind == "optimizer":
-            if name in ("apply_gradient", "restore_state", "state_dict", "replicate", "unreplicate"):
+            if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)
+            if name == "state_dict":
+                return lambda flow, site: flow.solver.add(site.result, self._dict_of(owner))
             if name == "replace":
                 return lambda flow, site: self._replace(flow, owner, site)
             if name in ("compute_gradient", "compute_gradients", "optimize"):
@@ -151,6 +159,8 @@ class FlaxOptim(Library):
                 flow.solver.add(result, definition)
         elif (thing.kind, name) in PARTS:
             flow.solver.add(result, self._part(thing, name))
+        elif thing.kind == "state_dict":
+            self.attribute(flow, replace(thing, kind="optimizer"), name, result)
 
     def definitions(self, thing: Thing) -> list[Thing]:
         """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""
@@ -230,6 +240,17 @@ class FlaxOptim(Library):
     def _belongs(self, optimizer: Thing, item: Object) -> None:
         if isinstance(item, Thing):
             self.links[optimizer, item] = None
+
+    def _make_dict(self, flow: Calls, site: CallSite) -> None:
+        for place in site.positional[:1]:
+            flow.solver.watch(place, lambda item: flow.solver.add(site.result, self._dict_of(item)))
+
+    def _dict_of(self, item: Object) -> Object:
+        if not (isinstance(item, Thing) and item.kind == "optimizer"):
+            return item
+        made = replace(item, kind="state_dict")
+        self.links[made, item] = None
+        return made
 
     def _part(self, whole: Thing, kind: str) -> Thing:
         part = Thing(kind, whole.unit, whole.node, whole.name, whole.evidence)

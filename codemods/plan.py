@@ -238,8 +238,9 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     for decision in plan.decisions:
         concerned = _concerned(decision, viewed)
         cause = next((causes[group[thing]] for thing in concerned if group[thing] in causes), None)
-        if decision.use.kind == "check" and not decision.use.things:  # it tells train states, too
-            cause = next(iter(causes.values()), None)
+        if decision.use.kind in ("check", "value") and not decision.use.things:  # any optimizer may be of the class
+            program = plan.facts.together(decision.use.unit)
+            cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
 

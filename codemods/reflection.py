@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
+from codemods.evidence import last_word
 from codemods.flow.objects import Class, Result, Thing
-from codemods.legacy import legacy_name
+from codemods.legacy import DEFINITIONS, RUN_TIME, legacy_name
 from codemods.uses import ATTRIBUTES, Use
 from codemods.vocabulary import FILL, READ_PLAIN, STORE
 
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
     from codemods.flow.modules import Unit
 
 BY_NAME = ("builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr")
+PATCHING = ("setattr", "delattr", "object", "patch")
+"""How functions are called that set an attribute: of Python, `unittest.mock` and pytest."""
+
 EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
-WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.asdict", "dataclasses.astuple", "dataclasses.fields")
+WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
 IMPORTING = ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
 TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 """Attributes that hardly anything but an optimizer has."""
@@ -29,8 +33,29 @@ TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 def reflections(facts: Facts, unit: Unit, node: ast.AST) -> list[Use]:
     """The uses that a call, a subscript or a pattern is."""
     stored = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
-    found = _reflection(facts, unit, node)
+    found = _patch(facts, unit, node) or _reflection(facts, unit, node)
     return stored if found is None else [*stored, found]
+
+
+def _patch(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
+    """An attribute of a legacy class or module that is set or deleted, for all that is made by it."""
+    match node:
+        case ast.Attribute(value=owner, attr=attribute, ctx=ast.Store() | ast.Del()):
+            names = [*facts.externals(owner), *(f"{name}.{attribute}" for name in facts.externals(owner))]
+        case ast.Call(func=function, args=[owner, ast.Constant(value=str()), *_]) if last_word(function) in PATCHING:
+            names = facts.externals(owner)
+        case ast.Call(func=function, args=[ast.Constant(value=str(text)), *_]) if last_word(function) in PATCHING:
+            names = [text]
+        case _:
+            return None
+    patched = {name.partition(".")[0] for found in names if (name := legacy_name(found)) is not None}
+    if not patched:
+        return None
+    of_class = {*patched, "custom", RUN_TIME} if patched <= {*DEFINITIONS} else None
+    made = (thing for _, call in facts.flow.reading.calls for thing in facts.things(call) if thing.node is call)
+    near = (thing for thing in made if thing.unit.path in facts.together(unit))
+    things = (thing for thing in near if of_class is None or thing.kind != "definition" or thing.name in of_class)
+    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(dict.fromkeys(things)))
 
 
 def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
@@ -39,9 +64,6 @@ def _stored(facts: Facts, unit: Unit, call: ast.Call) -> list[Use]:
     if not called & (STORE | FILL):
         return []
     held = [(argument, things) for argument in values_of(call) for things in _met(facts, argument)]
-    if held and called & FILL:
-        target = held[0][0]  # behind it may be a state dict, whose parts are those of the optimizer
-        held = [(argument, things) for argument, things in held if argument is target]
     uses = [Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in held]
     if not held or not called & FILL:
         return uses
@@ -60,7 +82,7 @@ def _reflection(facts: Facts, unit: Unit, node: ast.AST) -> Use | None:
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
         case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
-            things = tuple(facts.things(value, "optimizer"))
+            things = tuple(facts.things(value, "optimizer", "state_dict"))
             if _is_restored(facts, value) and (key == "target" or _names_a_part(unit.parents.get(node))):
                 return Use("checkpoint", key, unit, node, ())
             return Use("state_dict", key, unit, node, things) if things else None

@@ -53,13 +53,14 @@ def relevant(texts: Mapping[str, str]) -> list[str]:
 def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
     """The files that have to do with those of a program by an import whose name is computed.
 
-    Where a file of the program loads some by their names, these are all that have attributes called as those of optimizers
-    are; and those that load files so, and have such attributes, may load one of the program. They use JAX, or are near.
+    Those that load files so, and have attributes called as those of optimizers are, may load one of the program. Where a file
+    of the program loads some, these are all that have such attributes, and use JAX or are near.
     """
     near = {_top(path) for path in program}
     loads = any(LOADING.search(texts[path]) for path in program)
-    shaped = (path for path, text in texts.items() if {"", _top(path)} & near or uses_jax(text.encode()))
-    return {path for path in shaped if SHAPED.search(texts[path]) and (loads or LOADING.search(texts[path]))}
+    shaped = {path for path, text in texts.items() if SHAPED.search(text)}
+    loaded = {path for path in shaped if {"", _top(path)} & near or uses_jax(texts[path].encode())} if loads else set()
+    return loaded | {path for path in shaped if LOADING.search(texts[path])}
 
 
 def _top(path: str) -> str:

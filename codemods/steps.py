@@ -97,7 +97,7 @@ class Steps:
                 return False
         return isinstance(parent, COMPUTING) and self._is_number(parent, function)
 
-    def needs_array(self, read: ast.Attribute, unit: Unit) -> bool:
+    def needs_array(self, read: ast.Attribute | ast.Subscript, unit: Unit) -> bool:
         """Whether the step that is read at a place is asked for what a plain number does not have or do."""
         parent = unit.parents.get(read)
         if isinstance(parent, ast.Call) and {"builtins.int", "builtins.float"} & {*self.facts.externals(parent.func)}:

@@ -34,6 +34,7 @@ ATTRIBUTES = {
         "optimizer": "target state optimizer_def apply_gradient replace compute_gradient compute_gradients optimize replicate "
         "unreplicate state_dict restore_state",
         "state": "step param_states replace",
+        "state_dict": "",
         "hyper_params": "",
         "step": "",
         "traversal": "iterate update set compose merge filter tree each __getitem__",
@@ -49,8 +50,8 @@ class Use:
     value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `custom` (an optimizer of the user's own class
     is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes
     to a checkpoint), `restored` (what reads one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint
-    that was read as plain dicts), or `KIND.ATTRIBUTE` for an attribute of a thing, such as
-    `optimizer.target`. `quoted` is what the name is called in an annotation in quotes.
+    that was read as plain dicts), `patched` (an attribute of a class or module that is set), or `KIND.ATTRIBUTE` for an attribute
+    of a thing, such as `optimizer.target`. `quoted` is what the name is called in an annotation in quotes.
     """
 
     kind: str

@@ -115,12 +115,12 @@ READ_PLAIN = RESTORE | FROM_MSGPACK
 """What may give plain dicts and arrays."""
 
 CONVERT_CHECKPOINT = frozenset(("flax.training.checkpoints.convert_pre_linen",))
-FLATTEN_DICT = frozenset(("flax.traverse_util.flatten_dict",))
+AS_DICT, AS_TUPLE = frozenset(("dataclasses.asdict",)), frozenset(("dataclasses.astuple",))
 
 HAND_THROUGH = (
     (WRAP | CUSTOM_DERIVATIVES | REPLICATE | UNREPLICATE | SHARD | PUT | GET | WAIT | BARRIER | PREFETCH | BROADCAST)
     | (REDUCE_OVER_DEVICES | GATHER | STOP_GRADIENT | FREEZE | COPY | STRUCTURE | UNFLATTEN)
-    | (FROM_BYTES | FROM_STATE_DICT | TO_STATE_DICT)
+    | (FROM_BYTES | FROM_STATE_DICT)
 )
 """What gives its first argument, or something like it."""
 

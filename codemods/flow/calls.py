@@ -96,6 +96,9 @@ It neither keeps nor returns them; it makes its result of them; it keeps and giv
 class Library:
     """What is known of code outside the project. The flow analysis knows nothing else about any package."""
 
+    modules: tuple[str, ...] = ()
+    """The modules of interest, which an import may mean by a name that is computed."""
+
     def owns(self, module: str) -> bool:
         """Whether this module is never a file of the project, even if one has the same name."""
         raise NotImplementedError
@@ -360,6 +363,8 @@ class Calls(Classes):
                 self.solver.add(result, item)
             case Container():
                 self.load_element(item, key, result)
+                if isinstance(key, str) and key.isdecimal():
+                    self.load_element(item, int(key), result)  # of the state dict of a list
             case Instance(cls=cls):
                 self.call_special(item, "__getitem__", result)
                 if isinstance(key, int):
@@ -379,6 +384,8 @@ class Calls(Classes):
                 pass  # an element of it is no such instance
             case Derived() | Result():
                 self.solver.add(result, item)
+            case Thing() if isinstance(key, str):
+                self.library.attribute(self, item, key, result)  # of its state dict
             case Thing(kind="state"):  # of a MultiOptimizer, which has one for each part
                 self.solver.add(result, item)
             case _:

@@ -102,6 +102,10 @@ class Classes:
             if isinstance(owner, Class) and self.solver.at(("some field", owner)):
                 yield owner
 
+    def is_asked_by_any_name(self, cls: Class) -> bool:
+        """Whether some field of a class is read or written by a name that is not written out."""
+        return cls in self._whole
+
     def field_places(self, owner: Class | Opaque) -> list[Place]:
         """The places of all fields of an instance that anything has asked for, of those that it inherits too."""
         ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]

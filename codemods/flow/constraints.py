@@ -14,6 +14,7 @@ from codemods.flow.calls import Calls, CallSite, Key
 from codemods.flow.containers import GENERATOR
 from codemods.flow.containers import METHODS as CONTAINER_METHODS
 from codemods.flow.derived import Derivation
+from codemods.flow.dynamic import ANY as ANY_NAME
 from codemods.flow.dynamic import named_module
 from codemods.flow.exports import exported, open_stars, stars_of
 from codemods.flow.modules import Project, Unit
@@ -36,6 +37,7 @@ BUILTINS = frozenset(vars(builtins))
 ANY, UNNAMED = "*", "?"
 """Stand for a variable of a module that is set from outside, and for one that is set so under a name that is not known."""
 
+LAZY = "__getattr__"
 RAISED = ("raised",)
 """The place of all exceptions."""
 
@@ -406,6 +408,8 @@ class Constraints(Calls):
             scope = self.modules[module.unit]
             self.solver.connect(("variable", scope, name), result)
             self.solver.connect(("variable", scope, UNNAMED), result)
+            if name not in scope.names and LAZY in scope.names:
+                self.solver.connect(self._made_lazily(scope), result)
             if name in scope.names or not module.directory:
                 return
         if module.directory:
@@ -413,6 +417,13 @@ class Constraints(Calls):
             self._bind_module(result, path)
             if module.unit is not None and self.project.at(path) is None:
                 self._made_available(module, name, result)
+
+    def _made_lazily(self, scope: Scope) -> Place:
+        """What the function `__getattr__` of a module gives."""
+        place = ("given", scope)
+        if not self.solver.targets(place):
+            self.call(("variable", scope, LAZY), CallSite(scope.unit, scope.node, (), {}, place))
+        return place
 
     def _made_available(self, package: Module, name: str, result: Place) -> None:
         """What a package gives out that it does not bind, by a `__getattr__` or the like, is from one of its modules."""
@@ -457,6 +468,9 @@ class Constraints(Calls):
             if not paths:
                 self.solver.add(site.result, External(named))
             return
+        for name in self.library.modules if named is not ANY_NAME else ():
+            if named.fullmatch(name):
+                self.solver.add(site.result, External(name))
         for unit in self.project.matching(named):
             self.solver.add(site.result, Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""))
 

@@ -11,6 +11,9 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, Instance, Thing
 from codemods.renaming.names import STATE, WORD, Attribute, Renames, kind_of, scope_path
 
+BY_NAME = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__slots__"))
+"""What has the names of attributes in quotes."""
+
 Nodes = list[tuple[Unit, ast.Attribute]]
 
 
@@ -36,10 +39,12 @@ def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) 
 
 
 def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
-    """Whether a class has an attribute by assignments alone, and shares it with no other class."""
+    """Whether a class has an attribute by assignments alone, shares it with no other class, and tells nobody its name."""
     others = (other for other in facts.flow.reading.classes if other is not cls)
-    shared = any(cls in facts.flow.ancestry(other) for other in others) or len(facts.flow.ancestry(cls)) > 1
-    return not (shared or cls.node.decorator_list or name in cls.scope.names or "__dict__" in cls.unit.code)
+    shared = any(cls in facts.flow.ancestry(other) for other in others) or bool(cls.node.bases or cls.node.keywords)
+    by_name = facts.flow.is_asked_by_any_name(cls) or not BY_NAME.isdisjoint(cls.scope.names)
+    own = name in cls.scope.names or bool(cls.node.decorator_list)
+    return not (shared or by_name or own or "__dict__" in cls.unit.code)
 
 
 def _is_told(node: ast.expr, facts: Facts) -> bool:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
+from codemods.flow.out_of_view import COMPUTING
 from codemods.flow.scopes import Scope
 from codemods.origins import Binding, Origins, Variable, names_within
 from codemods.renaming import names
+
+LISTING = frozenset(f"builtins.{name}" for name in ("locals", "vars", "dir", "eval", "exec"))
+"""What knows the variables of the function that calls it by their names."""
 
 BY_NAME = ("static_argnames", "donate_argnames")
 """What names parameters in quotes."""
@@ -27,7 +32,7 @@ def plan_function(
 ) -> None:
     """Note the new names in one function. Where one train state cannot have another name, none of them gets one."""
     scope = _scope_of(node, facts)
-    if scope is None:
+    if scope is None or any(_lists(call, facts) for call in ast.walk(node) if isinstance(call, ast.Call)):
         return
     states: dict[str, _Keywords | None] = {}
     for name in sorted(scope.names):
@@ -60,7 +65,9 @@ def _planned(new: str, node: names.Functions, variable: Variable, origins: Origi
     keywords: _Keywords = defaultdict(dict)
     if any(isinstance(store, ast.arg) for store in stores):
         bindings = origins.bindings(node)
-        if bindings is None or _is_quoted(name, variable.unit) or not _plan_keywords(bindings, name, new, keywords):
+        if bindings is None or _is_called_out_of_view(node, variable, origins.facts):
+            return None
+        if _is_quoted(name, variable.unit) or not _plan_keywords(bindings, name, new, keywords):
             return None
     return keywords
 
@@ -77,6 +84,27 @@ def _note(
 def _scope_of(node: names.Functions, facts: Facts) -> Scope | None:
     inside = (facts.flow.reading.scopes.get(inner) for inner in ast.walk(node))
     return next((scope for scope in inside if scope is not None and scope.node is node), None)
+
+
+def _lists(call: ast.Call, facts: Facts) -> bool:
+    """Whether a call asks for the variables around it: `vars(x)` and `dir(x)` do not."""
+    return (not call.args or ast.unparse(call.func) in ("eval", "exec")) and not LISTING.isdisjoint(
+        facts.externals(call.func)
+    )
+
+
+def _is_called_out_of_view(node: names.Functions, variable: Variable, facts: Facts) -> bool:
+    """Whether a base class or a decorator of another package may fill the parameters of a function by their names."""
+    around = variable.scope.parent
+    bases = around.node.bases if around is not None and isinstance(around.node, ast.ClassDef) else []
+    decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    return any(not any(facts.objects(one)) and not _is_known(one, facts) for one in (*bases, *decorators))
+
+
+def _is_known(node: ast.expr, facts: Facts) -> bool:
+    """Whether something is of a package that does not call by names that it does not know."""
+    packages = {name.partition(".")[0] for name in facts.flow.derivation.roots.names(node)}
+    return bool(packages) and packages <= COMPUTING | sys.stdlib_module_names | {"builtins"}
 
 
 def _is_quoted(name: str, unit: Unit) -> bool:

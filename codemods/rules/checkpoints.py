@@ -48,7 +48,10 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     if step is None:
         return _refuse(use)
     quote = use.unit.source(step.slice)[0]
-    return Replace(use.unit.span(step), f"{{owner}}[{quote}step{quote}]", (use.owner_hole,))
+    template = f"{{owner}}[{quote}step{quote}]"
+    if context.counted.needs_array(step, use.unit):
+        template = f"{{jnp}}.asarray({template}, {{jnp}}.int32)"
+    return Replace(use.unit.span(step), template, (use.owner_hole,))
 
 
 def _step_in_state(use: Use) -> ast.Subscript | None:

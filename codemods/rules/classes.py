@@ -30,6 +30,7 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
     "class",
     "dynamic",
     "module",
+    "patched",
     before="optimizer_class = optim.LAMB if config.lamb else optim.Adam\noptimizer_def = optimizer_class(config.lr)\n",
     after="optimizer_class = flax_lamb if config.lamb else flax_adam\noptimizer_def = optimizer_class(config.lr)\n",
 )
@@ -39,13 +40,18 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     `FLAX_OPTIMIZERS[name]`, a dictionary of those classes that the project names in quotes; if it names none, of the three
     commonest.
 
-    A class that is compared or asked for an attribute, and one that an unknown function gets, is left, with a reason. So is the
-    module `flax.optim` where a variable holds it, or where it is found by its name, with all that is made by it.
+    A class that is compared or asked for an attribute, or gets one, and one that an unknown function gets, is left, with a
+    reason. So is the module `flax.optim` where a variable holds it, or where it is found by its name, with all that it made.
     """
     if use.kind == "module":
         return _looked_up(use, context)
     if use.kind == "class":
         return _annotation(use)
+    if use.kind == "patched":
+        return reasons.run_time_class(
+            f"An attribute of `flax.optim{use.name and '.'}{use.name}` is set here, for all that is made by it.",
+            "Write a function that is given the object.",
+        )
     if "." in use.name:
         return reasons.create_as_value(f"`{use.name}` is taken from its class.", "Call it on the object itself.")
     names = {use.name, *(thing.name for thing in use.things)}

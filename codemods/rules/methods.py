@@ -10,14 +10,9 @@ from codemods.evidence import last_word
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
-from codemods.origins import Variable
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
-from codemods.vocabulary import FLATTEN_DICT, FROM_STATE_DICT, GET, LIST_LEAVES, MAP_TREES, TO_MSGPACK
-
-OBLIVIOUS = FROM_STATE_DICT | TO_MSGPACK | FLATTEN_DICT | GET | LIST_LEAVES | MAP_TREES
-"""What takes a state dict without asking for a key."""
 
 
 @rule(
@@ -138,8 +133,8 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     after="optimizer = serialization.from_state_dict(optimizer, state_dict)\n",
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
-    """The methods did what the functions of `flax.serialization` do. The keys are those of a `TrainState`, so a state dict that
-    is given to a function of the project, which may ask for the old keys, is left, with a reason.
+    """The methods did what the functions of `flax.serialization` do. The keys are those of a `TrainState`: where anything but the
+    parameters or the step is asked for by its key, or all keys are, the optimizer is left, with a reason.
     """
     call, owner = use.call, use.owner_hole
     copies = _may_have_copies(use.owner, use, context)
@@ -148,9 +143,8 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
     supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
     if call is not None and use.name == "state_dict" and not values_of(call):
-        if _is_oblivious(call, use, context):
-            return Replace(use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports)
-    elif call is not None and (given := arguments_of(RESTORE_STATE, call)) is not None:
+        return Replace(use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports)
+    if call is not None and (given := arguments_of(RESTORE_STATE, call)) is not None:
         template = f"{{serialization}}.from_state_dict({one}, {{state}})"
         if copies:
             template = f"{{support:{AS_MANY_COPIES.name}}}({{owner}}, {template})"
@@ -159,21 +153,4 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
         "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
-    )
-
-
-def _is_oblivious(node: ast.expr, use: Use, context: Context) -> bool:
-    """Whether nobody asks for a key of what an expression gives."""
-    parent = use.unit.parents.get(node)
-    if isinstance(parent, ast.Call):
-        known = {*context.facts.externals(parent.func)}
-        is_restored = isinstance(parent.func, ast.Attribute) and parent.func.attr == "restore_state"
-        return node in parent.args and (is_restored or bool(known & OBLIVIOUS))
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
-        return False
-    name = parent.targets[0].id
-    scope = context.facts.scope(node)
-    return isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
-        not isinstance(use.unit.parents.get(found), ast.Assign) and _is_oblivious(found, use, context)
-        for found in context.origins.loads(Variable(scope, name))
     )

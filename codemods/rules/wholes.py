@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codemods.handling import BY_PATH, COMPARED, COUNTED, PICKLED, TYPED
+from codemods.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -29,6 +29,10 @@ WHY = {
         "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
         "Use the paths within `optimizer.target`.",
     ),
+    KEYED: (
+        "The keys of the optimizer's state dict may be asked for here, which are others in that of a train state.",
+        'Ask for `["target"]` by that word, or use the state dict of `optimizer.target`.',
+    ),
 }
 
 
@@ -49,4 +53,4 @@ def whole(use: Use, context: Context) -> Refusal:
     """A train state goes where its optimizer went: into and out of functions, containers, `jit`, `pmap`, `scan` and
     checkpoints. What only a legacy optimizer can do is left, with a reason.
     """
-    return reasons.unlike(*WHY[use.name])
+    return (reasons.state if use.name == KEYED else reasons.unlike)(*WHY[use.name])

@@ -49,37 +49,11 @@ def _files(text: str) -> dict[str, str]:
 PROGRAMS = dict(programs())
 OPTIONS = {"by default": Options(), "renamed": Options(rename=True)}
 
-GAPS = {
-    "a lazy re-export": "what a module's `__getattr__` gives is followed, and its import is kept",
-    "a plugin whose target alone is read": "a file that says nothing of Flax is not read for a module found at run time",
-    "monkey patching the class": "an attribute that is set on a legacy class is reported by itself",
-    "the keys of its state dict": "the keys of a state dict are compared with no literal in view",
-    "a flat state dict": "the keys of a flattened state dict are read by a literal",
-    "dataclasses.asdict of what holds it": "the names of fields that `asdict` gives are read by a literal",
-}
-"""What is known to come out by half, with the reason. A program that is mended fails here until it is taken from the list."""
-
-GAPS_OF_NAMES = {
-    "default factories: an attribute that is made when it is missing": "a name in quotes is looked up by `__getattr__`",
-    "locals as keywords": "`locals()` hands names on",
-    "a base class of another package calls back": "a parameter is filled by its name out of view",
-}
-"""The same with `--rename`, where a variable's name is data."""
-
-
-def gap(name: str, option: str) -> str:
-    """Why a program is known to come out by half; empty if it is not."""
-    return GAPS.get(name, "") or (GAPS_OF_NAMES.get(name, "") if option == "renamed" else "")
-
 
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_it_is_migrated_whole_and_equal_or_refused_whole(
-    name: str, option: str, request: pytest.FixtureRequest
-) -> None:
-    if reason := gap(name, option):
-        request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError))
+def test_it_is_migrated_whole_and_equal_or_refused_whole(name: str, option: str) -> None:
     found = verdict(PROGRAMS[name], OPTIONS[option])
     assert found.kind in KEPT, f"{found.kind}: {found.why}"
     assert found.said or found.kind == "equal"

@@ -593,14 +593,6 @@ FLOWS = {
 
         thing = State(1).replace(make(None)).inner
         """,
-    "a key of the dict that a state may be turned into": """
-        @flax.struct.dataclass
-        class State:
-            inner: Any
-
-        thing = flax.serialization.to_state_dict(State(make(None)))["inner"]
-        print(thing["target"])
-        """,
     "a list with one of another kind behind it": """
         class Steps(list):
             pass

@@ -109,8 +109,8 @@ KEPT = {
         for asked in (
             *("getattr(state, 'optimizer')", "getattr(state, stats)", "vars(state)", "state.__dict__", "inspect(state)"),
             *("dataclasses.asdict(state)", "dataclasses.astuple(state)", "dataclasses.fields(TrainState)"),
-            *("flax.serialization.to_state_dict(state)", "operator.attrgetter('optimizer')(state)", "pickle.dumps(state)"),
-            *("TrainState.__annotations__", "queue.put(state)"),
+            *("operator.attrgetter('optimizer')(state)", "pickle.dumps(state)", "queue.put(state)"),
+            *("flax.serialization.to_bytes(flax.serialization.to_state_dict(state))", "TrainState.__annotations__"),
         )
     },
     "a pattern takes it apart": (

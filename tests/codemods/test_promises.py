@@ -582,10 +582,6 @@ STATE_DICTS = {
         'serialization.to_state_dict(optimizer)["state"]["step"]',
         'serialization.to_state_dict(optimizer)["step"]',
     ),
-    "flattened": (
-        "traverse_util.flatten_dict(optimizer.state_dict()).items()",
-        "traverse_util.flatten_dict(serialization.to_state_dict(optimizer)).items()",
-    ),
 }
 
 
@@ -595,7 +591,7 @@ def test_state_dicts(before: str, after: str) -> None:
         [
             Source(
                 "train.py",
-                f"from flax import optim, serialization, traverse_util\n\n\ndef save(params):\n"
+                f"from flax import optim, serialization\n\n\ndef save(params):\n"
                 f"    optimizer = optim.Adam(0.1).create(params)\n    return {before}\n".encode(),
             )
         ]

@@ -925,7 +925,7 @@ REFUSED = {
 
         def save(params, file, log):
             optimizer = optim.Adam(0.1).create(params)
-            return optimizer.state_dict()["target"]
+            return optimizer.state_dict()["state"]["param_states"]
         """,
     ),
     "a state dict in a variable that is asked for a key": (
@@ -949,7 +949,7 @@ REFUSED = {
             optimizer = optim.Adam(0.1).create(params)
             state = optimizer.state_dict()
             saved = state
-            return saved["target"]
+            return saved["state"]["param_states"]
         """,
     ),
     "a state dict in a variable that a function inside asks for a key": (
@@ -961,10 +961,10 @@ REFUSED = {
             optimizer = optim.Adam(0.1).create(params)
             state = optimizer.state_dict()
 
-            def target():
-                return state["target"]
+            def moments():
+                return state["state"]["param_states"]
 
-            return target()
+            return moments()
         """,
     ),
     "a state dict in two variables": (
