@@ -17,8 +17,10 @@ from codemods.origins import LOOPS as REPEATING
 from codemods.origins import function_of, statement_of
 from codemods.uses import Use
 from codemods.vocabulary import (
+    AS_DICT,
     AS_TUPLE,
     CONTROL,
+    FLATTEN_DICT,
     FROM_STATE_DICT,
     GLOBAL_NORM,
     MAP_SLICES,
@@ -29,6 +31,7 @@ from codemods.vocabulary import (
     SAVE,
     TO_BYTES,
     TO_MSGPACK,
+    TO_STATE_DICT,
 )
 
 if TYPE_CHECKING:
@@ -139,9 +142,36 @@ class Handling:
         if names and all(flow.library.function(name) is not None for name in names):
             for argument in call.args if any(name.startswith(ITERATING) for name in names) else ():
                 yield from self.facts.things(argument, STATE_DICT)
-        elif names or flow.derivation.is_unknown(flow.places[call.func]):
+        elif call not in self._shown and (names or flow.derivation.is_unknown(flow.places[call.func])):
             for argument in values_of(call):
                 yield from self._within(flow.places.get(argument), STATE_DICT, (Thing, Container))
+
+    @cached_property
+    def _shown(self) -> set[ast.AST]:
+        """The flat dicts of which nothing is made but a line for each key, as a summary writer or a log has it."""
+        loops = (node for unit in self.facts.project.units for node in unit.nodes if isinstance(node, ast.For))
+        return {shown for loop in loops for shown in self._shown_by(loop)}
+
+    def _shown_by(self, loop: ast.For) -> tuple[ast.AST, ...]:
+        match loop:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=leaf)]),
+                iter=ast.Call(func=ast.Attribute(value=ast.Call() as flat, attr="items")) as items,
+            ) if FLATTEN_DICT & {*self.facts.externals(flat.func)}:
+                return (flat, items) if all(self._shows(one, key, leaf) for one in loop.body) else ()
+        return ()
+
+    def _shows(self, statement: ast.stmt, key: str, leaf: str) -> bool:
+        """Whether a statement hands a text of a key, and a leaf, to a method such as a log's, and throws away what that gives."""
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner), args=arguments)):
+                keeps = any(isinstance(item, Container | Thing) for item in self.facts.objects(owner))
+                texts = [text for text in arguments if _is_text(text)]
+                read = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+                within = {node for text in texts for node in ast.walk(text)}
+                keys, leaves = ([node for node in read if node.id == name] for name in (key, leaf))
+                return not keeps and within.issuperset(keys) and set(arguments).issuperset(leaves)
+        return False
 
     def _is_spelled_out(self, node: ast.expr) -> bool:
         """Whether what an optimizer is restored from may be a dict with the keys of one, written by hand."""
@@ -165,13 +195,19 @@ class Handling:
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
                 parent = scope.unit.parents.get(node)
                 dicts = [thing for thing in self.facts.things(node, STATE_DICT) if thing not in named]
-                is_dict = _is_used_as_dict(node, parent) or self._is_gone_through(node, parent)
+                is_dict = self._makes_dicts and (_is_used_as_dict(node, parent) or self._is_gone_through(node, parent))
                 optimizers = self.facts.things(node, "optimizer") if is_dict else []
-                if dicts and not _moves(node, parent):
+                if dicts and node not in self._shown and not _moves(node, parent):
                     named.update(dicts)
                     yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
                 elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
                     yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
+
+    @cached_property
+    def _makes_dicts(self) -> bool:
+        """Whether the project makes dicts of objects, in which what was an optimizer may be a dict, too."""
+        making = AS_DICT | TO_STATE_DICT
+        return any(making & {*self.facts.externals(call.func)} for _, call in self.facts.flow.reading.calls)
 
     def _is_gone_through(self, node: ast.expr, parent: ast.AST | None) -> bool:
         called = self.facts.externals(parent.func) if isinstance(parent, ast.Call) and node in parent.args else []
@@ -244,6 +280,13 @@ class Handling:
         makes = isinstance(parent, ast.Call) and parent.func is call
         tells = isinstance(parent, ast.Compare | ast.Call) and all(thing.kind == "optimizer" for thing in things)
         return () if makes or tells else tuple(things)
+
+
+def _is_text(node: ast.expr) -> bool:
+    match node:
+        case ast.JoinedStr() | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="join" | "format")):
+            return True
+    return False
 
 
 def _moves(node: ast.expr, parent: ast.AST | None) -> bool:

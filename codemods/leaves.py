@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
 from codemods.flow.objects import LEAVES, Container
-from codemods.vocabulary import HAND_THROUGH, MAP_TREES, REDUCE_TREES
+from codemods.origins import function_of
+from codemods.vocabulary import EITHER, HAND_THROUGH, MAP_TREES, REDUCE_TREES
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -22,24 +23,6 @@ SAME = HAND_THROUGH | {"builtins.list", "builtins.tuple", "builtins.iter"}
 """What gives the elements that it is given, in their order: these are followed."""
 
 REDUCING = REDUCE_TREES | {"functools.reduce"}
-
-IDEMPOTENT = frozenset(
-    f"{module}.{name}"
-    for module in ("builtins", "operator", "numpy", "jax.numpy", "jax.lax")
-    for name in (
-        "max",
-        "min",
-        "and_",
-        "or_",
-        "maximum",
-        "minimum",
-        "logical_and",
-        "logical_or",
-        "bitwise_and",
-        "bitwise_or",
-    )
-)
-"""Functions of two that give the same for any order, and for one that is met twice."""
 
 
 def in_any_order(call: ast.Call, facts: Facts, counts: bool) -> bool:
@@ -97,7 +80,10 @@ def _is_harmless(node: ast.AST, unit: Unit, followed: set[Container], facts: Fac
             return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
         case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) | ast.Dict() | ast.IfExp() | ast.BoolOp():
             return True
-        case ast.Expr() | ast.Return() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda():
+        case ast.Return():  # to callers that are in view, or none is
+            around = function_of(unit, parent)
+            return around is not None and bool(facts.flow.entered[around])
+        case ast.Expr() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda():
             return True
         case ast.Assign() | ast.If() | ast.While() | ast.UnaryOp():
             return True
@@ -136,10 +122,10 @@ def reduces_in_any_order(call: ast.Call, facts: Facts) -> bool:
                     operands = body.values
                 case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
                     operands = [body.left, body.right]
-                case ast.Call(keywords=[]) if IDEMPOTENT & {*facts.externals(body.func)}:
+                case ast.Call(keywords=[]) if EITHER & {*facts.externals(body.func)}:
                     operands = body.args
             names = [operand.id for operand in operands if isinstance(operand, ast.Name)]
             return len(operands) == 2 and {*names} == {left.arg, right.arg}
         case ast.expr():
-            return bool(IDEMPOTENT & {*facts.externals(function)})
+            return bool(EITHER & {*facts.externals(function)})
     return False

@@ -46,6 +46,12 @@ KEEP_VALUES = (full_names("jax", "device_get device_put block_until_ready") | CO
 )
 """What gives an array with the numbers of its argument."""
 
+ARRAY = "jax.numpy.ndarray"
+EITHER = (full_names("builtins", "max min") | full_names("operator", "and_ or_")) | _of_numbers(
+    *("max", "min", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
+)
+"""Functions of two that give the same in any order, and if one is met twice."""
+
 # Functions of functions
 
 JIT = "jax.jit"
@@ -97,6 +103,7 @@ STOP_GRADIENT = frozenset(("jax.lax.stop_gradient",))
 CHECKPOINTS = full_names("clu.checkpoint", "Checkpoint MultihostCheckpoint")
 SAVE = frozenset(("flax.training.checkpoints.save_checkpoint", *(f"{name}.save" for name in CHECKPOINTS)))
 RESTORE = frozenset(("flax.training.checkpoints.restore_checkpoint",))
+FLATTEN_DICT = frozenset(("flax.traverse_util.flatten_dict",))
 TO_STATE_DICT = frozenset(("flax.serialization.to_state_dict",))
 FROM_STATE_DICT = frozenset(("flax.serialization.from_state_dict",))
 TO_BYTES = frozenset(("flax.serialization.to_bytes",))

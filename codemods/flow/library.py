@@ -283,7 +283,7 @@ def list_leaves(flow: Calls, site: CallSite) -> None:
 def _list_leaves(flow: Calls, site: CallSite, result: Place) -> None:
     """A list of arrays, or of whatever a function takes for leaves."""
     leaf = ("leaf", site.node)
-    flow.solver.add(leaf, Result("jax.numpy.ndarray"))
+    flow.solver.add(leaf, Result(vocabulary.ARRAY))
     flow.store_element(Container(site.node, LEAVES), None, leaf)
     flow.solver.add(result, Container(site.node, LEAVES))
     tree = site.argument(0, "tree")
