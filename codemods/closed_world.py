@@ -66,22 +66,17 @@ class ClosedWorld:
         match root:
             case ast.expr():
                 return not all(map(is_well_known, self.flow.derivation.roots.names(root)))
-            case ("element" | "elements", Container(role=role), *_):
+            case ("element" | "elements" | "keys", Container(role=role), *_):
                 return role in UNKNOWN_CONTENTS
-            case ("field", *_):
-                return True
             case ("variable", _, name):
                 return name != UNNAMED
-        return False
+        return True
 
     def comes_from_callers(self, node: ast.expr) -> bool:
         """Whether an object comes from whoever calls functions that nothing in view speaks of, and from nowhere else."""
         roots = self.flow.derivation.roots.of(self.flow.places[node])
         given = [root for root in roots if not _has_no_attributes(root)]
-        only_constants = not given and any(
-            isinstance(root, ast.expr) for root in roots
-        )  # something else is lost on its way
-        return not only_constants and all(map(self._is_from_a_caller, given))
+        return all(map(self._is_from_a_caller, given)) if given else not any(map(_stands_in, roots))
 
     def _is_from_a_caller(self, root: Place) -> bool:
         match root:
@@ -155,6 +150,16 @@ def _has_no_attributes(root: Place) -> bool:
             return not isinstance(node, ast.Call)  # nothing is put there
         case ast.Constant() | ast.JoinedStr() | ast.Compare():
             return True
+    return False
+
+
+def _stands_in(root: Place) -> bool:
+    """Whether all that is known to come is a constant, or an element that is not there: something else is lost on its way."""
+    match root:
+        case ast.expr():
+            return True
+        case ("element", _, key):
+            return key is not None
     return False
 
 

@@ -238,12 +238,12 @@ class Handling:
     def held(self, call: ast.Call, may_be: bool = False) -> tuple[Thing, ...]:
         """The optimizers and their state dicts among the arguments of a call, and in what they hold.
 
-        With `may_be`, those that only may be there, too.
+        With `may_be`, those that only may be there, and definitions, too.
         """
         found: dict[Thing, None] = {}
         for argument in values_of(call):
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            for kind in ("optimizer", STATE_DICT):
+            for kind in ("optimizer", STATE_DICT, *(["definition"] if may_be else ())):
                 found.update(dict.fromkeys(self._within(self.facts.flow.places.get(node), kind, may_be=may_be)))
         return tuple(found)
 

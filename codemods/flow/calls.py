@@ -136,6 +136,8 @@ class Calls(Classes):
     places: dict[ast.expr, Place] = field(default_factory=dict)
     entered: dict[ast.AST, list[tuple[CallSite, int]]] = field(default_factory=lambda: defaultdict(list))
     """The calls that reach each function, with the number of parameters that are bound to something else than an argument."""
+    returned: dict[Place, dict[Place, None]] = field(default_factory=lambda: defaultdict(dict))
+    """The places of what functions return, by the place that gets it."""
     got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(default_factory=lambda: defaultdict(dict))
     """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
     _merged: set[tuple[Container, Container]] = field(default_factory=set)
@@ -617,6 +619,7 @@ class Calls(Classes):
                     return
             self.solver.add(site.result, item)
 
+        self.returned[site.result][("return", function.node)] = None
         self.solver.watch(("return", function.node), arrive)
 
     def _hand_functions(self, places: tuple[Place, ...], result: Place, wanted: Function | None) -> None:

@@ -95,6 +95,8 @@ def call_container_method(flow: Calls, container: Container, name: str, site: Ca
             flow.store_element(container, keyword, place)
     elif name == "items":
         _items(flow, container, site)
+    elif name == "popitem":
+        _pair(flow, container, site, site.result)
     elif name in ("keys", "values"):
         found = Container(site.node, name)
         flow.solver.add(site.result, found)
@@ -131,10 +133,16 @@ def _read(flow: Calls, container: Container, name: str, site: CallSite) -> None:
 
 
 def _items(flow: Calls, container: Container, site: CallSite) -> None:
-    pairs, pair = Container(site.node, "items"), Container(site.node, "item")
+    pairs = Container(site.node, "items")
     flow.solver.add(site.result, pairs)
-    flow.solver.add(("pair", site.node), pair)
+    _pair(flow, container, site, ("pair", site.node))
     flow.store_element(pairs, None, ("pair", site.node))
+
+
+def _pair(flow: Calls, container: Container, site: CallSite, result: Place) -> None:
+    """Let a pair of a key and a value reach `result`."""
+    pair = Container(site.node, "item")
+    flow.solver.add(result, pair)
     flow.store_element(pair, 1, ("value", site.node))
     flow.load_element(container, None, ("value", site.node))
     flow.solver.connect(("keys", container), ("key", site.node))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codemods.flow.objects import Class, External, Function, Instance, Method, Place, Result
+from codemods.flow.objects import Class, External, Instance, Place, Result
 
 if TYPE_CHECKING:
     from codemods.flow.calls import Calls
@@ -26,7 +26,7 @@ class Roots:
         pending = [place]
         while pending:
             current = pending.pop()
-            sources = [*incoming.get(current, ()), *self._returned(current)]
+            sources = [*incoming.get(current, ()), *self.flow.returned.get(current, ())]
             if not sources:
                 found[current] = None
             for source in sources:
@@ -34,14 +34,6 @@ class Roots:
                     seen[source] = None
                     pending.append(source)
         return found
-
-    def _returned(self, place: Place) -> Iterator[Place]:
-        """The places of what the functions in view return that a call may be of."""
-        if isinstance(place, ast.Call) and place.func in self.flow.places:
-            for item in self.flow.solver.at(self.flow.places[place.func]):
-                function = item.function if isinstance(item, Method) else item
-                if isinstance(function, Function):
-                    yield ("return", function.node)
 
     def names(self, node: ast.expr) -> set[str]:
         """The full names that an expression may stand for, as far as imports tell: `queue.Queue().put`. Empty: unknown."""

@@ -10,7 +10,7 @@ from codemods.uses import Use
 
 WHY = {
     PICKLED: (
-        "The optimizer is pickled here; a train state holds functions, which cannot be.",
+        "The optimizer is pickled here; a train state holds functions, which cannot be, as does a transformation.",
         "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
     ),
     COMPARED: (
