@@ -57,6 +57,8 @@ class ClosedWorld:
 
     def may_be_more(self, node: ast.expr) -> bool:
         """Whether something that was lost may come, from an unknown origin, to where something known does."""
+        if any(isinstance(item, Derived) for item in self.facts.objects(node)):
+            return True
         return any(map(self._tells_nothing, self.flow.derivation.roots.of(self.flow.places[node])))
 
     def _tells_nothing(self, root: Place) -> bool:
