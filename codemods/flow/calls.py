@@ -141,6 +141,7 @@ class Calls(Classes):
     got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(default_factory=lambda: defaultdict(dict))
     """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
     _merged: set[tuple[Container, Container]] = field(default_factory=set)
+    _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
     _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
 
@@ -472,6 +473,16 @@ class Calls(Classes):
             self.call_special(item, "__iter__", iterator)
             self.call_special(item, "__next__", result)
             self.load(iterator, None, result)
+
+    def spread(self, site: CallSite) -> CallSite:
+        """A call whose last argument stands for all behind a star, as well as for what is unpacked there."""
+        places, rest = site.positional[site.starred :], ("spread", site.node)
+        for place in places:
+            if (site.node, place) not in self._spread:
+                self._spread.add((site.node, place))
+                self.iterate(place, rest)
+                self.solver.connect(place, rest)
+        return replace(site, positional=(*site.positional[: site.starred], rest), starred=None)
 
     def concatenate(self, source: Place, node: ast.AST, result: Place) -> None:
         """Let `result` hold a container of all that the containers at `source` hold, at any index."""

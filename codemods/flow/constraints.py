@@ -724,6 +724,7 @@ class Constraints(Calls):
         self.solver.add(("return", function), Container(function, GENERATOR))
         if isinstance(node, ast.YieldFrom):
             self.merge(source, Container(function, GENERATOR))
+            self.solver.connect(source, node)  # which brings what the other generator returns
         else:
             self.store_element(Container(function, GENERATOR), None, source)
 

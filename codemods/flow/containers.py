@@ -76,6 +76,8 @@ def may_hold_pairs(container: Container) -> bool:
 
 def call_container_method(flow: Calls, container: Container, name: str, site: CallSite) -> None:
     """What `container.name(…)` does."""
+    if site.starred is not None and name in STORING | MERGING:
+        site = flow.spread(site)
     if name in SHIFTING:
         scramble(flow, container)
     if name in STORING:
