@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 
 from codemods.flow.modules import Layout
 from codemods.prefilter import may_read, mentions_legacy, uses_jax
@@ -54,18 +55,22 @@ def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
     """The files that have to do with those of a program by an import whose name is computed.
 
     Those that load files so, and have attributes called as those of optimizers are, may load one of the program. Where a file
-    of the program loads some, these are all that have such attributes, and use JAX or are near.
+    of the program loads some, these are all that have such attributes. They use JAX, name a folder of the program, or are in one
+    around or below.
     """
-    near = {_top(path) for path in program}
+    folders = {PurePosixPath(path).parent for path in program}
+    around = {outer for folder in folders for outer in (folder, *folder.parents)}
+
+    names = {folder.name for folder in folders if folder.name}
+
+    def is_near(path: str) -> bool:
+        folder, text = PurePosixPath(path).parent, texts[path]
+        is_beside = folder in around or not folders.isdisjoint(folder.parents)
+        return is_beside or uses_jax(text.encode()) or any(name in text for name in names)
+
     loads = any(LOADING.search(texts[path]) for path in program)
-    shaped = {path for path, text in texts.items() if SHAPED.search(text)}
-    loaded = {path for path in shaped if {"", _top(path)} & near or uses_jax(texts[path].encode())} if loads else set()
-    return loaded | {path for path in shaped if LOADING.search(texts[path])}
-
-
-def _top(path: str) -> str:
-    """The first folder of a path; for a file in none, nothing."""
-    return path.rpartition("/")[0].partition("/")[0]
+    shaped = (path for path, text in texts.items() if SHAPED.search(text) and (loads or LOADING.search(text)))
+    return set(filter(is_near, shaped))
 
 
 def reachable(start: Iterable[str], graph: Graph) -> set[str]:
