@@ -21,6 +21,7 @@ from codemods.flow.scopes import Scope
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
+
 UNKNOWN_CONTENTS = (POOL, "opaque")
 """The roles of containers of which it is not seen what is in them."""
 
@@ -56,7 +57,7 @@ class ClosedWorld:
         return thing in self.escapes or thing not in self._put_to_use
 
     def may_be_more(self, node: ast.expr) -> bool:
-        """Whether something that was lost may come, from an unknown origin, to where something known does."""
+        """Whether something of unknown origin may come to where something known does."""
         if any(isinstance(item, Derived) for item in self.facts.objects(node)):
             return True
         return any(map(self._tells_nothing, self.flow.derivation.roots.of(self.flow.places[node])))

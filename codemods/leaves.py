@@ -83,9 +83,9 @@ def _is_harmless(node: ast.AST, unit: Unit, followed: set[Container], facts: Fac
         case ast.Return():  # to callers that are in view, or none is
             around = function_of(unit, parent)
             return around is not None and bool(facts.flow.entered[around])
-        case ast.Expr() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda():
+        case ast.Expr() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda() | ast.If() | ast.While():
             return True
-        case ast.Assign() | ast.If() | ast.While() | ast.UnaryOp():
+        case ast.UnaryOp(op=ast.Not()):
             return True
     return isinstance(getattr(node, "ctx", None), ast.Store)
 

@@ -10,7 +10,7 @@ from codemods.uses import Use
 
 WHY = {
     PICKLED: (
-        "The optimizer is pickled here; a train state holds functions, which cannot be, as does a transformation.",
+        "The optimizer is pickled here; a train state and its transformation hold functions, which cannot be.",
         "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
     ),
     COMPARED: (
