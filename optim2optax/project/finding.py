@@ -31,10 +31,17 @@ ALWAYS_SKIPPED = frozenset(
 
 @dataclass(frozen=True)
 class Found:
-    """A file to look at: `path` is for people to read, `location` the absolute path of the file, links resolved."""
+    """A file to look at.
+
+    Attributes:
+      path: for people to read.
+      location: the absolute path of the file, links resolved.
+      named: that of the folder by which it was named, or its own folder.
+    """
 
     path: str
     location: str
+    named: str
 
 
 def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
@@ -44,24 +51,30 @@ def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
     .gitignore, `exclude` and ALWAYS_SKIPPED leave out; links that lead out of it are not followed. A directory that
     cannot be listed is an element itself: reading it says why.
     """
-    locations: set[str] = set()
+    locations: dict[str, str] = {}
     for argument in arguments:
         location = os.path.abspath(argument)
         if exclude.verdict(location, is_directory=os.path.isdir(location)):
             continue
         root = os.path.realpath(location)
         if os.path.isdir(root):
-            locations.update(_walk(root, root, _outer_ignores(root), exclude))
+            found = dict.fromkeys(_walk(root, root, _outer_ignores(root), exclude), root)
         else:
-            locations.add(root)
-    return [Found(shown(location), location) for location in sorted(locations)]
+            found = {root: os.path.dirname(root)}
+        for file, named in found.items():
+            locations[file] = min(named, locations.get(file, named), key=len)
+    return [Found(shown(location), location, named) for location, named in sorted(locations.items())]
 
 
 def module_paths(found: Sequence[Found]) -> list[str]:
-    """A path for each file that gives its module a name: from the project's root on, wherever the command is run."""
+    """A path for each file that gives its module a name: from the project's root on, wherever the command is run.
+
+    The root is the nearest folder around with a file that tells, such as `pyproject.toml`; without one, what was named, or the
+    folder of the outermost package around that.
+    """
     if not found:
         return []
-    root = _project_root(os.path.commonpath([os.path.dirname(file.location) for file in found]))
+    root = _project_root(os.path.commonpath([file.named for file in found]))
     return [_posix(os.path.relpath(file.location, root)) for file in found]
 
 
@@ -119,9 +132,15 @@ def _project_root(directory: str) -> str:
     while not any(os.path.exists(os.path.join(candidate, marker)) for marker in ROOT_MARKERS):
         parent = os.path.dirname(candidate)
         if parent == candidate:
-            return directory
+            return _around_packages(directory)
         candidate = parent
     return candidate
+
+
+def _around_packages(directory: str) -> str:
+    while os.path.exists(os.path.join(directory, "__init__.py")):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _posix(path: str) -> str:

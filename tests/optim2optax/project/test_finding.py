@@ -137,7 +137,21 @@ def test_modules_are_named_from_the_root_on(
     assert module_paths(files[:1]) == ["src/pkg/a.py"]
 
 
-def test_modules_without_a_root_are_named_from_their_common_folder_on(project: Path) -> None:
+def test_modules_without_a_root_are_named_from_the_folder_on_that_was_named(project: Path) -> None:
     make_files(project, "x/a.py", "x/y/b.py")
     assert module_paths(find_files(["x"], Patterns(".", ()))) == ["a.py", "y/b.py"]
+    assert module_paths(find_files(["x/y", "x"], Patterns(".", ()))) == ["a.py", "y/b.py"]
+    assert module_paths(find_files(["x/y"], Patterns(".", ()))) == ["b.py"]
+    assert module_paths(find_files(["x/a.py", "x/y"], Patterns(".", ()))) == ["a.py", "y/b.py"]
     assert module_paths([]) == []
+
+
+def test_a_single_package_below_what_was_named_keeps_its_name(project: Path) -> None:
+    make_files(project, "x/pkg/a.py", "x/pkg/b.py")
+    assert module_paths(find_files(["x"], Patterns(".", ()))) == ["pkg/a.py", "pkg/b.py"]
+
+
+@pytest.mark.parametrize("named", ["pkg", "pkg/inner", "pkg/inner/a.py"])
+def test_a_package_that_was_named_keeps_its_name(project: Path, named: str) -> None:
+    make_files(project, "pkg/__init__.py", "pkg/inner/__init__.py", "pkg/inner/a.py")
+    assert "pkg/inner/a.py" in module_paths(find_files([named], Patterns(".", ())))
