@@ -7,17 +7,13 @@ five of its packages, imported from its most-imported modules. `--doubling` meas
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -56,7 +52,9 @@ def plant(tree: Path) -> None:
 
     texts = texts_of(tree)
     _, importers = import_graph(texts)
-    modules = sorted((path for path in texts if not path.endswith("__init__.py")), key=lambda path: -len(importers[path]))
+    modules = sorted(
+        (path for path in texts if not path.endswith("__init__.py")), key=lambda path: -len(importers[path])
+    )
     packages: set[str] = set()
     for module in modules:
         folder = module.rpartition("/")[0]
@@ -67,7 +65,9 @@ def plant(tree: Path) -> None:
         (tree / folder / f"planted_{name}.py").write_text((FIXTURES / name / "before.py").read_text())
         dotted = folder.replace("/", ".")
         with (tree / module).open("a") as file:
-            file.write(f"\n\ndef planted_here(*args):\n    from {dotted} import planted_{name} as planted\n    return planted\n")
+            file.write(
+                f"\n\ndef planted_here(*args):\n    from {dotted} import planted_{name} as planted\n    return planted\n"
+            )
         if len(packages) == len(PLANTED):
             break
 
@@ -75,7 +75,9 @@ def plant(tree: Path) -> None:
 def parsing(tree: Path, paths: list[str]) -> float:
     """The seconds that `ast.parse` takes for some files, in a process of its own."""
     names = "".join(f"{tree / path}\n" for path in paths)
-    return float(subprocess.run([sys.executable, "-c", PARSING], input=names, capture_output=True, text=True, check=True).stdout)
+    return float(
+        subprocess.run([sys.executable, "-c", PARSING], input=names, capture_output=True, text=True, check=True).stdout
+    )
 
 
 def measured(command: list[str]) -> tuple[float, float, int, str]:
@@ -89,7 +91,12 @@ def measured(command: list[str]) -> tuple[float, float, int, str]:
             process.kill()
             raise
         out.seek(0)
-        return time.perf_counter() - began, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status), out.read().decode()
+        return (
+            time.perf_counter() - began,
+            usage.ru_maxrss / 1024,
+            os.waitstatus_to_exitcode(status),
+            out.read().decode(),
+        )
 
 
 def look(name: str, tree: Path) -> None:
@@ -99,7 +106,19 @@ def look(name: str, tree: Path) -> None:
     texts = texts_of(tree)
     paths = relevant(texts)
     least = parsing(tree, paths)
-    command = ["timeout", str(LIMIT), sys.executable, "-P", "-m", "optim2optax", "rewrite", "--check", "--output-format", "json", str(tree)]
+    command = [
+        "timeout",
+        str(LIMIT),
+        sys.executable,
+        "-P",
+        "-m",
+        "optim2optax",
+        "rewrite",
+        "--check",
+        "--output-format",
+        "json",
+        str(tree),
+    ]
     seconds, memory, status, output = measured(command)
     try:
         summary = json.loads(output)["summary"]
@@ -107,8 +126,10 @@ def look(name: str, tree: Path) -> None:
     except (ValueError, KeyError):
         said = f"exit {status}"
     bound = 6 * least + 1
-    click.echo(f"{name:40} {len(texts):5} files {len(paths):5} relevant  ast.parse {least:6.2f} s  rewrite {seconds:7.2f} s"
-               f" ({seconds / bound:5.2f} of the bound)  {memory:5.0f} MB  {said}")
+    click.echo(
+        f"{name:40} {len(texts):5} files {len(paths):5} relevant  ast.parse {least:6.2f} s  rewrite {seconds:7.2f} s"
+        f" ({seconds / bound:5.2f} of the bound)  {memory:5.0f} MB  {said}"
+    )
 
 
 @click.command()

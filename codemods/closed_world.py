@@ -15,7 +15,7 @@ from codemods.flow.constraints import UNNAMED
 from codemods.flow.containers import POOL
 from codemods.flow.derived import Escape
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Derived, External, Function, Place, Result, Thing
+from codemods.flow.objects import Class, Container, Derived, External, Function, Instance, Opaque, Place, Result, Thing
 from codemods.flow.out_of_view import is_number, is_well_known
 from codemods.flow.scopes import Scope
 
@@ -49,12 +49,39 @@ class ClosedWorld:
         escaped = [thing for thing in made if thing in self.escapes]
         if not runs_text and self.comes_from_callers(node):
             return {thing: self.escapes[thing] for thing in escaped}
-        lost = [thing for thing in made if self._is_lost(thing)]
+        lost = [thing for thing in self.lost if thing.unit.path in program]
         return {thing: self.escapes.get(thing) for thing in lost or made}
 
-    def _is_lost(self, thing: Thing) -> bool:
-        """Whether something goes out of view, or is not seen to do what it is there for."""
-        return thing in self.escapes or thing not in self._put_to_use
+    @cached_property
+    def lost(self) -> list[Thing]:
+        """What may come back anywhere in the project: it goes out of view, or is not seen to do what it is there for.
+
+        What only a function gives of which nothing in view speaks goes to whoever calls that, and does not come back by itself.
+        """
+        given = {thing for function in self._outermost for thing in self._returned(function)}
+        seen = (self._put_to_use | given) - self._gone_elsewhere.keys()
+        return [thing for thing in self._made if thing not in seen]
+
+    @cached_property
+    def _outermost(self) -> list[Function]:
+        """The functions that nothing in view calls or speaks of, and the methods of classes of which nothing there makes any."""
+        functions = (one for one in self.flow.reading.functions if isinstance(one.node, ast.FunctionDef))
+        return [one for one in functions if not self.flow.entered[one.node] and not self._may_be_called(one)]
+
+    def _may_be_called(self, function: Function) -> bool:
+        around = function.scope.parent
+        is_method = around is not None and isinstance(around.node, ast.ClassDef)
+        if is_method and around is not None and around.node not in self._constructed:
+            return False
+        return isinstance(function.node, ast.FunctionDef) and self._is_spoken_of(function.node)
+
+    @cached_property
+    def _constructed(self) -> set[ast.ClassDef]:
+        """The classes of which something in view makes an instance, or that are used other than for a type; and their bases."""
+        made = (item for _, call in self.flow.reading.calls for item in self.facts.objects(call))
+        classes = {item.cls for item in made if isinstance(item, Instance)}
+        found = (base for cls in classes for base in self.flow.ancestry(cls))
+        return {base.node for base in found if isinstance(base, Class)}
 
     def may_be_more(self, node: ast.expr) -> bool:
         """Whether something of unknown origin may come to where something known does."""
@@ -86,21 +113,33 @@ class ClosedWorld:
             case ("variable", Scope(node=ast.FunctionDef() as function) as scope, str() as name):
                 parameters = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
                 is_plain = scope.parent is scope.module and not function.decorator_list
-                return is_plain and function.name not in self._spoken_of and name in {one.arg for one in parameters}
+                return is_plain and not self._is_spoken_of(function) and name in {one.arg for one in parameters}
         return False
 
     @cached_property
     def _spoken_of(self) -> set[str]:
-        """The names and attributes that are read anywhere in the project, or stand in quotes."""
+        """The names and attributes of unknown objects that are read anywhere in the project, are imported, or stand in quotes."""
         found: set[str] = set()
         for unit in self.facts.project.units:
             for node in unit.nodes:
                 match node:
-                    case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                    case ast.Name(id=name, ctx=ast.Load()) if not self.facts.objects(node):
                         found.add(name)
-                    case ast.alias(name=name):
+                    case ast.Attribute(attr=name, value=owner) if not any(map(_tells, self.facts.objects(owner))):
+                        found.add(name)
+                    case ast.Constant(value=str(name)) | ast.alias(name=name):
                         found.add(name)
         return found
+
+    def _is_spoken_of(self, function: ast.FunctionDef) -> bool:
+        return function in self._named or function.name in self._spoken_of
+
+    @cached_property
+    def _named(self) -> set[ast.AST]:
+        """The functions that something in view names."""
+        nodes = (node for unit in self.facts.project.units for node in unit.nodes)
+        read = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute))
+        return {function.node for node in read for function in self.facts.functions(node)}
 
     def is_something_else(self, node: ast.expr) -> bool:
         """Whether an object comes from packages that make no legacy optimizers, and to which none was given."""
@@ -117,13 +156,22 @@ class ClosedWorld:
 
     @cached_property
     def _put_to_use(self) -> set[Thing]:
-        """The optimizers that take a step in view, and the definitions that make an optimizer there."""
-        return {
+        """The optimizers that take a step in view, and the definitions that make an optimizer there, also as parts of others."""
+        found = {
             thing
             for _, node in self.flow.reading.attributes
             if (kind := PURPOSES.get(node.attr)) is not None
             for thing in self.facts.things(node.value, kind)
         }
+        pending = list(found)
+        while pending:
+            whole = pending.pop()
+            new = {
+                part for outer, part in self.facts.legacy.links if outer == whole and part.kind == "definition"
+            } - found
+            found |= new
+            pending += new
+        return found
 
     @cached_property
     def escapes(self) -> dict[Thing, Escape]:
@@ -131,9 +179,18 @@ class ClosedWorld:
 
         Into code that is not there, to whoever calls a function that nobody calls, or into a field whose name is not known.
         """
+        found = dict(self._gone_elsewhere)
+        for function in self._outermost:
+            for thing in self._returned(function):
+                found.setdefault(thing, Escape(function.unit, function.node))
+        return found
+
+    @cached_property
+    def _gone_elsewhere(self) -> dict[Thing, Escape]:
+        """What gets out of view other than to whoever calls a function of which nothing in view speaks."""
         found = dict(self.flow.derivation.escapes)
         for function in self.flow.reading.functions:
-            if not self.flow.entered[function.node]:
+            if not self.flow.entered[function.node] and function not in self._outermost:
                 for thing in self._returned(function):
                     found.setdefault(thing, Escape(function.unit, function.node))
         for cls in self.flow.written_somewhere():
@@ -143,7 +200,7 @@ class ClosedWorld:
         return found
 
     def _returned(self, function: Function) -> Iterable[Thing]:
-        return [token for token in self.flow.derivation.contents.within(function) if isinstance(token, Thing)]
+        return self.facts.within(("return", function.node))
 
 
 def _has_no_attributes(root: Place) -> bool:
@@ -154,6 +211,11 @@ def _has_no_attributes(root: Place) -> bool:
         case ast.Constant() | ast.JoinedStr() | ast.Compare():
             return True
     return False
+
+
+def _tells(item: object) -> bool:
+    """Whether it is known what attributes something has."""
+    return not isinstance(item, Derived | Opaque | Result)
 
 
 def _stands_in(root: Place) -> bool:

@@ -33,10 +33,11 @@ from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
-from codemods.relevance import relevant
+from codemods.relevance import Relevance
 from codemods.removed import uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
+from codemods.slicing import Slice
 from codemods.suppression import MARKER
 from codemods.text import Text, UndecodableError, decode
 from codemods.unread import with_sites
@@ -45,7 +46,7 @@ TRAIN_STATE = "{TrainState}"
 TOO_DEEP = "nested too deeply"
 DEEPEST = 1_000
 OF_MODULES = ("__file__", "__name__", "__doc__")
-ENTANGLED = "this project is too entangled to be analysed as a whole: give fewer files at once"
+ENTANGLED = "beyond the budget of the analysis: raise --budget, or give fewer files at once"
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
 
@@ -74,25 +75,30 @@ def migrate(
     tell = progress or _say_nothing
     texts, errors = _decoded(sources)
     codes = {path: text.code for path, text in texts.items()}
-    units: dict[str, Unit] = {}
-    paths = relevant(codes)
-    if options.modernize:
-        paths = [path for path in codes if path in {*paths} or uses_removed(codes[path])]
-    for path in paths:
+    relevance = Relevance(codes)
+    removed = {path for path in codes if uses_removed(codes[path])} if options.modernize else set()
+    program = {path: codes[path] for path in codes if path in {*relevance.paths, *removed}}
+
+    def read(path: str) -> Unit | None:
         text = texts[path]
         try:
-            places = text.places if isinstance(text, Notebook) else ()
-            units[path] = Unit(path, text.code, parse(text.code), places)
+            return Unit(path, text.code, parse(text.code), text.places if isinstance(text, Notebook) else ())
         except SyntaxError as error:
             problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
             errors[path] = with_sites(problem, text.code)
         except (RecursionError, MemoryError):
             errors[path] = with_sites(TOO_DEEP, text.code)
+        return None
+
+    named = {name for code in codes.values() for name in named_classes(code)}
     try:
-        facts = Facts(units.values(), {name for code in codes.values() for name in named_classes(code)})
+        found = Slice(
+            program, read, relevance.speaking | removed, relevance.beside, relevance.importers, named, options.budget
+        )
+        units, facts = found.units, found.facts
     except EntangledError:
-        errors |= dict.fromkeys(units, ENTANGLED)
-        facts = Facts(())
+        errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
+        units, facts = {}, Facts(())
     errors |= {unit.path: with_sites(TOO_DEEP, unit.code) for unit in facts.flow.unread}
     for path in codes.keys() - units.keys() | errors.keys():
         tell(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 from codemods.dataflow.moments import Dataflow
 from codemods.evidence import Evidence
@@ -14,6 +16,7 @@ from codemods.flow.exports import exported
 from codemods.flow.modules import Project, Unit
 from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Partial, Place, Thing
 from codemods.flow.scopes import Scope
+from codemods.flow.solver import Solver
 from codemods.legacy import FlaxOptim, legacy_name
 from codemods.reflection import reflections
 from codemods.relevance import Graph, import_graph, reachable
@@ -22,14 +25,33 @@ from codemods.uses import Use, Uses
 
 
 class Facts:
-    """Everything that the analysis of a project found out. `named_classes` are the legacy classes that it names in quotes."""
+    """Everything that the analysis of a project found out.
 
-    def __init__(self, units: Iterable[Unit], named_classes: Iterable[str] = ()) -> None:
+    Args:
+      units: the files that are analysed.
+      named_classes: the legacy classes that the project names in quotes.
+      others: the texts of files of the project that are not analysed.
+      most: the number of facts beyond which the analysis gives up.
+
+    Raises:
+      EntangledError: if there are more facts than that.
+    """
+
+    def __init__(
+        self,
+        units: Iterable[Unit],
+        named_classes: Iterable[str] = (),
+        others: Mapping[str, str] = MappingProxyType({}),
+        most: float = math.inf,
+    ) -> None:
         self.named_classes = frozenset(named_classes)
+        self.others = others
+        self.beyond: dict[Thing, str] = {}
+        """The things that get to files that are not analysed, and to which."""
         self._together: dict[str, set[str]] = {}
         self.legacy = FlaxOptim()
-        self.flow = Constraints(library=self.legacy)
-        self.project = Project(units)
+        self.flow = Constraints(library=self.legacy, solver=Solver(most))
+        self.project = Project(units, others)
         self.flow.read(self.project)
         self.flow.solve()
         evidence = Evidence(self)
@@ -55,11 +77,11 @@ class Facts:
 
     @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:
-        imports, importers = import_graph({unit.path: unit.code for unit in self.project.units})
+        imports, importers = import_graph({unit.path: unit.code for unit in self.project.units} | {**self.others})
         for runner in self.running_text:  # the text may be that of any file
-            for unit in self.project.units:
-                imports[runner.path].add(unit.path)
-                importers[unit.path].add(runner.path)
+            for path in (*(unit.path for unit in self.project.units), *self.others):
+                imports[runner.path].add(path)
+                importers[path].add(runner.path)
         return imports, importers
 
     # What is where
@@ -257,6 +279,13 @@ class Facts:
         for thing, group in self.groups.items():
             found[group].append(thing)
         return found
+
+    def gets_beyond(self, things: Iterable[Thing]) -> str | None:
+        """A file beyond the budget of the analysis to which some things may get, or others of their groups."""
+        if not self.beyond:
+            return None
+        found = {self.groups.get(thing, thing): path for thing, path in self.beyond.items()}
+        return next((found[group] for thing in things if (group := self.groups.get(thing, thing)) in found), None)
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))

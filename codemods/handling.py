@@ -119,15 +119,9 @@ class Handling:
     def _of_call(self, unit: Unit, call: ast.Call) -> Iterator[Use]:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
-        if names & REDUCING:
-            kind, is_bad = COUNTED, not (names & REDUCE_TREES and reduces_in_any_order(call, self.facts))
-        elif "with_path" in tree:
-            kind, is_bad = BY_PATH, True
-        elif tree in ("leaves", "flatten"):
-            kind, is_bad = COUNTED, not in_any_order(call, self.facts, counts=not self._is_countless(call))
-        else:
-            kind, is_bad = PICKLED, any(name.startswith(PICKLE) for name in names) or self._by_pickler(call)
-        if is_bad and (things := self.held(call, may_be=kind == PICKLED)):
+        kind = self._kind(call, tree, names)
+        things = self.held(call, may_be=kind == PICKLED) if kind else ()
+        if things and not self._is_in_any_order(call, tree, names):
             yield Use("whole", kind, unit, call, things)
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
             things = tuple(self.facts.things(call, "optimizer"))
@@ -135,6 +129,20 @@ class Handling:
                 yield Use("whole", KEYED, unit, call, things)
         elif not (tree or names & OBLIVIOUS) and (things := tuple(self._exposed(call, names))):
             yield Use("whole", KEYED, unit, call, things)
+
+    def _kind(self, call: ast.Call, tree: str, names: set[str]) -> str:
+        """What a call may do with an optimizer that is not the same for a train state; empty if it does nothing such."""
+        if names & REDUCING or tree in ("leaves", "flatten"):
+            return COUNTED
+        if "with_path" in tree:
+            return BY_PATH
+        return PICKLED if any(name.startswith(PICKLE) for name in names) or self._by_pickler(call) else ""
+
+    def _is_in_any_order(self, call: ast.Call, tree: str, names: set[str]) -> bool:
+        """Whether the leaves that a call is given, or gives, are used alike in any order."""
+        if names & REDUCING:
+            return bool(names & REDUCE_TREES) and reduces_in_any_order(call, self.facts)
+        return tree in ("leaves", "flatten") and in_any_order(call, self.facts, counts=not self._is_countless(call))
 
     def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[Thing]:
         """The state dicts of which a function that is not in view may ask for the keys."""

@@ -31,7 +31,8 @@ class Options:
     `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule. `unproven` names
     optimizers that are not to be converted, by path, line and source text, because their parity was not proven. `modernize`
     is for what else has been removed since, `rename` for variables called `optimizer` that hold a train state now. The
-    `style` says whether an optimizer becomes a train state or, where that can be, variables for its parts.
+    `style` says whether an optimizer becomes a train state or, where that can be, variables for its parts. The `budget` is
+    the number of facts, each an object at a place, beyond which the analysis takes in no more files.
     """
 
     form: Form = "alias"
@@ -43,6 +44,7 @@ class Options:
     rename: bool = False
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
+    budget: int = 1_000_000
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""

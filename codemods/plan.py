@@ -158,6 +158,11 @@ def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Re
             "The optax form of this optimizer was not proven to be the same function.",
             "Run `optim2optax parity` on this file to see why; please report it.",
         )
+    if (path := plan.facts.gets_beyond(use.things)) is not None:
+        return reasons.beyond(
+            f"It may get to {path}, which is beyond the budget of the analysis.",
+            "Raise `--budget`, or give fewer files at once.",
+        )
     if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
         return reasons.statement_form(
             "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."

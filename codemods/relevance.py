@@ -28,7 +28,7 @@ LOADING = re.compile(
 SHAPED = re.compile(r"\.\s*(?:target|state|optimizer_def|param_states|apply_gradient|compute_gradient)\b")
 """Attributes of legacy optimizers, whatever they are read from."""
 
-Graph = dict[str, set[str]]
+Graph = defaultdict[str, set[str]]
 
 
 def relevant(texts: Mapping[str, str]) -> list[str]:
@@ -40,15 +40,37 @@ def relevant(texts: Mapping[str, str]) -> list[str]:
     Args:
       texts: the source text of each file of the project, by path.
     """
-    contents = {path: text.encode() for path, text in texts.items()}
-    legacy = {path for path, content in contents.items() if mentions_legacy(content)}
-    if not legacy:
-        return []
-    imports, importers = import_graph(texts)
-    readers = {path for path, content in contents.items() if may_read(content)}
-    reached = reachable(reachable(legacy | readers, importers), imports)
-    reached = reachable(reached | _loaded(texts, reached), imports)
-    return [path for path in texts if path in reached]
+    return Relevance(texts).paths
+
+
+class Relevance:
+    """What the texts of a project tell of its files.
+
+    Attributes:
+      paths: those of the files that matter.
+      speaking: the files that name what only legacy optimizers have, or may read one, or load others by a computed name.
+      beside: the files that are imported where legacy optimizers are named.
+      importers: for each file that matters those that import it.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        contents = {path: text.encode() for path, text in texts.items()}
+        legacy = {path for path, content in contents.items() if mentions_legacy(content)}
+        self.paths: list[str] = []
+        self.speaking, self.beside = legacy, set[str]()
+        self.importers = Graph(set)
+        if not legacy:
+            return
+        imports, importers = import_graph(texts)
+        readers = {path for path, content in contents.items() if may_read(content)}
+        reached = reachable(reachable(legacy | readers, importers), imports)
+        reached = reachable(reached | _loaded(texts, reached), imports)
+        self.paths = [path for path in texts if path in reached]
+        loading = {path for path in reached if LOADING.search(texts[path]) and SHAPED.search(texts[path])}
+        self.speaking = legacy | readers | loading
+        self.beside = {path for one in legacy for path in imports[one]}
+        for path in self.paths:
+            self.importers[path] = importers[path] & reached
 
 
 def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
@@ -87,8 +109,8 @@ def reachable(start: Iterable[str], graph: Graph) -> set[str]:
 def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
     """For each file the files that it imports, and those that import it."""
     layout = Layout(texts)
-    imports: Graph = defaultdict(set)
-    importers: Graph = defaultdict(set)
+    imports = Graph(set)
+    importers = Graph(set)
     for path, text in texts.items():
         for module in _modules(path, text, layout):
             found = layout.at(module)

@@ -110,5 +110,6 @@ KEYS: Mapping[str, Check] = {
     "rename": BOOLEAN,
     "modernize": BOOLEAN,
     "jobs": COUNT,
+    "budget": COUNT,
     "output-format": _one_of(FORMATS),
 }

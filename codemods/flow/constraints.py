@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
@@ -17,7 +18,7 @@ from codemods.flow.derived import Derivation
 from codemods.flow.dynamic import ANY as ANY_NAME
 from codemods.flow.dynamic import named_module
 from codemods.flow.exports import exported, open_stars, stars_of
-from codemods.flow.modules import Project, Unit
+from codemods.flow.modules import Project, Unit, name_of
 from codemods.flow.objects import (
     Class,
     Container,
@@ -138,6 +139,7 @@ class Constraints(Calls):
         stars = [(unit, node) for unit in project.units for node in stars_of(unit)]
         stars += [(unit, node) for node, unit in self.runs.items()]
         open_stars(self.modules, stars, self._star_units, self.library.members)
+        self._starred = self._left_stars(stars)
         self.unread: list[Unit] = []
         for unit, scope in self.modules.items():
             try:
@@ -159,6 +161,27 @@ class Constraints(Calls):
 
     def _star_units(self, unit: Unit, node: ast.ImportFrom) -> list[Unit]:
         return [module.unit for module in self._sources(unit, node) if module.unit is not None]
+
+    def _left_stars(self, stars: Iterable[tuple[Unit, ast.ImportFrom]]) -> dict[Scope, set[str]]:
+        """The files that are not analysed from which each module takes all names, through others or not."""
+        found: dict[Scope, set[str]] = defaultdict(set)
+        sources: dict[Scope, list[Scope]] = defaultdict(list)
+        for unit, node in stars:
+            found[self.modules[unit]].update(self._others(unit, node))
+            sources[self.modules[unit]] += (self.modules[source] for source in self._star_units(unit, node))
+        changed = True
+        while changed:
+            before = sum(map(len, found.values()))
+            for scope, taken in sources.items():
+                found[scope].update(*(found[source] for source in taken))
+            changed = sum(map(len, found.values())) > before
+        return found
+
+    def _by_star(self, scope: Scope, name: str) -> Iterator[External]:
+        """What a name may be that a module takes by a star import from a file that is not analysed."""
+        for file in sorted(self._starred.get(scope.module, ())) if scope.module.binding(name) is None else ():
+            if self.project.may_have(file, name):
+                yield External(f"{name_of(file)}.{name}")
 
     # Names
 
@@ -360,30 +383,41 @@ class Constraints(Calls):
 
     def _bind_module(self, place: Place, path: str) -> None:
         found = self.project.at(path)
+        file = self.project.left_out(path)
         if found is not None:
             self.solver.add(place, Module(*found))
+        elif file is not None:
+            self.solver.add(place, External(name_of(file)))
 
     def _sources(self, unit: Unit, node: ast.ImportFrom) -> list[Module]:
         """The modules of the project from which a statement may import; none if it is from outside."""
-        name = node.module or ""
         if node in self.runs:
             return [Module(found) for found in self.project.run_by(unit)]
-        if node.level:
-            paths: Iterable[str] = (self.project.relative(unit, node.level, name),)
-        else:
-            paths = self._absolute(unit, name)
-        return [Module(*found) for path in paths if (found := self.project.at(path)) is not None]
+        return [Module(*found) for path in self._paths(unit, node) if (found := self.project.at(path)) is not None]
+
+    def _paths(self, unit: Unit, node: ast.ImportFrom) -> tuple[str, ...]:
+        """The paths, without ending, of the modules of the project that a statement may mean."""
+        name = node.module or ""
+        return (self.project.relative(unit, node.level, name),) if node.level else self._absolute(unit, name)
+
+    def _others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
+        """The files that are not analysed from which a statement may import."""
+        found = map(self.project.left_out, () if node in self.runs else self._paths(unit, node))
+        return [file for file in found if file is not None]
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         sources = self._sources(scope.unit, node)
+        others = self._others(scope.unit, node)
         for alias in node.names:
             target = f"{'.' * node.level}{node.module or ''}.{alias.name}"
             name = alias.asname or alias.name
             if alias.name == "*":
                 self._star(node, sources, scope)
                 target = node.module or ""
-            elif not sources:
+            elif not (sources or others):
                 self.solver.add(self._bind(name, scope), External(target))
+            for file in others if alias.name != "*" else ():
+                self.solver.add(self._bind(name, scope), External(f"{name_of(file)}.{alias.name}"))
             for module in sources:
                 if alias.name != "*":
                     self._member(module, alias.name, self._bind(name, scope))
@@ -391,7 +425,7 @@ class Constraints(Calls):
             if sources:
                 scopes = tuple(self.modules[module.unit] for module in sources if module.unit is not None)
                 self.reading.passed_on.append(PassedOn(scope.unit, node, alias, owner, name, scopes))
-            else:
+            elif not others:
                 self.reading.imports.append(Import(scope.unit, node, alias, owner, name, target))
 
     def _star(self, node: ast.ImportFrom, sources: list[Module], scope: Scope) -> None:
@@ -410,6 +444,8 @@ class Constraints(Calls):
             self.solver.connect(("variable", scope, UNNAMED), result)
             if name not in scope.names and LAZY in scope.names:
                 self.solver.connect(self._made_lazily(scope), result)
+            for item in self._by_star(scope, name):
+                self.solver.add(result, item)
             if name in scope.names or not module.directory:
                 return
         if module.directory:
@@ -473,6 +509,8 @@ class Constraints(Calls):
                 self.solver.add(site.result, External(name))
         for unit in self.project.matching(named):
             self.solver.add(site.result, Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""))
+        for file in self.project.others_matching(named):
+            self.solver.add(site.result, External(name_of(file)))
 
     # Assignment
 
@@ -586,6 +624,8 @@ class Constraints(Calls):
                     self.solver.add(node, External(f"builtins.{name}"))
                 elif name == "flax":  # bound elsewhere: by a star import, or in another notebook
                     self.solver.add(node, External(name))
+                for item in self._by_star(scope, name):
+                    self.solver.add(node, item)
             case ast.Attribute(value=value, attr=name):
                 self.reading.attributes.append((scope.unit, node))
                 self.load_attribute(self.expression(value, scope), name, node)

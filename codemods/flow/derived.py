@@ -70,6 +70,14 @@ class Derivation:
             self._stores[place].append(store)
             self.contents.watch(place)
 
+    def sites(self) -> dict[CallSite, Place]:
+        """All calls, with the places of what is called."""
+        return {site: callee for met in self._sites.values() for callee, site in met}
+
+    def stores(self) -> dict[Store, None]:
+        """All assignments to attributes and elements."""
+        return {store: None for met in self._stores.values() for store in met}
+
     def round(self) -> bool:
         """Derive what follows from the present solution. Whether any of that was new."""
         touched = self.contents.update(self.flow.solver.take_touched())

@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -17,6 +17,8 @@ RUN = re.compile(
     r"""__  # %run (?:-\w+ )*["']?([\w./-]+)|\bexec\(\s*open\(\s*["']([\w./-]+\.py)["']\s*\)\.read\(\)\s*\)"""
 )
 """What runs another file as if its code stood here."""
+
+LEFT_OUT = re.compile(r"/(.*?\.py)(?![^.(\[])")
 
 Span = tuple[int, int, int, int]
 """First line, first column, last line, column after the end: lines from 1, columns from 0 and in characters."""
@@ -169,18 +171,42 @@ def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
     return any(pattern.fullmatch(".".join(steps[start:])) for start in range(len(steps)))
 
 
-class Project:
-    """All units, found by the imports of others."""
+def name_of(path: str) -> str:
+    """The name of the module in a file that is not analysed; no name of a package looks like it."""
+    return f"/{path}"
 
-    def __init__(self, units: Iterable[Unit]) -> None:
+
+def file_of(name: str) -> str | None:
+    """The file of what a name stands for, if it is one that is not analysed: `a/b.py` for `/a/b.py.Trainer().step`."""
+    match = LEFT_OUT.match(name)
+    return None if match is None else match[1]
+
+
+class Project:
+    """All units, found by the imports of others.
+
+    Args:
+      units: the files that are analysed.
+      others: the texts of files that are there, too, by path, of which nothing else is known.
+    """
+
+    def __init__(self, units: Iterable[Unit], others: Mapping[str, str]) -> None:
         self.units = list(units)
+        self.others = others
         self._by_path = {unit.path: unit for unit in self.units}
-        self._layout = Layout(self._by_path)
+        self._layout = Layout((*self._by_path, *self.others))
 
     def at(self, path: str) -> tuple[Unit | None, str] | None:
         """The module at a path without its ending: its file (a package's `__init__`) and, for a package, its folder."""
         found = self._layout.at(path)
-        return None if found is None else (self._by_path[found[0]] if found[0] else None, found[1])
+        if found is None or found[0] in self.others:
+            return None
+        return self._by_path[found[0]] if found[0] else None, found[1]
+
+    def left_out(self, path: str) -> str | None:
+        """The file of the module at a path without its ending, if it is one of those that are not analysed."""
+        found = self._layout.at(path)
+        return found[0] if found is not None and found[0] in self.others else None
 
     def relative(self, importer: Unit, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
@@ -192,12 +218,23 @@ class Project:
 
     def run_by(self, unit: Unit) -> list[Unit]:
         """The modules that a module runs in its own place."""
-        return [self._by_path[path] for path in self._layout.run_by(unit.path, unit.code)]
+        return self._read(self._layout.run_by(unit.path, unit.code))
 
     def within(self, folder: str) -> list[Unit]:
         """The modules in a folder and in those below it."""
-        return [self._by_path[path] for path in self._layout.below(folder)]
+        return self._read(self._layout.below(folder))
 
     def matching(self, pattern: re.Pattern[str]) -> list[Unit]:
         """The modules whose dotted name, or the end of it, is such a name."""
-        return [self._by_path[path] for path in self._layout.matching(pattern)]
+        return self._read(self._layout.matching(pattern))
+
+    def may_have(self, path: str, name: str) -> bool:
+        """Whether a file that is not analysed may have a variable of a name."""
+        return re.search(rf"\b{re.escape(name)}\b|\bimport[ \t(]*\*", self.others[path]) is not None
+
+    def others_matching(self, pattern: re.Pattern[str]) -> list[str]:
+        """The files of such a name that are not analysed."""
+        return [path for path in self._layout.matching(pattern) if path in self.others]
+
+    def _read(self, paths: Iterable[str]) -> list[Unit]:
+        return [self._by_path[path] for path in paths if path in self._by_path]

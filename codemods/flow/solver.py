@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from codemods.flow.objects import Object, Place
 
 Watcher = Callable[[Object], object]
-MOST_FACTS = 6_000_000
-"""About a gigabyte. The most entangled project met so far needs a twentieth."""
 
 
 class EntangledError(RuntimeError):
-    """A project in which so many objects reach so many places that the analysis would not come to an end."""
+    """So many objects reach so many places that the analysis would not come to an end."""
 
 
 class Solver:
     """Sets of objects at places, edges that carry them on, and watchers that are told of each new one.
 
-    Everything is kept in order of arrival, so that a run depends on its input alone.
+    Everything is kept in order of arrival, so that a run depends on its input alone. With more than `most` objects at places
+    it raises EntangledError.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
         self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
         self._pending: deque[tuple[Place, Object]] = deque()
         self._touched: dict[Place, None] = {}
         self._facts = 0
+        self.version = 0
+        """Grows with every fact and edge."""
         self._incoming: dict[Place, dict[Place, None]] | None = None
 
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
         return tuple(self._objects.get(place, ()))
+
+    def places(self) -> Iterable[Place]:
+        """All places that something reaches."""
+        return tuple(self._objects)
 
     def add(self, place: Place, item: Object) -> bool:
         """Let an object reach a place. Whether it was not there before."""
@@ -41,7 +48,8 @@ class Solver:
         if item in objects:
             return False
         self._facts += 1
-        if self._facts > MOST_FACTS:
+        self.version += 1
+        if self._facts > self._most:
             raise EntangledError
         objects[item] = False
         self._touched[place] = None
@@ -54,6 +62,7 @@ class Solver:
         if source == target or target in edges:
             return
         edges[target] = None
+        self.version += 1
         self._incoming = None
         for item in self.at(source):
             self.add(target, item)

@@ -144,9 +144,9 @@ complex_parameters = reason(
     """Of a complex gradient, Adam, AdaBelief, Adafactor, LAMB and RMSProp of `flax.optim` took the square, where optax takes the
     squared modulus, which is another function. The others are the same for complex parameters too.""",
 )
-unread = reason(
+beyond = reason(
     "FO921",
-    "a file beside this one cannot be read",
-    """This file imports one that speaks of optimizers and cannot be parsed, or is imported by it. The same optimizer may be
-    made, stepped or read there, so it would migrate by half.""",
+    "an optimizer gets to a file that is beyond the budget of the analysis",
+    """A project in which very much gets everywhere is analysed as far as `--budget` goes. Of the files behind that nothing is
+    known, so an optimizer that may get there stays as it is; the others are not held back.""",
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from codemods.model import EmittedOptimizer, FileResult, Source, WorkerError
+from codemods.model import EmittedOptimizer, FileResult, Options, Source, WorkerError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_bar, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
@@ -64,6 +64,14 @@ class StoppedError(click.ClickException):
 )
 @click.option("--rename/--no-rename", help="Call variables `state` that hold a train state and were called optimizer.")
 @click.option("--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="FACTS",
+    default=Options.budget,
+    show_default=True,
+    help="How much of an entangled project is analysed; what gets further stays.",
+)
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
 @click.option(
     "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the report."

@@ -49,6 +49,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         unsafe=values["unsafe"],
         rename=values["rename"],
         modernize=values["modernize"],
+        budget=values["budget"],
     )
     jobs = values["jobs"] or os.cpu_count() or 1
     return Settings(options, _exclude(values), values["output_format"], jobs, values["check"], values["diff"])

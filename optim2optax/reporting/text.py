@@ -11,6 +11,8 @@ from codemods.model import FileResult, Site
 from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
+BEYOND = "FO921"
+
 
 def render(report: Report, *, colour: bool) -> str:
     text = "".join(f"{line}\n" for line in _lines(report))
@@ -60,6 +62,8 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {_counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
+    if beyond := [site.message for result in report.results for site in result.sites if site.code == BEYOND]:
+        yield f"{_counted(len(beyond), 'site')} left for the budget of the analysis: see {BEYOND} above, and --budget."
     yield from _hints(report)
     if summary["errors"]:
         yield f"{_counted(summary['errors'], 'file')} could not be read, parsed or written: see above"

@@ -554,17 +554,6 @@ def test_an_empty_project_and_an_empty_file() -> None:
     assert run(b"").after == b""
 
 
-def test_a_project_that_cannot_be_analysed_is_left_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codemods.flow.solver.MOST_FACTS", 3)
-    content = b"from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
-    results = migrate([Source("train.py", content), Source("broken.py", b"import train\ndef")])
-
-    assert [result.changed for result in results] == [False, False]
-    assert results[0].error is not None
-    assert "give fewer files at once" in results[0].error
-    assert "cannot be parsed" in (results[1].error or "")
-
-
 STATE_DICTS = {
     "methods": (
         "optimizer.restore_state(optimizer.state_dict())",

@@ -1,0 +1,313 @@
+"""Which files of a program must be analysed: those that speak of optimizers, and all that an optimizer gets to from there.
+
+A file of which nothing is known is to the analysis what a package is that nobody can read. What is given to it, what it may give
+back, and who in it may use what is defined here shows which of them to take in, until none is left to ask for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from codemods.closed_world import ClosedWorld
+from codemods.facts import Facts
+from codemods.flow.constraints import LAZY
+from codemods.flow.containers import arguments
+from codemods.flow.contents import Contents
+from codemods.flow.modules import Layout, Unit, file_of
+from codemods.flow.objects import (
+    Class,
+    Derived,
+    External,
+    Function,
+    Instance,
+    Method,
+    Module,
+    Object,
+    Partial,
+    Place,
+    Thing,
+)
+from codemods.flow.scopes import Scope
+from codemods.flow.solver import EntangledError
+from codemods.legacy import legacy_name
+from codemods.relevance import SHAPED, Graph
+
+Wanted = dict[str, dict[Thing, None]]
+"""Files, each with the things because of which it matters."""
+
+ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__dict__"
+"""What may get a variable of a module without naming it."""
+
+SMALL = 1_000_000
+"""A program of so many characters is analysed sooner than it is found out what of it matters."""
+
+
+class Slice:
+    """Takes in the files of a program, as many as matter.
+
+    Attributes:
+      units: the files that were taken in, by path.
+      facts: what is known of them.
+    """
+
+    def __init__(
+        self,
+        texts: Mapping[str, str],
+        read: Callable[[str], Unit | None],
+        speaking: Collection[str],
+        beside: Collection[str],
+        importers: Graph,
+        named: Iterable[str],
+        budget: int,
+    ) -> None:
+        """Analyse a program.
+
+        Args:
+          texts: the text of each of its files.
+          read: parses a file; None if that cannot be done.
+          speaking: the files that matter in any case.
+          beside: those that tell much of them.
+          importers: for each file those that import it.
+          named: the legacy classes that the project names in quotes.
+          budget: the number of facts beyond which no more files are taken in.
+
+        Raises:
+          EntangledError: if even those that matter in any case are beyond it.
+        """
+        self.units: dict[str, Unit] = {}
+        self._texts = dict(texts)
+        self._read = read
+        self._importers = importers
+        self._named = frozenset(named)
+        self._budget = budget
+        self._layout = Layout(texts)
+        is_small = sum(map(len, texts.values())) < SMALL
+        facts = self._taking(texts) if is_small else None
+        self.facts = self._grown(speaking, beside) if facts is None else facts
+
+    def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
+        """What is known once all files are taken in that matter, as far as the budget goes."""
+        facts = self._taking({*speaking, *beside}) or self._taking(speaking)
+        if facts is None:
+            raise EntangledError
+        wanted = Frontier(facts, self._importers).wanted()
+        beyond: set[str] = set()
+        while new := sorted(wanted.keys() - beyond, key=lambda path: len(self._texts[path])):
+            more = self._taking({*self.units, *new})
+            if more is None:  # the smaller half may be within the budget
+                beyond.update(new[len(new) // 2 :])
+            else:
+                facts = more
+                wanted = Frontier(facts, self._importers).wanted()
+        facts.beyond = {thing: path for path, things in wanted.items() for thing in things}
+        return facts
+
+    def _taking(self, paths: Iterable[str]) -> Facts | None:
+        """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
+        found: dict[str, Unit] = {}
+        pending = [path for path in self._texts if path in {*paths}]
+        while pending:
+            path = pending.pop()
+            if path in found or path not in self._texts:
+                continue
+            unit = self.units.get(path) or self._read(path)
+            if unit is None:
+                del self._texts[path]
+                continue
+            found[path] = unit
+            pending += [str(folder / "__init__.py") for folder in PurePosixPath(path).parents]
+            pending += self._layout.run_by(path, unit.code)
+        others = {path: text for path, text in self._texts.items() if path not in found}
+        try:
+            facts = Facts([found[path] for path in self._texts if path in found], self._named, others, self._budget)
+        except EntangledError:
+            return None
+        self.units = found
+        return facts
+
+
+class Frontier:
+    """Finds the files that matter to what is known of others.
+
+    Args:
+      facts: what is known.
+      importers: for each file those that import it.
+    """
+
+    def __init__(self, facts: Facts, importers: Graph) -> None:
+        self.facts = facts
+        self.texts = facts.others
+        self.flow = facts.flow
+        self.world = ClosedWorld(facts)
+        self.importers = importers
+        self.contents = Contents(self.flow)
+        for place in self.flow.solver.places():
+            self.contents.watch(place)
+        self.contents.update(self.flow.solver.places())
+
+    def wanted(self) -> Wanted:
+        """The files that may do something with a thing, or tell what something is that may be one."""
+        found: Wanted = defaultdict(dict)
+        if not self.texts:
+            return found
+        for path, things in (*self._given(), *self._bases(), *self._origins(), *self._users(), *self._readers()):
+            if path in self.texts:
+                found[path].update(dict.fromkeys(things))
+        return found
+
+    def _given(self) -> Iterator[tuple[str, list[Thing]]]:
+        """What functions of such files are given, and what is put into objects of theirs."""
+        for site, callee in self.flow.derivation.sites().items():
+            things = [*self._things_at(arguments(site)), *self._carried_by(self._objects(arguments(site)))]
+            if things and isinstance(site.node, ast.expr):
+                function = site.node.func if isinstance(site.node, ast.Call) else site.node
+                for path in self._files(function, callee):
+                    yield path, things
+        for store in self.flow.derivation.stores():
+            things = [*self._things_at([store.source]), *self._carried_by(self._objects([store.source]))]
+            if things:
+                for path in self._files(store.node.value, store.owner):
+                    yield path, things
+
+    def _bases(self) -> Iterator[tuple[str, list[Thing]]]:
+        """The bases of classes that hold or take things."""
+        for cls in self.flow.reading.classes:
+            things = self._of_class[cls]
+            for base in self.flow.ancestry(cls) if things else ():
+                if isinstance(base, External) and (path := file_of(base.name)) is not None:
+                    yield path, things
+
+    def _origins(self) -> Iterator[tuple[str, list[Thing]]]:
+        """Where what may be a thing comes from, if that is not proven."""
+        for node in self.flow.places:
+            for thing in self.facts.things(node):
+                if thing.evidence != "proven" and thing.node is not None:
+                    for path in self._files(node, self.flow.places[node]):
+                        yield path, [thing]
+
+    def _users(self) -> Iterator[tuple[str, list[Thing]]]:
+        """The files that may use what is defined here: they import this file, and name what holds, takes or gives things."""
+        for unit in self.facts.project.units:
+            users = [path for path in self.importers[unit.path] if path in self.texts]
+            scope = self.flow.modules[unit]
+            found = {name: self._of_variable(scope, name) for name in scope.names} if users else {}
+            held = {name: things for name, things in found.items() if things or self._is_legacy(scope, name)}
+            if not held:
+                continue
+            names = rf"\b(?:{'|'.join(map(re.escape, held))})\b"
+            named = re.compile(rf"{names}|{ANY_NAME}" if LAZY not in held else "")
+            for path in users:
+                if named.search(self.texts[path]):
+                    yield path, [thing for things in held.values() for thing in things]
+
+    def _readers(self) -> Iterator[tuple[str, list[Thing]]]:
+        """The files that read such attributes as optimizers have, if any is lost on its way."""
+        lost = [thing for thing in self.world.lost if thing.kind in ("optimizer", "definition")]
+        for path, text in self.texts.items() if lost else ():
+            if SHAPED.search(text):
+                yield path, lost
+
+    # What is where
+
+    def _objects(self, places: Iterable[Place]) -> Iterator[Object]:
+        for place in places:
+            yield from self.flow.solver.at(place)
+
+    def _things_at(self, places: Iterable[Place]) -> list[Thing]:
+        tokens = self.contents.at(places)
+        return [token.source if isinstance(token, Derived) else token for token in tokens]
+
+    def _carried_by(self, items: Iterable[Object]) -> Iterator[Thing]:
+        """The things that objects take or give when they are called, or that are found in them."""
+        for item in items:
+            match item:
+                case Function():
+                    yield from self._of_function[item]
+                case Class():
+                    yield from self._of_class[item]
+                case Instance(cls=cls):
+                    yield from self._of_class[cls]
+                case Method(owner=owner, function=function):
+                    yield from self._carried_by([owner] if function is None else [owner, function])
+                case Partial(function=function):
+                    yield from self._carried_by([function])
+
+    @cached_property
+    def _of_function(self) -> dict[Function, list[Thing]]:
+        """What each function takes, gives, or hands to a function that it is given."""
+        return {function: self._of(function) for function in self.flow.reading.functions}
+
+    def _of(self, function: Function) -> list[Thing]:
+        arguments = function.node.args
+        extra = [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra)
+        places = [("variable", function.scope, one.arg) for one in named]
+        return [*self._things_at([*places, ("return", function.node)]), *self._handed.get(function.node, ())]
+
+    @cached_property
+    def _handed(self) -> dict[ast.AST, list[Thing]]:
+        """What is handed to a parameter of each function, which is called."""
+        found: dict[ast.AST, list[Thing]] = defaultdict(list)
+        for site, callee in self.flow.derivation.sites().items():
+            things = self._things_at(arguments(site))
+            for root in self.flow.derivation.roots.of(callee) if things else ():
+                match root:
+                    case ("variable", Scope(node=node), _):
+                        found[node] += things
+        return found
+
+    @cached_property
+    def _of_class(self) -> dict[Class, list[Thing]]:
+        """What the instances of each class hold, and its methods take or give."""
+        found = {}
+        for cls in self.flow.reading.classes:
+            members = (("variable", cls.scope, name) for name in cls.scope.names)
+            methods = [item for item in self._objects(members) if isinstance(item, Function)]
+            fields = self._things_at(self.flow.field_places(cls))
+            found[cls] = [*fields, *(thing for method in methods for thing in self._of_function[method])]
+        return found
+
+    def _of_variable(self, scope: Scope, name: str) -> list[Thing]:
+        """What a variable of a module holds, or what it holds takes and gives."""
+        place = ("variable", scope, name)
+        found: list[Thing] = [*self._things_at([place]), *self._carried_by(self._objects([place]))]
+        for item in self.flow.solver.at(place):
+            if isinstance(item, Module) and item.unit is not None:
+                found += self._of_module[item.unit]
+        return found
+
+    def _is_legacy(self, scope: Scope, name: str) -> bool:
+        items = self.flow.solver.at(("variable", scope, name))
+        return any(isinstance(item, External) and legacy_name(item.name) is not None for item in items)
+
+    @cached_property
+    def _of_module(self) -> dict[Unit, list[Thing]]:
+        """What the variables of each module hold, other modules apart."""
+        found = {}
+        for unit, scope in self.flow.modules.items():
+            places = [("variable", scope, name) for name in scope.names]
+            found[unit] = [*self._things_at(places), *self._carried_by(self._objects(places))]
+        return found
+
+    def _files(self, node: ast.expr, place: Place) -> Iterator[str]:
+        """The files without which it is not known what is at a place: what a call gives may be made of what it is given."""
+        roots = self.flow.derivation.roots
+        pending = [node, *(root for root in roots.of(place) if isinstance(root, ast.expr))]
+        seen = set(pending)
+        while pending:
+            current = pending.pop()
+            yield from (path for path in map(file_of, roots.names(current)) if path is not None)
+            given = current.args if isinstance(current, ast.Call) else []
+            new = {
+                root
+                for one in given
+                for root in (one, *roots.of(self.flow.places.get(one)))
+                if isinstance(root, ast.expr)
+            }
+            pending += new - seen
+            seen |= new

@@ -1,0 +1,81 @@
+"""Of a large program as much is analysed as matters, and no more than the budget allows."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from codemods import FileResult, Options, Source, migrate
+from tests.codemods.test_closed_world import PROGRAMS
+from tests.generated.verdicts import KEPT, verdict
+
+SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]
+
+
+@pytest.fixture
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemods.slicing.SMALL", 0)
+
+
+@pytest.mark.usefixtures("legacy_wheel", "_all_are_large")
+@pytest.mark.parametrize("name", SEVERAL)
+def test_what_matters_is_taken_in(name: str) -> None:
+    found = verdict(PROGRAMS[name])
+    assert found.kind in KEPT, f"{found.kind}: {found.why}"
+    assert found.said or found.kind == "equal"
+
+
+TRAIN = """
+    from flax import optim
+    {imported}
+
+    def train(params, grads):
+        optimizer = optim.Adam(0.1).create(params)
+        for grad in grads:
+            optimizer = {step}
+        return optimizer
+    """
+ALONE = TRAIN.format(imported="", step="optimizer.apply_gradient(grad)")
+WITH_LIBRARY = TRAIN.format(imported="from lab import engine", step="engine.advance(optimizer, grad)")
+ENGINE = "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
+TABLES = "".join(
+    (
+        "def advance(one, grad):\n    return f0(one)[0]\n",
+        *(
+            f"def f{number}(x):\n    return [x, f{(number * 7) % 97}, f{(number * 5) % 97}(x)]\n"
+            for number in range(97)
+        ),
+    )
+)
+
+
+def project(**files: str) -> dict[str, FileResult]:
+    sources = [Source(f"{name.replace('__', '/')}.py", dedent(text).encode()) for name, text in files.items()]
+    return {result.path: result for result in migrate(sources, Options(budget=400))}
+
+
+@pytest.mark.usefixtures("_all_are_large")
+def test_what_does_not_matter_is_not_analysed() -> None:
+    results = project(train=ALONE, main="import train, lab.tables", lab__tables=TABLES)
+    assert results["train.py"].changed
+    assert all(site.status == "rewritten" for site in results["train.py"].sites)
+
+
+def test_what_is_beyond_the_budget_keeps_only_what_gets_there() -> None:
+    results = project(
+        train=ALONE, other=WITH_LIBRARY, main="import train, other", lab__engine=ENGINE, lab__tables=TABLES
+    )
+    assert results["train.py"].changed
+    assert all(site.status == "rewritten" for site in results["train.py"].sites)
+    assert not any(result.changed for path, result in results.items() if path != "train.py")
+    [site, *_] = [site for site in results["other.py"].sites if site.code == "FO921"]
+    assert site.message == "It may get to lab/tables.py, which is beyond the budget of the analysis."
+
+
+def test_where_even_what_speaks_of_optimizers_is_beyond_the_budget() -> None:
+    sources = [Source("train.py", dedent(ALONE).encode()), Source("broken.py", b"import train\ndef")]
+    train, broken = migrate(sources, Options(budget=3))
+    assert not train.changed
+    assert "raise --budget" in (train.error or "")
+    assert "cannot be parsed" in (broken.error or "")
