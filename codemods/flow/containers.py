@@ -93,8 +93,7 @@ def call_container_method(flow: Calls, container: Container, name: str, site: Ca
         _read(flow, container, name, site)
     elif name in SAME:
         flow.solver.add(site.result, container)
-        for keyword, place in site.keywords.items():
-            flow.store_element(container, keyword, place)
+        _merge_all(flow, container, site)
     elif name == "items":
         _items(flow, container, site)
     elif name == "popitem":
@@ -179,6 +178,8 @@ def mix(flow: Calls, site: CallSite, places: tuple[Place, ...]) -> None:
     flow.solver.connect(pool, site.result)
     flow.solver.add(site.result, whole)
     flow.store_element(whole, None, pool)
+    flow.store_element(whole, None, box)
+    flow.solver.connect(("elements", whole), pool)
     _share(flow, site, whole, box, pool, places)
 
 
