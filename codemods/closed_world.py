@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.constraints import UNNAMED
 from codemods.flow.containers import POOL
+from codemods.flow.contents import Token
 from codemods.flow.derived import Escape
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, Container, Derived, External, Function, Instance, Opaque, Place, Result, Thing
+from codemods.flow.objects import Class, Container, Derived, External, Function, Instance, Place, Result, Thing
 from codemods.flow.out_of_view import is_number, is_well_known
 from codemods.flow.scopes import Scope
+from codemods.members import tells
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -44,23 +46,22 @@ class ClosedWorld:
         runs_text = unit in self.facts.running_text  # which may set any variable
         if not runs_text and self.is_something_else(node):
             return {}
-        program = self.facts.together(unit)
-        made = [thing for thing in self._made if thing.unit.path in program]
+        made = self._made_with(unit)
         escaped = [thing for thing in made if thing in self.escapes]
         if not runs_text and self.comes_from_callers(node):
             return {thing: self.escapes[thing] for thing in escaped}
-        lost = [thing for thing in self.lost if thing.unit.path in program]
+        lost = [thing for thing in made if thing in self.lost]
         return {thing: self.escapes.get(thing) for thing in lost or made}
 
     @cached_property
-    def lost(self) -> list[Thing]:
+    def lost(self) -> dict[Thing, None]:
         """What may come back anywhere in the project: it goes out of view, or is not seen to do what it is there for.
 
         What only a function gives of which nothing in view speaks goes to whoever calls that, and does not come back by itself.
         """
         given = {thing for function in self._outermost for thing in self._returned(function)}
-        seen = (self._put_to_use | given) - self._gone_elsewhere.keys()
-        return [thing for thing in self._made if thing not in seen]
+        seen = (self.put_to_use | given) - self._gone_elsewhere.keys()
+        return {thing: None for thing in self._made if thing not in seen}
 
     @cached_property
     def _outermost(self) -> list[Function]:
@@ -83,15 +84,28 @@ class ClosedWorld:
         found = (base for cls in classes for base in self.flow.ancestry(cls))
         return {base.node for base in found if isinstance(base, Class)}
 
-    def may_be_more(self, node: ast.expr) -> bool:
+    def _made_with(self, unit: Unit) -> list[Thing]:
+        """The optimizers and definitions that calls in a file's programs make."""
+        program = self.facts.together(unit)
+        return [thing for thing in self._made if thing.unit.path in program]
+
+    def may_be_more(self, unit: Unit, node: ast.expr) -> bool:
         """Whether something of unknown origin may come to where something known does."""
         if any(isinstance(item, Derived) for item in self.facts.objects(node)):
             return True
-        return any(map(self._tells_nothing, self.flow.derivation.roots.of(self.flow.places[node])))
+        roots = self.flow.derivation.roots.of(self.flow.places[node])
+        if any(map(self._tells_nothing, roots)):
+            return True
+        return any(map(self._was_there_ahead, roots)) and any(thing in self.lost for thing in self._made_with(unit))
+
+    def _was_there_ahead(self, root: Place) -> bool:
+        """Whether a place is known to hold a constant or nothing, over which something that is lost may have been put."""
+        is_element = isinstance(root, tuple) and root[0] in ("element", "elements", "keys")
+        return (is_element and not self.flow.solver.at(root)) or _has_no_attributes(root)
 
     def _tells_nothing(self, root: Place) -> bool:
         """Whether something may come from a place of which nothing is known."""
-        if self.flow.solver.at(root) or _has_no_attributes(root) or self._is_from_a_caller(root):
+        if any(map(tells, self.flow.solver.at(root))) or _has_no_attributes(root) or self._is_from_a_caller(root):
             return False
         match root:
             case ast.expr():
@@ -125,7 +139,7 @@ class ClosedWorld:
                 match node:
                     case ast.Name(id=name, ctx=ast.Load()) if not self.facts.objects(node):
                         found.add(name)
-                    case ast.Attribute(attr=name, value=owner) if not any(map(_tells, self.facts.objects(owner))):
+                    case ast.Attribute(attr=name, value=owner) if not any(map(tells, self.facts.objects(owner))):
                         found.add(name)
                     case ast.Constant(value=str(name)) | ast.alias(name=name):
                         found.add(name)
@@ -155,7 +169,7 @@ class ClosedWorld:
         return [thing for thing in dict.fromkeys(made) if thing.kind in ("optimizer", "definition")]
 
     @cached_property
-    def _put_to_use(self) -> set[Thing]:
+    def put_to_use(self) -> set[Thing]:
         """The optimizers that take a step in view, and the definitions that make an optimizer there, also as parts of others."""
         found = {
             thing
@@ -177,7 +191,8 @@ class ClosedWorld:
     def escapes(self) -> dict[Thing, Escape]:
         """Everything that gets out of view.
 
-        Into code that is not there, to whoever calls a function that nobody calls, or into a field whose name is not known.
+        Into code that is not there, to whoever calls a function that nobody calls, or into a field of which the name is not
+        known, or that nobody reads by it.
         """
         found = dict(self._gone_elsewhere)
         for function in self._outermost:
@@ -188,19 +203,32 @@ class ClosedWorld:
     @cached_property
     def _gone_elsewhere(self) -> dict[Thing, Escape]:
         """What gets out of view other than to whoever calls a function of which nothing in view speaks."""
+        contents = self.flow.derivation.contents
+        ends: list[tuple[Function | Class, Iterable[Token]]] = [
+            (function, self._returned(function))
+            for function in self.flow.reading.functions
+            if not self.flow.entered[function.node] and function not in self._outermost
+        ]
+        for cls in self.flow.reading.classes:
+            ends += [(cls, contents.at((place,))) for place in self.flow.field_places(cls) if self._is_unread(place)]
         found = dict(self.flow.derivation.escapes)
-        for function in self.flow.reading.functions:
-            if not self.flow.entered[function.node] and function not in self._outermost:
-                for thing in self._returned(function):
-                    found.setdefault(thing, Escape(function.unit, function.node))
-        for cls in self.flow.written_somewhere():
-            for token in self.flow.derivation.contents.at((("some field", cls),)):
+        for end, tokens in ends:
+            for token in tokens:
                 if isinstance(token, Thing):
-                    found.setdefault(token, Escape(cls.unit, cls.node))
+                    found.setdefault(token, Escape(end.unit, end.node))
         return found
 
     def _returned(self, function: Function) -> Iterable[Thing]:
         return self.facts.within(("return", function.node))
+
+    def _is_unread(self, field: Place) -> bool:
+        """Whether nothing reads a field by its name, as far as that is known."""
+        match field:
+            case ("some field", _):
+                return True
+        return not self.flow.solver.reaches(
+            field, lambda place: not isinstance(place, tuple) or "field" not in place[0]
+        )
 
 
 def _has_no_attributes(root: Place) -> bool:
@@ -211,11 +239,6 @@ def _has_no_attributes(root: Place) -> bool:
         case ast.Constant() | ast.JoinedStr() | ast.Compare():
             return True
     return False
-
-
-def _tells(item: object) -> bool:
-    """Whether it is known what attributes something has."""
-    return not isinstance(item, Derived | Opaque | Result)
 
 
 def _stands_in(root: Place) -> bool:

@@ -29,7 +29,7 @@ from codemods.flow.objects import (
     Thing,
 )
 from codemods.legacy import PACKAGE, RUN_TIME, legacy_name
-from codemods.members import Members, foreign
+from codemods.members import Members, tells
 from codemods.uses import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class Evidence:
         goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of,
         then those of the same program.
         """
+        self._join_derived()
         made = [
             thing
             for _, call in self.facts.flow.reading.calls
@@ -101,6 +102,15 @@ class Evidence:
                 near = own or [candidate for candidate in candidates if candidate.unit.path in program]
                 for candidate in near or (candidates if thing in stepped else ()):
                     self.facts.legacy.links[thing, candidate] = None
+
+    def _join_derived(self) -> None:
+        """Link what is used with things from which something at the same place is derived, and that are used nowhere else."""
+        for _, node in self.facts.flow.reading.attributes:
+            derived = [item.source for item in self.facts.objects(node.value) if isinstance(item, Derived)]
+            for source in derived:
+                if source not in self.world.put_to_use and node.attr in ATTRIBUTES[source.kind]:
+                    for thing in self.facts.things(node.value, source.kind):
+                        self.facts.legacy.links[thing, source] = None
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
@@ -217,10 +227,10 @@ class Evidence:
         told = [item for item in items if self._tells_of(item, attribute) and not (holds and isinstance(item, Result))]
         if any(isinstance(item, Thing | Class | Module) for item in told):
             return True
-        return bool(told) and not self.world.may_be_more(node)
+        return bool(told) and not self.world.may_be_more(unit, node)
 
     def _tells_of(self, item: Object, attribute: str) -> bool:
-        if isinstance(item, Function | Method) or not _tells(item):
+        if isinstance(item, Function | Method) or not tells(item):
             return False
         if isinstance(item, Thing):
             return not attribute or attribute in ATTRIBUTES[item.kind]
@@ -267,7 +277,7 @@ class Evidence:
         """Whether an annotation names a legacy class, or one that is called so and comes from nowhere in view."""
         if any(legacy_name(name) is not None for name in self.facts.externals(declared)):
             return True
-        return last_word(declared) in DECLARED and not any(map(_tells, self.facts.objects(declared)))
+        return last_word(declared) in DECLARED and not any(map(tells, self.facts.objects(declared)))
 
     def _seed_likely(self) -> None:
         """Seed what is read or replaced as the parts of an optimizer are, on objects of which nothing else tells."""
@@ -348,7 +358,7 @@ class Evidence:
         other: set[str] = set()
         for node in self.facts.flow.places:
             if isinstance(node, ast.Name | ast.Attribute) and (word := last_word(node)) and OPTIMIZER_LIKE.search(word):
-                told = [item for item in self.facts.objects(node) if _tells(item)]
+                told = [item for item in self.facts.objects(node) if tells(item)]
                 legacy |= {word for item in told if isinstance(item, Thing) and item.kind == "optimizer"}
                 other |= {word for item in told if not isinstance(item, Thing | Container | Function)}
         return frozenset(legacy - other)
@@ -434,17 +444,6 @@ def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likel
         return "deduced"
     named = isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript)  # unlike `super()`
     return "likely" if named and len(call.args) + len(call.keywords) == 4 else None
-
-
-def _tells(item: Object) -> bool:
-    """Whether something that reaches a place tells what is there."""
-    match item:
-        case Result():
-            return item.is_instance or foreign(item)
-        case Opaque() | Derived():
-            return False
-        case _:
-            return True
 
 
 def last_word(node: ast.expr) -> str:

@@ -90,7 +90,7 @@ class Handling:
             for node in unit.nodes
             if isinstance(node, ast.Compare) and (things := self._compared(node))
         )
-        return [*called, *typed, *compared, *self._keyed()]
+        return [*called, *typed, *compared, *self._unpickled(), *self._keyed()]
 
     @cached_property
     def joined(self) -> frozenset[Thing]:
@@ -233,6 +233,14 @@ class Handling:
             if isinstance(store, ast.Name) and variable is not None
             for maker in _makers(statement_of(variable.unit, store))
         )
+
+    def _unpickled(self) -> Iterator[Use]:
+        """The uses of what may come out of a pickle, into which nothing in view is seen to go."""
+        for unit, node in self.facts.flow.reading.attributes:
+            things = tuple(self.facts.things(node.value, "optimizer", "definition"))
+            names = self.facts.flow.derivation.roots.names(node.value) if things else ()
+            if any(name.startswith(PICKLE) for name in names):
+                yield Use("whole", PICKLED, unit, node, things)
 
     def _is_countless(self, call: ast.Call) -> bool:
         """Whether the train states of all optimizers that a call is given have as many leaves as the optimizers had."""

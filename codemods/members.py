@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from codemods.flow.objects import Class, Container, External, Instance, Module, Object, Result
+from codemods.flow.objects import Class, Container, Derived, External, Instance, Module, Object, Opaque, Result
 from codemods.legacy import FOREIGN, legacy_name
 from codemods.vocabulary import OTHER_OPTIMIZERS
 
@@ -70,3 +70,14 @@ class Members:
 def foreign(item: Object) -> bool:
     """Whether something comes from a package with optimizers of its own."""
     return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)
+
+
+def tells(item: Object) -> bool:
+    """Whether something that reaches a place tells what is there."""
+    match item:
+        case Result():
+            return item.is_instance or foreign(item)
+        case Opaque() | Derived():
+            return False
+        case _:
+            return True

@@ -206,8 +206,8 @@ class Frontier:
                     yield path, [thing for things in held.values() for thing in things]
 
     def _readers(self) -> Iterator[tuple[str, list[Thing]]]:
-        """The files that read such attributes as optimizers have, if any is lost on its way."""
-        lost = [thing for thing in self.world.lost if thing.kind in ("optimizer", "definition")]
+        """The files that read such attributes as optimizers have, if any is lost on its way, or where text is run as code."""
+        lost = [*self.world.lost, *(thing for thing in self._everything if thing.unit in self.facts.running_text)]
         for path, text in self.texts.items() if lost else ():
             if SHAPED.search(text):
                 yield path, lost
@@ -293,6 +293,10 @@ class Frontier:
             places = [("variable", scope, name) for name in scope.names]
             found[unit] = [*self._things_at(places), *self._carried_by(self._objects(places))]
         return found
+
+    @cached_property
+    def _everything(self) -> dict[Thing, None]:
+        return {thing: None for node in self.flow.places for thing in self.facts.things(node)}
 
     def _files(self, node: ast.expr, place: Place) -> Iterator[str]:
         """The files without which it is not known what is at a place: what a call gives may be made of what it is given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from codemods.flow.objects import External, Function, Object, Partial, Thing
 from codemods.handling import names_of, tree_function
 from codemods.origins import Variable
 from codemods.uses import Use
+from codemods.vocabulary import REMATERIALIZE
 
 if TYPE_CHECKING:
     from codemods.rules.context import Context
@@ -55,7 +56,20 @@ class Steps:
             name = tree_function(self.facts, call)
             if name in ("flatten", "leaves") or (name in ("map", "multimap") and self._asks_leaves(call)):
                 found.update(self.context.handling.held(call))
+        for function in self._rematerialized():
+            for site, _ in self.facts.flow.entered[function.node]:
+                found.update(self.context.handling.held(site.node) if isinstance(site.node, ast.Call) else ())
         return frozenset(found)
+
+    def _rematerialized(self) -> Iterator[Function]:
+        """The functions that are wrapped by `jax.checkpoint`, which makes numbers into some of a type of its own."""
+        for _, call in self.facts.flow.reading.calls:
+            if not REMATERIALIZE.isdisjoint(self.facts.externals(call.func)):
+                yield from (one for argument in call.args[:1] for one in self.facts.functions(argument))
+        for function in self.facts.flow.reading.functions:
+            decorators = [] if isinstance(function.node, ast.Lambda) else function.node.decorator_list
+            if any(not REMATERIALIZE.isdisjoint(self.facts.externals(one)) for one in decorators):
+                yield function
 
     def _asks_leaves(self, call: ast.Call) -> bool:
         """Whether the function of a `tree_map` may ask more of a leaf than a number can do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from codemods.flow.objects import Class, Function, Instance, Object, Opaque, Place, Record
@@ -95,12 +95,6 @@ class Classes:
             self.solver.connect(read, ("any field", owner))
             self.solver.connect(("some field", owner), written)
             self.solver.connect(("held", owner), ("held", base))
-
-    def written_somewhere(self) -> Iterator[Class]:
-        """The classes of which some field is written whose name is not known."""
-        for owner in self._whole:
-            if isinstance(owner, Class) and self.solver.at(("some field", owner)):
-                yield owner
 
     def is_asked_by_any_name(self, cls: Class) -> bool:
         """Whether some field of a class is read or written by a name that is not written out."""

@@ -239,6 +239,11 @@ class Constraints(Calls):
                 self.solver.connect(self.expression(raised, scope), RAISED)
                 if node.cause is not None:
                     self.expression(node.cause, scope)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    place = self.expression(target, scope)
+                    if isinstance(target, ast.Subscript) and not isinstance(self.key(target.slice), str):
+                        self.load(self.places[target.value], None, place, whole=True)  # what is behind it moves up
             case ast.Match():
                 subject = self.expression(node.subject, scope)
                 for case in node.cases:

@@ -93,8 +93,7 @@ def call_container_method(flow: Calls, container: Container, name: str, site: Ca
         _read(flow, container, name, site)
     elif name in SAME:
         flow.solver.add(site.result, container)
-        for keyword, place in site.keywords.items():
-            flow.store_element(container, keyword, place)
+        _merge_all(flow, container, site)
     elif name == "items":
         _items(flow, container, site)
     elif name == "popitem":
@@ -104,14 +103,28 @@ def call_container_method(flow: Calls, container: Container, name: str, site: Ca
         flow.solver.add(site.result, found)
         flow.store_element(found, None, ("keys" if name == "keys" else "elements", container))
     elif name not in QUIET:
-        _put_together(flow, container, site)
+        _put_together(flow, container, site, arguments(site))
 
 
-def _put_together(flow: Calls, container: Container, site: CallSite) -> None:
-    """What a method of which nothing is known does: what it is given it may keep, and what is kept it may give back."""
-    box: Place = ("holder", container)
-    flow.solver.add(box, container)
-    _share(flow, site, container, box, ("elements", container), arguments(site))
+def _put_together(flow: Calls, container: Container, site: CallSite, places: tuple[Place, ...]) -> None:
+    """What a method of which nothing is known does: what it is given it may keep, and what is kept it may give back.
+
+    It may also give that to the containers and functions that it is given.
+    """
+    kept: Place = ("elements", container)
+    flow.solver.add(("holder", container), container)
+    given = flow.site_with(site, ("holder", container), kept)
+
+    def arrive(item: Object) -> None:
+        if isinstance(item, Container):
+            flow.store_element(item, None, kept)
+            flow.merge_whole(item, container)
+        elif isinstance(item, Function | Method | Partial | Derivative | Getter | Class):
+            flow.invoke(item, given)
+
+    for place in places:
+        flow.store_element(container, None, place)
+        flow.solver.watch(place, arrive)
     flow.solver.add(site.result, container)
     flow.load_element(container, None, site.result)
 
@@ -168,31 +181,11 @@ def arguments(site: CallSite) -> tuple[Place, ...]:
 
 
 def mix(flow: Calls, site: CallSite, places: tuple[Place, ...]) -> None:
-    """Let all that is at some places, or within what is there, come out of a call.
+    """Let all that is at some places, or within what is there, come out of a call, within anything that holds such.
 
     It also goes into every container among them, and is given to every function among them.
     """
-    pool: Place = (POOL, site.node)
     whole = Container(site.node, POOL)
-    box: Place = ("box", site.node)
-    flow.solver.add(box, whole)
-    flow.solver.connect(pool, site.result)
-    flow.solver.add(site.result, whole)
-    flow.store_element(whole, None, pool)
-    _share(flow, site, whole, box, pool, places)
-
-
-def _share(flow: Calls, site: CallSite, whole: Container, box: Place, pool: Place, places: tuple[Place, ...]) -> None:
-    """Let a container hold all that is at some places or within, and give it to the containers and functions among that."""
-    given = flow.site_with(site, box, pool)
-
-    def arrive(item: Object) -> None:
-        if isinstance(item, Container):
-            flow.store_element(item, None, pool)
-            flow.merge_whole(item, whole)
-        elif isinstance(item, Function | Method | Partial | Derivative | Getter | Class):
-            flow.invoke(item, given)
-
-    for place in places:
-        flow.store_element(whole, None, place)
-        flow.solver.watch(place, arrive)
+    scramble(flow, whole)
+    flow.store_element(whole, None, ("holder", whole))
+    _put_together(flow, whole, site, places)

@@ -25,6 +25,8 @@ from codemods.flow.objects import (
     Function,
     Instance,
     Method,
+    Module,
+    Namespace,
     Opaque,
     Place,
     Result,
@@ -34,6 +36,10 @@ from codemods.flow.roots import Roots
 
 if TYPE_CHECKING:
     from codemods.flow.constraints import Store
+
+
+NAMESPACES = (Class, Instance, Module, Namespace)
+"""What may have something put in under any name."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,8 @@ class Derivation:
         if effect == "none":
             return False
         if effect == "contents" and any(isinstance(token, Thing) for token in carried):
+            if any(isinstance(item, NAMESPACES) for place in arguments(site) for item in self.flow.solver.at(place)):
+                self._escape(carried, site.unit, site.node)
             return self._mix(site)
         near = [token for token in carried if isinstance(token, Derived)]
         places = [site.result, *self._parameters(arguments(site))]
@@ -199,7 +207,8 @@ class Derivation:
         if not any(isinstance(token, Thing) for token in carried):
             return False
         owners = self.flow.solver.at(store.owner)
-        if all(isinstance(item, Derived | Result | External) for item in owners):
+        of_python = isinstance(store.node, ast.Attribute) and store.node.attr.startswith("__")
+        if of_python or all(isinstance(item, Derived | Result | External) for item in owners):
             self._escape(carried, store.unit, store.node)
         if any(not isinstance(item, Derived | Result) for item in owners):
             return False

@@ -15,6 +15,9 @@ FORGETFUL = frozenset(
 )
 """Packages that look at what they are given, and neither keep it nor give it back."""
 
+KEEPING = ("unittest.mock.",)
+"""How the names begin of what of these keeps it."""
+
 DESCRIBING = frozenset(
     f"inspect.{name}"
     for name in (
@@ -72,6 +75,8 @@ def effect_of(name: str) -> Effect:
         return "none" if rest in LOOKING else "contents"
     if package == "numpy":
         return "contents" if rest.partition("(")[0] in OBJECT_ARRAYS or "()" in rest else "none"
+    if name.startswith(KEEPING):
+        return "contents"
     if package in FORGETFUL or name in DESCRIBING or name.startswith(NUMBERS):
         return "none"
     if package in COMPUTING:
