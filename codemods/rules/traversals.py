@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from codemods.bound import stands_in_class
 from codemods.dataflow.binding import arguments_of
 from codemods.edits import Edit, Replace
 from codemods.idioms.masks import CODE
@@ -32,8 +33,13 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_of(TRAVERSAL, use.node)
     if given is None:
         return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
+    if not context.taken_by_classes.isdisjoint(use.things):
+        return reasons.traversal(
+            "It becomes an attribute of a class, through a variable.", "Let a plain statement of the class make it."
+        )
     holes = (("predicate", use.unit.span(given["filter_fn"])),)
-    return Replace(use.span, "{predicate}", holes)
+    is_static = stands_in_class(use.node, use.unit, context.facts)
+    return Replace(use.span, "staticmethod({predicate})" if is_static else "{predicate}", holes)
 
 
 @rule(
