@@ -153,7 +153,9 @@ class Applier(cst.CSTTransformer):
                 name = self._helper(as_function(edit.optimizer, self.form, edit.inject))
                 if isinstance(node, cst.Call):
                     return node.with_changes(func=name)
-                return _parenthesized_as(node, expression("staticmethod({name})", name=name) if edit.is_static else name)
+                return _parenthesized_as(
+                    node, expression("staticmethod({name})", name=name) if edit.is_static else name
+                )
             case edits.ConvertLookup() if isinstance(node, cst.Call):
                 table = self._helper(by_name(edit.optimizers, self.form, edit.inject))
                 is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 CLASSES = frozenset((*DEFINITIONS, RUN_TIME))
 
+ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", "setdefault"))
+"""The methods of containers that compare what they are given first with what is there."""
+
 
 def exposed_classes(facts: Facts) -> frozenset[str]:
     """The names of the legacy classes that are compared, asked for an attribute, or get to where nothing is known of them."""
@@ -28,6 +31,18 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
             with_none = any(isinstance(one, ast.Constant) and one.value is None for one in (left, *others))
             for operand in () if with_none else (left, *others):
                 yield from _classes(facts, operand)
+        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
+            yield from _classes(facts, key)  # what is looked up was perhaps put there by another file, with its own function
+        case ast.Dict(keys=keys):
+            for written in (key for key in keys if key is not None):
+                yield from _classes(facts, written)
+        case ast.Set(elts=elements):
+            for element in elements:
+                yield from _classes(facts, element)
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING and _is_container(
+            facts, owner
+        ):
+            yield from _classes(facts, key)
         case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
             facts.flow.places[callee]
         ):
@@ -38,6 +53,10 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
                 yield from _classes(facts, value)
+
+
+def _is_container(facts: Facts, node: ast.expr) -> bool:
+    return any(isinstance(item, Container) for item in facts.objects(node))
 
 
 def _is_unknown_slot(facts: Facts, target: ast.expr) -> bool:

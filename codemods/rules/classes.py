@@ -43,7 +43,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
 
     As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a method there.
 
-    A class that is compared or asked for an attribute, or gets one, and one that an unknown function or, through a variable,
+    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown function or, through a variable,
     another class gets, is left, with a reason, and with all that it may have made out of view. So is the module `flax.optim`
     where a variable holds it, or where it is found by its name, with all that it made.
     """
