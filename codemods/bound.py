@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codemods.dataflow.definitions import Variable
+from codemods.dataflow.effects import Variable
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, External, Object, Thing
 from codemods.legacy import DEFINITIONS, RUN_TIME, legacy_name

@@ -24,6 +24,8 @@ def exposed_classes(facts: Facts) -> frozenset[str]:
 
 
 def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
+    for key in _keys(facts, node):  # another file, with a function of its own, may have put there what is looked up
+        yield from _classes(facts, key)
     match node:
         case ast.Attribute(value=owner, ctx=ast.Load()):
             yield from _classes(facts, owner, depth=0)
@@ -31,18 +33,6 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
             with_none = any(isinstance(one, ast.Constant) and one.value is None for one in (left, *others))
             for operand in () if with_none else (left, *others):
                 yield from _classes(facts, operand)
-        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
-            yield from _classes(facts, key)  # what is looked up was perhaps put there by another file, with its own function
-        case ast.Dict(keys=keys):
-            for written in (key for key in keys if key is not None):
-                yield from _classes(facts, written)
-        case ast.Set(elts=elements):
-            for element in elements:
-                yield from _classes(facts, element)
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING and _is_container(
-            facts, owner
-        ):
-            yield from _classes(facts, key)
         case ast.Call(func=callee, args=args, keywords=keywords) if facts.flow.derivation.is_unknown(
             facts.flow.places[callee]
         ):
@@ -53,6 +43,20 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
                 yield from _classes(facts, value)
+
+
+def _keys(facts: Facts, node: ast.AST) -> list[ast.expr]:
+    """The expressions of a node that are keys or elements of a set, or are compared with what is in a container."""
+    match node:
+        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
+            return [key]
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.Set(elts=elements):
+            return elements
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING:
+            return [key] if _is_container(facts, owner) else []
+    return []
 
 
 def _is_container(facts: Facts, node: ast.expr) -> bool:
