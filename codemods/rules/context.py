@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
 
+from codemods.as_tuples import uses_as_tuples
 from codemods.bound import taken_by_classes
 from codemods.complexity import ComplexNumbers
 from codemods.dataflow.binding import Bound, arguments_of, bind, is_unpacked, values_of
@@ -102,6 +103,7 @@ class Context:
         """
         uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
         uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
+        uses += uses_as_tuples(self.facts)
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))

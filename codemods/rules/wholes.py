@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codemods.as_tuples import TUPLED
 from codemods.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
@@ -28,6 +29,10 @@ WHY = {
     BY_PATH: (
         "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
         "Use the paths within `optimizer.target`.",
+    ),
+    TUPLED: (
+        "It matters here that no definition is a tuple, and no traversal a function; a transformation and a predicate are.",
+        "Tell them apart by something else, such as a class of your own around them.",
     ),
     KEYED: (
         "The keys of the optimizer's state dict may be asked for here, which are others in that of a train state.",
