@@ -64,7 +64,8 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
 
 def _says_what(value: ast.expr, facts: Facts) -> bool:
     if isinstance(value, ast.Call):
-        return any(thing.node is value for thing in facts.things(value, "traversal"))
+        is_static = "builtins.staticmethod" in facts.externals(value.func)
+        return is_static or any(thing.node is value for thing in facts.things(value, "traversal"))
     return facts.names_legacy(value)
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
 
-from codemods.as_tuples import uses_as_tuples
 from codemods.bound import taken_by_classes
 from codemods.complexity import ComplexNumbers
 from codemods.dataflow.binding import Bound, arguments_of, bind, is_unpacked, values_of
@@ -34,6 +33,7 @@ from codemods.optimizers.views import VIEWABLE
 from codemods.origins import Origins
 from codemods.shapes import Parameters
 from codemods.steps import Steps
+from codemods.taken_for import uses_taken_for_others
 from codemods.uses import ATTRIBUTES, Use, class_around
 
 OVERRIDES = ("learning_rate", "hyper_params")
@@ -103,7 +103,7 @@ class Context:
         """
         uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
         uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
-        uses += uses_as_tuples(self.facts)
+        uses += uses_taken_for_others(self.facts)
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))

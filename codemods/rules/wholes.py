@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codemods.as_tuples import TUPLED
 from codemods.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.taken_for import TAKEN
 from codemods.uses import Use
 
 WHY = {
@@ -30,8 +30,8 @@ WHY = {
         "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
         "Use the paths within `optimizer.target`.",
     ),
-    TUPLED: (
-        "It matters here that no definition is a tuple, and no traversal a function; a transformation and a predicate are.",
+    TAKEN: (
+        "It matters here that this is no train state, tuple or function; what takes its place is.",
         "Tell them apart by something else, such as a class of your own around them.",
     ),
     KEYED: (

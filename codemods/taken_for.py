@@ -1,4 +1,4 @@
-"""Where it matters that a transformation is a tuple and a predicate a function, as no definition and no traversal was."""
+"""Where it matters that optimizers, definitions and traversals are no train states, no tuples and no functions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from codemods.dataflow.binding import values_of
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container, Place, Thing
+from codemods.legacy import legacy_name
 from codemods.uses import Use
 from codemods.vocabulary import OF_TREES
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
 
-TUPLED = "tupled"
+TAKEN = "taken for another"
 SPREADING = (*OF_TREES, "numpy.")
 """How the names begin of what goes into the tuples that it is given, or that these hold."""
 
@@ -26,18 +27,20 @@ TUPLES = frozenset(
 )
 """The types that a tuple is of."""
 
+TRANSFORMATIONS = frozenset(f"optax.GradientTransformation{more}" for more in ("", "ExtraArgs"))
+TRAIN_STATES = frozenset(("flax.training.train_state.TrainState",))
 ITERATING = frozenset(
     f"builtins.{name}" for name in ("enumerate", "iter", "len", "list", "set", "sorted", "tuple", "zip")
 )
 
 
-def uses_as_tuples(facts: Facts) -> Iterator[Use]:
-    """The places where a definition would be told from a tuple or a traversal from a function, or taken for one."""
+def uses_taken_for_others(facts: Facts) -> Iterator[Use]:
+    """The places where such things would be told apart, or one would be taken for the other."""
     for unit in facts.project.units:
         for node in unit.nodes:
             if isinstance(node, ast.expr | ast.Match) and (things := tuple(dict.fromkeys(_told(facts, unit, node)))):
                 place = node.subject if isinstance(node, ast.Match) else node
-                yield Use("whole", TUPLED, unit, place, things)
+                yield Use("whole", TAKEN, unit, place, things)
 
 
 def _told(facts: Facts, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thing]:
@@ -48,9 +51,10 @@ def _told(facts: Facts, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thin
             return facts.things(formatted, "definition")
         case ast.Match(subject=subject, cases=cases):
             patterns = [inner for case in cases for inner in ast.walk(case.pattern)]
-            classes = [inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)]
-            if any(isinstance(inner, ast.MatchSequence) for inner in patterns) or _names(facts, classes) & TUPLES:
+            if any(isinstance(inner, ast.MatchSequence) for inner in patterns):
                 return facts.things(subject, "definition")
+            classes = [inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)]
+            return [thing for cls in classes for thing in _of_types(facts, subject, _names(facts, [cls]))]
         case ast.Subscript(value=owner, slice=key) if things := facts.things(key, "definition"):
             return things if _is_weak(facts, owner) else ()
         case ast.Starred(value=value) if _is_tried(unit, node):
@@ -64,8 +68,7 @@ def _by_call(facts: Facts, unit: Unit, call: ast.Call, called: set[str]) -> Iter
         yield from facts.things(first, "traversal")
     elif first is not None and "builtins.isinstance" in called:
         yield from facts.things(first, "traversal")
-        if _names(facts, call.args[1:]) & TUPLES:
-            yield from facts.things(first, "definition")
+        yield from _of_types(facts, first, _names(facts, call.args[1:]))
     elif first is not None and called & ITERATING and _is_tried(unit, call):
         yield from facts.things(first, "definition")
     else:
@@ -73,6 +76,15 @@ def _by_call(facts: Facts, unit: Unit, call: ast.Call, called: set[str]) -> Iter
         given = [thing for argument in arguments for thing in _definitions(facts, argument)]
         if given and (any(name.startswith(SPREADING) for name in called) or _is_weak(facts, call.func)):
             yield from given
+
+
+def _of_types(facts: Facts, node: ast.expr, names: set[str]) -> Iterator[Thing]:
+    """What is asked for types of which it was not, and of which that is what takes its place."""
+    legacy = {legacy_name(name) for name in names}
+    if names & (TUPLES | TRANSFORMATIONS) and "OptimizerDef" not in legacy:
+        yield from facts.things(node, "definition")
+    if names & TRAIN_STATES and "Optimizer" not in legacy:
+        yield from facts.things(node, "optimizer")
 
 
 def _is_weak(facts: Facts, node: ast.expr) -> bool:
