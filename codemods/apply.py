@@ -151,7 +151,11 @@ class Applier(cst.CSTTransformer):
                 return _parenthesized_as(node, self.done[part])
             case edits.ConvertClass():
                 name = self._helper(as_function(edit.optimizer, self.form, edit.inject))
-                return node.with_changes(func=name) if isinstance(node, cst.Call) else _parenthesized_as(node, name)
+                if isinstance(node, cst.Call):
+                    return node.with_changes(func=name)
+                return _parenthesized_as(
+                    node, expression("staticmethod({name})", name=name) if edit.is_static else name
+                )
             case edits.ConvertLookup() if isinstance(node, cst.Call):
                 table = self._helper(by_name(edit.optimizers, self.form, edit.inject))
                 is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"

@@ -117,10 +117,14 @@ class TakePart(Edit):
 
 @dataclass(frozen=True)
 class ConvertClass(Edit):
-    """Put a function in the place of the legacy class at `span`; if a call of the class stands there, of its callee."""
+    """Put a function in the place of the legacy class at `span`; if a call of the class stands there, of its callee.
+
+    An attribute of a class is a static method.
+    """
 
     optimizer: str
     inject: bool
+    is_static: bool = False
 
 
 @dataclass(frozen=True)

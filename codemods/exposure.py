@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 CLASSES = frozenset((*DEFINITIONS, RUN_TIME))
 
+ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", "setdefault"))
+"""The methods of containers that compare what they are given first with what is there."""
+
 
 def exposed_classes(facts: Facts) -> frozenset[str]:
     """The names of the legacy classes that are compared, asked for an attribute, or get to where nothing is known of them."""
@@ -21,6 +24,8 @@ def exposed_classes(facts: Facts) -> frozenset[str]:
 
 
 def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
+    for key in _keys(facts, node):  # another file, with a function of its own, may have put there what is looked up
+        yield from _classes(facts, key)
     match node:
         case ast.Attribute(value=owner, ctx=ast.Load()):
             yield from _classes(facts, owner, depth=0)
@@ -38,6 +43,24 @@ def _exposed_at(facts: Facts, node: ast.AST) -> Iterator[str]:
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
                 yield from _classes(facts, value)
+
+
+def _keys(facts: Facts, node: ast.AST) -> list[ast.expr]:
+    """The expressions of a node that are keys or elements of a set, or are compared with what is in a container."""
+    match node:
+        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
+            return [key]
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.Set(elts=elements):
+            return elements
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING:
+            return [key] if _is_container(facts, owner) else []
+    return []
+
+
+def _is_container(facts: Facts, node: ast.expr) -> bool:
+    return any(isinstance(item, Container) for item in facts.objects(node))
 
 
 def _is_unknown_slot(facts: Facts, target: ast.expr) -> bool:

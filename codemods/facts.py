@@ -287,6 +287,16 @@ class Facts:
         found = {self.groups.get(thing, thing): path for thing, path in self.beyond.items()}
         return next((found[group] for thing in things if (group := self.groups.get(thing, thing)) in found), None)
 
+    def of_unknown_origin(self, unit: Unit) -> list[Thing]:
+        """The definitions of a program, and the optimizers, of which it is not seen what made them."""
+        program = self.together(unit)
+        unknown = (thing for thing in self.groups if thing.evidence != "proven" and thing.unit.path in program)
+        return [
+            thing
+            for thing in unknown
+            if thing.kind == "definition" or (thing.kind == "optimizer" and not self.legacy.definitions(thing))
+        ]
+
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
         found = [*uses, *reflected, *removed_uses(self, unit)]

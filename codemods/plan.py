@@ -235,13 +235,13 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
-            for thing in _concerned(decision, viewed):
+            for thing in _concerned(decision, viewed, plan.facts):
                 causes.setdefault(group[thing], decision)
     if plan.options.partial:
         return
     traces = Traces(plan.facts)
     for decision in plan.decisions:
-        concerned = _concerned(decision, viewed)
+        concerned = _concerned(decision, viewed, plan.facts)
         cause = next((causes[group[thing]] for thing in concerned if group[thing] in causes), None)
         if decision.use.kind in ("check", "value") and not decision.use.things:  # any optimizer may be of the class
             program = plan.facts.together(decision.use.unit)
@@ -250,10 +250,12 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
 
 
-def _concerned(decision: Decision, viewed: Thing | None) -> Iterable[Thing]:
+def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:
     """The things that a decision is about."""
     if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
         return (viewed,)
+    if decision.use.kind == "value" and not decision.applies:  # what the class makes may come back from out of view
+        return (*decision.use.things, *facts.of_unknown_origin(decision.use.unit))
     return decision.use.things
 
 

@@ -26,6 +26,13 @@ EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
 WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
 IMPORTING = ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
+ADDED = {
+    "optimizer": frozenset(("step", "params", "tx", "opt_state", "apply_fn", "apply_gradients")),
+    "definition": frozenset(("init", "update", "count", "index", "_fields", "__len__", "__iter__", "__getitem__")),
+    "traversal": frozenset(("__call__", "__name__")),
+}
+"""Attributes that legacy objects lacked, and what takes their place has."""
+
 TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 """Attributes that hardly anything but an optimizer has."""
 
@@ -130,7 +137,8 @@ def _call(facts: Facts, unit: Unit, node: ast.Call, first: ast.expr) -> Use | No
     if called & set(BY_NAME) and len(node.args) > 1:
         if name == "optim" and "flax" in facts.externals(first):
             return Use("module", "", unit, node, _asked_for(facts, unit))
-        things = [thing for thing in facts.things(first) if name is None or name in ATTRIBUTES[thing.kind]]
+        kinds = {kind: {*own, *ADDED.get(kind, ())} for kind, own in ATTRIBUTES.items()}
+        things = [thing for thing in facts.things(first) if name is None or name in kinds[thing.kind]]
     elif called & set(WHOLE):
         things = facts.things(first, "optimizer", "state")
     elif called & set(IMPORTING) and any(
@@ -150,7 +158,8 @@ def _asked_by_protocol(facts: Facts, node: ast.expr) -> Iterator[str]:
     """The attributes of legacy optimizers that a protocol of the project asks for."""
     for item in facts.objects(node):
         if isinstance(item, Class) and facts.derives_from(item, "typing.Protocol", "typing_extensions.Protocol"):
-            yield from sorted(ATTRIBUTES["optimizer"] & {*item.scope.names, *facts.flow.fields_in_order(item)})
+            asked = {*item.scope.names, *facts.flow.fields_in_order(item)}
+            yield from sorted((ATTRIBUTES["optimizer"] | ADDED["optimizer"]) & asked)
 
 
 def _asked_for(facts: Facts, unit: Unit) -> tuple[Thing, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from codemods.bound import stands_in_class
 from codemods.dataflow.binding import is_unpacked
 from codemods.edits import ConvertClass, ConvertLookup, Edit, Keep, Replace
 from codemods.flow.objects import Thing
@@ -40,8 +41,11 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     `FLAX_OPTIMIZERS[name]`, a dictionary of those classes that the project names in quotes; if it names none, of the three
     commonest.
 
-    A class that is compared or asked for an attribute, or gets one, and one that an unknown function gets, is left, with a
-    reason. So is the module `flax.optim` where a variable holds it, or where it is found by its name, with all that it made.
+    As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a method there.
+
+    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown function or, through a variable,
+    another class gets, is left, with a reason, and with all that it may have made out of view. So is the module `flax.optim`
+    where a variable holds it, or where it is found by its name, with all that it made.
     """
     if use.kind == "module":
         return _looked_up(use, context)
@@ -72,7 +76,8 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def as_function(use: Use, context: Context) -> Edit:
     """A function in the place of a class or of the callee of a call."""
-    return ConvertClass(use.span, use.name, _sets_rate_later(use.things, context))
+    is_static = stands_in_class(use.node, use.unit, context.facts)
+    return ConvertClass(use.span, use.name, _sets_rate_later(use.things, context), is_static)
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:

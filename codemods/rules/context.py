@@ -10,12 +10,13 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
 
+from codemods.bound import taken_by_classes
 from codemods.complexity import ComplexNumbers
 from codemods.dataflow.binding import Bound, arguments_of, bind, is_unpacked, values_of
 from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, External, Thing
+from codemods.flow.objects import Container, External, Object, Thing
 from codemods.functional import Functional
 from codemods.handling import Handling
 from codemods.idioms import Unproven
@@ -32,6 +33,7 @@ from codemods.optimizers.views import VIEWABLE
 from codemods.origins import Origins
 from codemods.shapes import Parameters
 from codemods.steps import Steps
+from codemods.taken_for import uses_taken_for_others
 from codemods.uses import ATTRIBUTES, Use, class_around
 
 OVERRIDES = ("learning_rate", "hyper_params")
@@ -101,6 +103,7 @@ class Context:
         """
         uses = [*self.schedules.uses(), *self.masks.uses(), *self.clippings.uses(), *self.own_states.uses()]
         uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
+        uses += uses_taken_for_others(self.facts)
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))
@@ -266,7 +269,13 @@ class Context:
     @cached_property
     def exposed(self) -> frozenset[str]:
         """The legacy classes in the place of which no function can stand."""
-        return exposed_classes(self.facts)
+        taken = (legacy_name(item.name) for item in self.taken_by_classes if isinstance(item, External))
+        return exposed_classes(self.facts) | {name for name in taken if name is not None}
+
+    @cached_property
+    def taken_by_classes(self) -> frozenset[Object]:
+        """What becomes a function and must not, as it is an attribute of a class in other ways than by a plain statement."""
+        return frozenset(taken_by_classes(self.facts))
 
     @cached_property
     def viewed(self) -> dict[Thing, str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from codemods.bound import stands_in_class
 from codemods.dataflow.binding import arguments_of
+from codemods.dataflow.definitions import function_of
 from codemods.edits import Edit, Replace
 from codemods.idioms.masks import CODE
 from codemods.model import Refusal
@@ -32,8 +34,33 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_of(TRAVERSAL, use.node)
     if given is None:
         return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
+    if not context.taken_by_classes.isdisjoint(use.things):
+        return reasons.traversal(
+            "It becomes an attribute of a class, through a variable.", "Let a plain statement of the class make it."
+        )
+    if (name := _set_again(given["filter_fn"], use.node, context)) is not None:
+        return reasons.traversal(
+            f"The predicate reads `{name}`, which may be set again: then it chooses others than at first.",
+            "Give the predicate a variable of its own.",
+        )
     holes = (("predicate", use.unit.span(given["filter_fn"])),)
-    return Replace(use.span, "{predicate}", holes)
+    is_static = stands_in_class(use.node, use.unit, context.facts)
+    return Replace(use.span, "staticmethod({predicate})" if is_static else "{predicate}", holes)
+
+
+def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | None:
+    """A variable that a predicate written out reads, and that the function or module may set after the traversal was made."""
+    dataflow = context.facts.dataflow
+    own = {*ast.walk(predicate)}  # variables of the predicate and of what it goes through
+    for node in ast.walk(predicate.body) if isinstance(predicate, ast.Lambda) else ():
+        variable = dataflow.definitions.variable(node) if isinstance(node, ast.Name) else None
+        if variable is None or variable.scope.node in own:
+            continue
+        around = function_of(variable.unit, made)
+        stores = [store for store in dataflow.definitions.stores(variable) if not isinstance(store, ast.arg)]
+        if any(function_of(variable.unit, one) is around and dataflow.may_follow(one, made) for one in stores):
+            return variable.name
+    return None
 
 
 @rule(

@@ -6,6 +6,7 @@ from codemods.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.taken_for import TAKEN
 from codemods.uses import Use
 
 WHY = {
@@ -28,6 +29,10 @@ WHY = {
     BY_PATH: (
         "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
         "Use the paths within `optimizer.target`.",
+    ),
+    TAKEN: (
+        "It matters here that this is no train state, tuple or function; what takes its place is.",
+        "Tell them apart by something else, such as a class of your own around them.",
     ),
     KEYED: (
         "The keys of the optimizer's state dict may be asked for here, which are others in that of a train state.",

@@ -12,7 +12,7 @@ import pytest
 from codemods import Options, Source, migrate
 from codemods.model import Form
 from codemods.optimizers import optimizers
-from tests.codemods.programs import migrated
+from tests.codemods.programs import migrated, result_of
 
 ADAM = '''
 def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
@@ -305,3 +305,8 @@ def test_functions_have_the_form_that_is_asked_for(form: Form, adam: str, moment
     )
     for made in (adam, momentum):
         assert made in "".join(after.split())
+
+
+def test_a_static_method_stays_one() -> None:
+    code = "from flax import optim\n\nclass Trainer:\n    make = staticmethod(optim.Adam)\n\nTrainer().make(0.1).create({})\n"
+    assert "    make = staticmethod(flax_adam)\n" in result_of(code).after.decode()
