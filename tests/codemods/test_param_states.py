@@ -51,7 +51,7 @@ LEFT = {
     "a map with an option": put(halved(STATES, more=", is_leaf=other")),
     "a map by an unknown function": put(f"other(lambda m: m / 2, {STATES})"),
     "a map without states": put("jax.tree_util.tree_map(jnp.zeros_like)"),
-    "a map with states of something unknown": put(halved(STATES, "elsewhere.other.state.param_states")),
+    "a map with something else": put(halved(STATES, "other")),
     "a map of the states of another": put(halved(STATES), "second"),
     "a map with the states of another ahead": put(halved("second.state.param_states", STATES)),
     "a map of the states of another, by a name": lines(f"states = {halved(STATES)}", put("states", "second")),
