@@ -104,11 +104,12 @@ class Evidence:
                     self.facts.legacy.links[thing, candidate] = None
 
     def _join_derived(self) -> None:
-        """Link what is used with things from which something at the same place is derived, and that are used nowhere else."""
+        """Link definitions that are used with those from which something at the same place is derived, and that make nothing."""
         for _, node in self.facts.flow.reading.attributes:
             derived = [item.source for item in self.facts.objects(node.value) if isinstance(item, Derived)]
             for source in derived:
-                if source not in self.world.put_to_use and node.attr in ATTRIBUTES[source.kind]:
+                is_lost = source.kind == "definition" and source not in self.world.put_to_use
+                if is_lost and node.attr in ATTRIBUTES[source.kind]:
                     for thing in self.facts.things(node.value, source.kind):
                         self.facts.legacy.links[thing, source] = None
 
