@@ -234,6 +234,16 @@ class Facts:
             found[target].append(source)
         return found
 
+    @cached_property
+    def holders(self) -> dict[Container, list[ast.expr]]:
+        """The expressions that may stand for each container."""
+        found: dict[Container, list[ast.expr]] = defaultdict(list)
+        for node in self.flow.places:
+            for item in self.objects(node):
+                if isinstance(item, Container):
+                    found[item].append(node)
+        return found
+
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
         return any(isinstance(item, External) and item.name in names for item in self.flow.ancestry(cls))

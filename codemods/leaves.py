@@ -37,7 +37,8 @@ def in_any_order(call: ast.Call, facts: Facts, counts: bool) -> bool:
     followed = {Container(call, LEAVES)}
     pending = True
     while pending:
-        uses = [(unit, node) for unit in facts.project.units for node in unit.nodes if _holds(node, followed, facts)]
+        nodes = dict.fromkeys(node for container in followed for node in facts.holders.get(container, ()))
+        uses = [(facts.scope(node).unit, node) for node in nodes if _holds(node, followed, facts)]
         if not all(_is_harmless(node, unit, followed, facts, functions) for unit, node in uses):
             return False
         mapped = {Container(made) for unit, node in uses if (made := _comprehension(node, unit)) is not None}

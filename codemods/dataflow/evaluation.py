@@ -75,18 +75,22 @@ class Evaluations:
     def summary(self, function: FunctionNode) -> Effects:
         """The effects of a call of a function, on what is not its own."""
         if function not in self._summaries:
-            reached: dict[FunctionNode, None] = {function: None}
-            found = Effects()
-            pending = [function]
-            while pending:
-                current = pending.pop()
-                found.add(self._body(current).outside(current))
-                for other in self._called_in(current):
-                    if other not in reached:
-                        reached[other] = None
-                        pending.append(other)
-            self._summaries[function] = found.outside(function)
+            self._summaries[function] = self.of_all([function]).outside(function)
         return self._summaries[function]
+
+    def of_all(self, functions: Iterable[FunctionNode]) -> Effects:
+        """The effects of calls of functions, and of those that these call, on what is not their own."""
+        reached = dict.fromkeys(functions)
+        found = Effects()
+        pending = [*reached]
+        while pending:
+            current = pending.pop()
+            found.add(self._body(current).outside(current))
+            for other in self._called_in(current):
+                if other not in reached:
+                    reached[other] = None
+                    pending.append(other)
+        return found
 
     def _body(self, owner: Owner) -> Effects:
         """The effects of all evaluations of an owner itself."""

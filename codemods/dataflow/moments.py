@@ -59,16 +59,18 @@ class Dataflow:
 
     def changes(self, effects: Effects, cells: Collection[Cell]) -> bool:
         """Whether something with some effects may change what is in some cells."""
-        written = [*effects.writes, *(self._behind.writes if effects.acts else ())]
-        for cell in cells:
-            if isinstance(cell, Variable):
-                if cell in written:
-                    return True
-            elif (effects.acts and not self._is_hidden(cell)) or any(
-                isinstance(other, Field) and self._overlap(cell, other) for other in written
-            ):
-                return True
-        return False
+        if any(self._is_written(cell, effects.writes) for cell in cells):
+            return True
+        if not effects.acts:
+            return False
+        if any(isinstance(cell, Field) and not self._is_hidden(cell) for cell in cells):
+            return True
+        return any(not _is_local(cell) and self._is_written(cell, self._behind.writes) for cell in cells)
+
+    def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
+        if isinstance(cell, Variable):
+            return cell in written
+        return any(isinstance(other, Field) and self._overlap(cell, other) for other in written)
 
     def _overlap(self, one: Field, other: Field) -> bool:
         if one.owners and not other.owners:
@@ -149,17 +151,19 @@ class Dataflow:
     @cached_property
     def _behind(self) -> Effects:
         """What functions do that code may call which is not in view."""
-        found = Effects()
+        modules: set[Cell] = set()
+        functions: list[FunctionNode] = []
         for item in self._escaped:
-            nodes = [item.node] if isinstance(item, Function) else []
+            if isinstance(item, Function):
+                functions.append(item.node)
             if isinstance(item, Instance | Class):
                 cls = item.cls if isinstance(item, Instance) else item
-                nodes = [one.node for functions in self.program.members(cls).values() for one in functions]
+                functions += (one.node for members in self.program.members(cls).values() for one in members)
             if isinstance(item, Module) and item.unit is not None:
                 scope = self.program.flow.modules[item.unit]
-                found.writes |= {Variable(scope, name) for name in scope.names}
-            for node in nodes:
-                found.add(self.evaluations.summary(node))
+                modules |= {Variable(scope, name) for name in scope.names}
+        found = self.evaluations.of_all(functions)
+        found.writes |= modules
         return found
 
     # Within one run of a function
@@ -358,3 +362,10 @@ class Dataflow:
                 items += self.program.objects_at(scope, name)
             scope = scope.parent
         return not self._within(items).isdisjoint(carriers)
+
+
+def _is_local(cell: Cell) -> bool:
+    """Whether a variable is set within its own function alone."""
+    if not isinstance(cell, Variable) or isinstance(cell.scope.node, ast.Module | ast.ClassDef):
+        return False
+    return not any(isinstance(node, ast.Nonlocal) and cell.name in node.names for node in ast.walk(cell.scope.node))
