@@ -1,8 +1,7 @@
-"""How long a tree takes, how much memory, and how both grow, beside what must be done at least: to parse the files that matter.
+"""How long a tree takes and how much memory, beside what must be done at least: to parse the files that matter.
 
 `python -m benchmarks.scale /trees/sympy /trees/django` measures each tree as it is, and once more with legacy programs planted in
-five of its packages, imported from its most-imported modules. `--doubling` measures 1 to 16 copies of each that import one another.
-`python -m benchmarks.scale --bad-cases` measures what is known to be hard, as it grows.
+five of its packages, imported from the most-imported module of each.
 """
 
 from __future__ import annotations
@@ -20,7 +19,9 @@ import click
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLANTED = ("mnist_momentum", "trainer_class", "gan", "traversal_two_rates", "custom_rules")
-LIMIT = 150
+LIMIT = 600
+"""Seconds after which a tree is given up."""
+
 PARSING = """
 import ast, sys, time, warnings
 warnings.simplefilter("ignore")
@@ -136,6 +137,7 @@ def look(name: str, tree: Path) -> None:
 @click.argument("trees", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--planted/--as-they-are", default=None)
 def main(trees: tuple[Path, ...], planted: bool | None) -> None:
+    """Measure trees, with legacy programs planted in them and without."""
     for tree in trees:
         if planted is not True:
             look(tree.name, tree)

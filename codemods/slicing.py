@@ -7,6 +7,7 @@ back, and who in it may use what is defined here shows which of them to take in,
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -84,10 +85,10 @@ class Slice:
         self._read = read
         self._importers = importers
         self._named = frozenset(named)
-        self._budget = budget
+        self._left = budget
         self._layout = Layout(texts)
         is_small = sum(map(len, texts.values())) < SMALL
-        facts = self._taking(texts) if is_small else None
+        facts = self._taking(texts, budget // 2) if is_small else None
         self.facts = self._grown(speaking, beside) if facts is None else facts
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
@@ -98,6 +99,7 @@ class Slice:
         wanted = Frontier(facts, self._importers).wanted()
         beyond: set[str] = set()
         while new := sorted(wanted.keys() - beyond, key=lambda path: len(self._texts[path])):
+            gc.collect()  # what was found out of fewer files
             more = self._taking({*self.units, *new})
             if more is None:  # the smaller half may be within the budget
                 beyond.update(new[len(new) // 2 :])
@@ -107,7 +109,7 @@ class Slice:
         facts.beyond = {thing: path for path, things in wanted.items() for thing in things}
         return facts
 
-    def _taking(self, paths: Iterable[str]) -> Facts | None:
+    def _taking(self, paths: Iterable[str], most: int | None = None) -> Facts | None:
         """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
         found: dict[str, Unit] = {}
         pending = [path for path in self._texts if path in {*paths}]
@@ -123,10 +125,13 @@ class Slice:
             pending += [str(folder / "__init__.py") for folder in PurePosixPath(path).parents]
             pending += self._layout.run_by(path, unit.code)
         others = {path: text for path, text in self._texts.items() if path not in found}
+        most = self._left if most is None else most
         try:
-            facts = Facts([found[path] for path in self._texts if path in found], self._named, others, self._budget)
+            facts = Facts([found[path] for path in self._texts if path in found], self._named, others, most)
         except EntangledError:
+            self._left -= most // 2
             return None
+        self._left -= facts.flow.solver.facts
         self.units = found
         return facts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
@@ -43,6 +43,7 @@ class Contents:
         self._watched: set[Place] = set()
         self._inside: dict[Place, dict[Object, None]] = defaultdict(dict)
         self._known: set[Object] = set()
+        self._seen: dict[tuple[Object | None, Place], int] = defaultdict(int)
 
     def watch(self, place: Place) -> None:
         """Let `update` tell of this place."""
@@ -71,7 +72,7 @@ class Contents:
             for holder in self._holders(place):
                 self._take_in(holder, place, found)
             if place in self._watched:
-                for item in self.flow.solver.at(place):
+                for item in self._new(None, place):
                     if isinstance(item, Carrier):
                         self._places[item][place] = None
                         self._know(item, found)
@@ -89,12 +90,19 @@ class Contents:
                 yield opaque
 
     def _take_in(self, holder: Object, place: Place, found: dict[Place, None]) -> None:
-        for item in self.flow.solver.at(place):
-            if isinstance(item, Carrier) and holder not in self._outer[item]:
+        for item in self._new(holder, place):
+            if isinstance(item, Carrier):
                 self._outer[item][holder] = None
                 self._know(item, found)
             for token in self.within(item):
                 self._hold(holder, token, found)
+
+    def _new(self, holder: Object | None, place: Place) -> Sequence[Object]:
+        """What has come to a place since this was asked last: what it carries later goes to its holders by itself."""
+        start = self._seen[holder, place]
+        items = self.flow.solver.since(place, start)
+        self._seen[holder, place] = start + len(items)
+        return items
 
     def _hold(self, holder: Object, token: Token, found: dict[Place, None]) -> None:
         pending = [holder]

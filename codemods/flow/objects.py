@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from codemods.flow.modules import Unit
@@ -16,31 +17,34 @@ Place = Hashable
 """Where objects are: an expression (its `ast` node) or a tuple such as `("variable", scope, name)`."""
 
 
-def hashed_once(cls: type[T]) -> type[T]:
-    """Let the instances of a frozen class remember their hash: sets of them are all that the analysis is made of."""
-    compute = cls.__hash__
+def interned(cls: type[T]) -> type[T]:
+    """Let a class give one object for the same fields: compared and hashed by identity, as sets of them are all that there is."""
+    names = [one.name for one in fields(cls)]  # type: ignore[arg-type]
+    defaults = {one.name: one.default for one in fields(cls) if one.default is not MISSING}  # type: ignore[arg-type]
+    known: WeakValueDictionary[tuple[object, ...], T] = WeakValueDictionary()
 
-    def recall(self: T) -> int:
-        try:
-            return self._hash  # type: ignore[attr-defined, no-any-return]
-        except AttributeError:
-            object.__setattr__(self, "_hash", compute(self))
-            return self._hash  # type: ignore[attr-defined, no-any-return]
+    def new(own: type[T], *args: object, **kwargs: object) -> T:
+        if len(args) < len(names):
+            args = (*args, *(kwargs.get(name, defaults.get(name)) for name in names[len(args) :]))
+        found = known.get(args)
+        if found is None:
+            known[args] = found = object.__new__(own)
+        return found
 
-    cls.__hash__ = recall  # type: ignore[assignment, method-assign]
+    cls.__new__ = new  # type: ignore[assignment, method-assign]
     return cls
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class External:
     """Something outside the project, by its full name: `flax.optim.Adam`, `jax.jit`."""
 
     name: str
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Result:
     """What a call of an external function or class gave."""
 
@@ -52,8 +56,8 @@ class Result:
         return self.name.rpartition(".")[2][:1].isupper()
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Module:
     """A module or package of the project; `directory` is empty for a plain module."""
 
@@ -79,32 +83,32 @@ class Class:
     scope: Scope
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Instance:
     """Any instance of a class: the analysis does not tell two instances of one class apart."""
 
     cls: Class
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Opaque:
     """A value of unknown origin of which a use has told that it carries an optimizer in some field."""
 
     place: Place
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Namespace:
     """The `__dict__` of an instance: a dict of its fields."""
 
     owner: Class | Opaque
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Method:
     """A method bound to its owner: a project function to an instance, or a named method of any other object."""
 
@@ -113,8 +117,8 @@ class Method:
     function: Function | None = None
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Partial:
     """A callable with some arguments filled in, by the call that filled them; one that is a method gets its owner first."""
 
@@ -123,8 +127,8 @@ class Partial:
     is_method: bool = False
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Derivative:
     """What `jax.value_and_grad` and its kin make of a function: a call of it gives a tuple laid out as `layout` says.
 
@@ -135,8 +139,8 @@ class Derivative:
     layout: tuple[str, ...]
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Container:
     """A tuple, list, set, dict or generator, by the node that makes it."""
 
@@ -148,16 +152,16 @@ LEAVES = "leaves"
 """The role of a list of a tree's leaves."""
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Record:
     """The class that `namedtuple("Record", "first second")` makes."""
 
     fields: tuple[str, ...]
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Getter:
     """What `operator.attrgetter`, `itemgetter` or `methodcaller` makes: a callable that takes a part of its argument."""
 
@@ -174,8 +178,8 @@ class Declared:
     annotation: ast.expr
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Thing:
     """An object of interest that the library description makes, such as an optimizer, by the node that makes it.
 
@@ -189,8 +193,8 @@ class Thing:
     evidence: str = "proven"
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Derived:
     """What an unknown function made of a thing that was passed to it: the thing again, a part of it, or something else."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from codemods.flow.objects import Object, Place
 
@@ -29,7 +30,7 @@ class Solver:
         self._watchers: dict[Place, list[Watcher]] = {}
         self._pending: deque[tuple[Place, Object]] = deque()
         self._touched: dict[Place, None] = {}
-        self._facts = 0
+        self.facts = 0
         self.version = 0
         """Grows with every fact and edge."""
         self._incoming: dict[Place, dict[Place, None]] | None = None
@@ -37,6 +38,11 @@ class Solver:
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
         return tuple(self._objects.get(place, ()))
+
+    def since(self, place: Place, start: int) -> list[Object]:
+        """The objects that have reached a place behind the first `start` of them."""
+        objects = self._objects.get(place, {})
+        return list(islice(objects, start, None)) if len(objects) > start else []
 
     def places(self) -> Iterable[Place]:
         """All places that something reaches."""
@@ -47,9 +53,9 @@ class Solver:
         objects = self._objects.setdefault(place, {})
         if item in objects:
             return False
-        self._facts += 1
+        self.facts += 1
         self.version += 1
-        if self._facts > self._most:
+        if self.facts > self._most:
             raise EntangledError
         objects[item] = False
         self._touched[place] = None
