@@ -78,7 +78,7 @@ class ClosedWorld:
 
     @cached_property
     def _constructed(self) -> set[ast.ClassDef]:
-        """The classes of which something in view makes an instance, or that are used other than for a type; and their bases."""
+        """The classes of which a call in view makes an instance, and their bases."""
         made = (item for _, call in self.flow.reading.calls for item in self.facts.objects(call))
         classes = {item.cls for item in made if isinstance(item, Instance)}
         found = (base for cls in classes for base in self.flow.ancestry(cls))

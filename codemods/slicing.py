@@ -129,7 +129,7 @@ class Slice:
         try:
             facts = Facts([found[path] for path in self._texts if path in found], self._named, others, most)
         except EntangledError:
-            self._left -= most // 2
+            self._left -= most // 2  # so that what is tried in vain comes to an end, and something is left for less
             return None
         self._left -= facts.flow.solver.facts
         self.units = found
