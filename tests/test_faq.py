@@ -41,6 +41,41 @@ def test_legacy_adam_never_moved_bfloat16_and_optax_does() -> None:
     assert optimizer.state.param_states["w"].grad_ema.dtype == jnp.bfloat16
 
 
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(
+    ("name", "tx"),
+    [("RMSProp", optax.rmsprop(0.01, decay=0.9, eps=1e-8, eps_in_sqrt=False)), ("Adafactor", optax.adafactor(0.01))],
+)
+def test_rmsprop_and_adafactor_are_nearer_to_each_other_in_bfloat16_than_to_float32(name: str, tx: Any) -> None:
+    draws = np.random.RandomState(0).randn(31, 8, 8)
+    with legacy_optim() as optim:
+
+        def legacy(dtype: Any) -> Any:
+            optimizer = getattr(optim, name)(0.01).create(jnp.asarray(draws[0], dtype))
+            for _ in range(30):
+                optimizer = jax.jit(optim.Optimizer.apply_gradient)(optimizer, jnp.asarray(draws[1], dtype))
+            return np.asarray(optimizer.target, np.float64)
+
+        old, exact = legacy(jnp.bfloat16), legacy(jnp.float32)
+    new = stepped(tx, jnp.asarray(draws[0], jnp.bfloat16), jnp.asarray(draws[1], jnp.bfloat16), 30)
+    apart = np.abs(np.asarray(new, np.float64) - old).max()
+
+    assert np.abs(exact - draws[0]).max() > 0.1
+    assert apart < np.abs(old - exact).max()
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_legacy_made_floats_of_whole_numbers_and_optax_keeps_them() -> None:
+    params, grads = {"w": jnp.asarray([4, 5])}, {"w": jnp.asarray([0.5, 3.0])}
+    with legacy_optim() as optim:
+        optimizer = optim.GradientDescent(0.5).create(params).apply_gradient(grads)
+
+    np.testing.assert_allclose(optimizer.target["w"], [3.75, 3.5])
+    assert stepped(optax.sgd(0.5), params, grads, 1)["w"].tolist() == [3, 3]
+    with pytest.raises(TypeError, match="int"):
+        jax.grad(lambda params: params["w"].sum())(params)
+
+
 def test_moments_have_the_precision_of_the_parameters_unless_mu_dtype_raises_the_first() -> None:
     for mu_dtype, first in ((None, jnp.bfloat16), (jnp.float32, jnp.float32)):
         moments = optax.adam(0.01, mu_dtype=mu_dtype).init(HALF)[0]
