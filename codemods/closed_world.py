@@ -20,6 +20,7 @@ from codemods.flow.objects import Class, Container, Derived, External, Function,
 from codemods.flow.out_of_view import is_number, is_well_known
 from codemods.flow.scopes import Scope
 from codemods.members import tells
+from codemods.prefilter import uses_jax
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
@@ -39,8 +40,12 @@ class ClosedWorld:
         self.flow = facts.flow
 
     def sources(self, unit: Unit, node: ast.expr) -> dict[Thing, Escape | None]:
-        """The things that an expression of unknown origin may hold, with the places where they got out of view."""
-        derived = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
+        """The things that an expression of unknown origin may hold, with the places where they got out of view.
+
+        Where every one of a program is accounted for, it may still be one of them in a file that has to do with JAX.
+        """
+        sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
+        derived = [thing for thing in sources if thing.kind in ("definition", "optimizer")]
         if derived:
             return {thing: self.flow.derivation.escapes.get(thing) for thing in derived}
         runs_text = unit in self.facts.running_text  # which may set any variable
@@ -51,6 +56,8 @@ class ClosedWorld:
         if not runs_text and self.comes_from_callers(node):
             return {thing: self.escapes[thing] for thing in escaped}
         lost = [thing for thing in made if thing in self.lost]
+        if not lost and not uses_jax(unit.code.encode()):
+            return {}
         return {thing: self.escapes.get(thing) for thing in lost or made}
 
     @cached_property

@@ -74,7 +74,7 @@ class Evidence:
         goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of,
         then those of the same program.
         """
-        self._join_derived()
+        self._join_lost()
         made = [
             thing
             for _, call in self.facts.flow.reading.calls
@@ -103,15 +103,14 @@ class Evidence:
                 for candidate in near or (candidates if thing in stepped else ()):
                     self.facts.legacy.links[thing, candidate] = None
 
-    def _join_derived(self) -> None:
-        """Link definitions that are used with those from which something at the same place is derived, and that make nothing."""
-        for _, node in self.facts.flow.reading.attributes:
-            derived = [item.source for item in self.facts.objects(node.value) if isinstance(item, Derived)]
-            for source in derived:
-                is_lost = source.kind == "definition" and source not in self.world.put_to_use
-                if is_lost and node.attr in ATTRIBUTES[source.kind]:
-                    for thing in self.facts.things(node.value, source.kind):
-                        self.facts.legacy.links[thing, source] = None
+    def _join_lost(self) -> None:
+        """Link definitions that are used with those that are lost on their ways and may be what is used there as well."""
+        lost = [thing for thing in self.world.lost if thing.kind == "definition" and thing not in self.world.put_to_use]
+        for unit, node in self.facts.flow.reading.attributes if lost else ():
+            known = self.facts.things(node.value, "definition") if node.attr in ATTRIBUTES["definition"] else []
+            if known and self.world.may_be_more(unit, node.value):
+                may_come = [source for source in self.world.sources(unit, node.value) if source in lost]
+                self.facts.legacy.links.update(dict.fromkeys((thing, source) for thing in known for source in may_come))
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:

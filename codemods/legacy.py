@@ -134,6 +134,8 @@ class FlaxOptim(Library):
             return _scaled_derivative if owner.name.endswith(".DynamicScale") and name == "value_and_grad" else None
         if not isinstance(owner, Thing):
             return None
+        if name == "unflatten":  # of the structure, which stands for the tree
+            return lambda flow, site: flow.solver.add(site.result, owner)
         if owner.kind == "definition" and name == "create":
             return lambda flow, site: self._create(flow, owner, site)
         if owner.kind == "definition" and name == "init_state":

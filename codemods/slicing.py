@@ -224,8 +224,9 @@ class Frontier:
             yield from self.flow.solver.at(place)
 
     def _things_at(self, places: Iterable[Place]) -> list[Thing]:
-        tokens = self.contents.at(places)
-        return [token.source if isinstance(token, Derived) else token for token in tokens]
+        """The things at some places, less those of which nothing but an attribute tells: what they are, their origins show."""
+        things = (token.source if isinstance(token, Derived) else token for token in self.contents.at(places))
+        return [thing for thing in things if thing.evidence != "likely"]
 
     def _carried_by(self, items: Iterable[Object]) -> Iterator[Thing]:
         """The things that objects take or give when they are called, or that are found in them."""

@@ -600,8 +600,9 @@ class Calls(Classes):
                 self.solver.connect(place, ("variable", function.scope, name))
             elif extra is not None:
                 self.store_element(extra, name, place)
+        bound = {*names[: site.starred if site.starred is not None else len(site.positional)], *site.keywords}
         for place in site.unpacked:
-            for name in sorted(named):
+            for name in sorted(named - bound):  # a second value for one of the others is an error
                 self.load(place, name, ("variable", function.scope, name))
             if extra is not None:
                 self.merge(place, extra)
@@ -650,8 +651,11 @@ class Calls(Classes):
                 if behaviour is not None:
                     behaviour(self, site)
         instance = Instance(cls)
-        self.solver.add(site.result, instance)
-        if any(isinstance(item, Class) and "__init__" in item.scope.names for item in self.ancestry(cls)):
+        if self._has(instance, "__new__"):
+            self._allocate(cls, site)
+        else:
+            self.solver.add(site.result, instance)
+        if self._has(instance, "__init__"):
             constructor = ("__init__", cls)
             self._class_attribute(instance, "__init__", constructor)
             initialise = CallSite(
@@ -669,6 +673,14 @@ class Calls(Classes):
         for name, place in zip(names, site.positional[: site.starred], strict=False):
             self.solver.connect(place, self.field(cls, name))
         self._keyword_fields(cls, site)
+
+    def _allocate(self, cls: Class, site: CallSite) -> None:
+        """Let a class's own `__new__` say what a call of it gives."""
+        allocator, itself = ("__new__", cls), ("itself", cls)
+        self._class_attribute(cls, "__new__", allocator)
+        self.solver.add(itself, cls)
+        starred = None if site.starred is None else site.starred + 1
+        self.call(allocator, replace(site, positional=(itself, *site.positional), starred=starred))
 
     def _keyword_fields(self, owner: Class | Opaque, site: CallSite) -> None:
         for name, place in site.keywords.items():

@@ -645,6 +645,8 @@ class Constraints(Calls):
                 self.load(self.expression(value, scope), self.key(key), node, whole=isinstance(key, ast.Slice))
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     self._load_by_name(self.expression(value, scope), key.value, node)
+                if isinstance(key, ast.Name) and key.id == "__name__":
+                    self._load_own_module(self.expression(value, scope), scope.unit, node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test, scope)
                 for branch in (body, orelse):
@@ -704,6 +706,15 @@ class Constraints(Calls):
 
         self.solver.watch(source, arrive)
 
+    def _load_own_module(self, source: Place, unit: Unit, result: Place) -> None:
+        """`sys.modules[__name__]`."""
+
+        def arrive(item: Object) -> None:
+            if item == External("sys.modules"):
+                self.solver.add(result, Module(unit))
+
+        self.solver.watch(source, arrive)
+
     def _call(self, node: ast.Call, scope: Scope) -> None:
         self.reading.calls.append((scope.unit, node))
         positional: list[Place] = []
@@ -720,6 +731,14 @@ class Constraints(Calls):
         call = CallSite(scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope)
         self.derivation.add(self.expression(node.func, scope), call)
         self.call(self.expression(node.func, scope), call)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "__new__":
+            for place in positional[:1]:
+                self.solver.watch(place, partial(self._make_instance, node))
+
+    def _make_instance(self, call: ast.Call, item: Object) -> None:
+        """`super().__new__(cls)`."""
+        if isinstance(item, Class):
+            self.solver.add(call, Instance(item))
 
     def _display(self, node: ast.expr, elements: list[ast.expr], scope: Scope) -> None:
         self.solver.add(node, Container(node))

@@ -130,6 +130,8 @@ class Derivation:
     def _call(self, callee: Place, site: CallSite) -> bool:
         looked_at = [site.keywords[name] for name in site.keywords if self.is_only_looked_at(site.node, name)]
         carried = self.contents.at(place for place in arguments(site) if place not in looked_at)
+        if carried and self._sets_unknown(callee, site):
+            self._escape(carried, site.unit, site.node)
         if not carried or not self.is_unknown(callee):
             return False
         effect = self._effect(site)
@@ -150,6 +152,14 @@ class Derivation:
             for token in near:
                 new = self.flow.solver.add(place, token) or new
         return new
+
+    def _sets_unknown(self, callee: Place, site: CallSite) -> bool:
+        """Whether this is `setattr` of an object of which nothing is known."""
+        sets = External("builtins.setattr") in self.flow.solver.at(callee) and len(site.positional) == 3
+        return sets and self._tells_nothing(site.positional[0])
+
+    def _tells_nothing(self, owner: Place) -> bool:
+        return all(isinstance(item, Derived | Result | External) for item in self.flow.solver.at(owner))
 
     def _escape(self, carried: Iterable[Token], unit: Unit, node: ast.AST) -> None:
         for token in carried:
@@ -208,7 +218,7 @@ class Derivation:
             return False
         owners = self.flow.solver.at(store.owner)
         of_python = isinstance(store.node, ast.Attribute) and store.node.attr.startswith("__")
-        if of_python or all(isinstance(item, Derived | Result | External) for item in owners):
+        if of_python or self._tells_nothing(store.owner):
             self._escape(carried, store.unit, store.node)
         if any(not isinstance(item, Derived | Result) for item in owners):
             return False

@@ -60,16 +60,20 @@ LOOKING = frozenset(
     (
         *("print", "len", "isinstance", "issubclass", "id", "hash", "repr", "str", "bool", "int", "float", "abs"),
         *("callable", "hasattr", "format", "ascii", "dir", "help", "input", "round", "any", "all", "range", "bytes"),
-        *("delattr"),
+        "delattr",
     )
 )
 """Builtins that look at what they are given."""
 
 
+RUNNING_TEXT = frozenset(("eval", "exec"))
+"""Builtins that run code which is not in view."""
+
+
 def effect_of(name: str) -> Effect:
     """What a function does with its arguments, by its full name."""
     package, _, rest = name.partition(".")
-    if not name:
+    if not name or (package == "builtins" and rest in RUNNING_TEXT):
         return "unknown"
     if package == "builtins":
         return "none" if rest in LOOKING else "contents"

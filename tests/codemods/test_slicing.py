@@ -62,6 +62,33 @@ def test_what_does_not_matter_is_not_analysed() -> None:
     assert all(site.status == "rewritten" for site in results["train.py"].sites)
 
 
+COLUMNS = """
+    import loop
+
+    class Column:
+        def __init__(self, target):
+            self.target = target
+
+        def show(self, compiler, **extra):
+            return [compiler.quote(self.target.name), *extra]
+
+        def shown(self, compiler, connection, **extra):
+            return Column.show(self, compiler, connection=connection, **extra)
+
+    def names(columns, compiler):
+        return [column.show(compiler) for column in columns if column.target]
+    """
+
+
+@pytest.mark.parametrize("style", ["called", "not called"])
+def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_accounted_for(style: str) -> None:
+    used = "loop.train({}, [])" if style == "called" else "loop"
+    results = project(loop=ALONE, lab__columns=COLUMNS, main=f"import loop, lab.columns\n\nprint({used})\n")
+    assert results["loop.py"].changed
+    assert all(site.status == "rewritten" for site in results["loop.py"].sites)
+    assert not results["lab/columns.py"].sites
+
+
 def test_what_is_beyond_the_budget_keeps_only_what_gets_there() -> None:
     results = project(
         train=ALONE, other=WITH_LIBRARY, main="import train, other", lab__engine=ENGINE, lab__tables=TABLES
