@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from codemods.dataflow.binding import values_of
 from codemods.flow.constraints import UNNAMED
 from codemods.flow.containers import POOL
 from codemods.flow.contents import Token
@@ -38,6 +39,7 @@ class ClosedWorld:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.flow = facts.flow
+        self._made_of_unknown: dict[ast.Call, bool] = {}
 
     def sources(self, unit: Unit, node: ast.expr) -> dict[Thing, Escape | None]:
         """The things that an expression of unknown origin may hold, with the places where they got out of view.
@@ -112,6 +114,8 @@ class ClosedWorld:
 
     def _tells_nothing(self, root: Place) -> bool:
         """Whether something may come from a place of which nothing is known."""
+        if isinstance(root, ast.Call) and self._is_made_of_unknown(root):
+            return True
         if any(map(tells, self.flow.solver.at(root))) or _has_no_attributes(root) or self._is_from_a_caller(root):
             return False
         match root:
@@ -122,6 +126,17 @@ class ClosedWorld:
             case ("variable", _, name):
                 return name != UNNAMED
         return True
+
+    def _is_made_of_unknown(self, call: ast.Call) -> bool:
+        """Whether a package that may give back what it is given is given something that nothing tells of."""
+        if call not in self._made_of_unknown:
+            self._made_of_unknown[call] = False  # what is made of itself alone tells nothing more
+            made = [*self.flow.solver.at(call)]
+            if made and all(isinstance(item, Result) and not is_well_known(item.name) for item in made):
+                given = (self.flow.places.get(value) for value in values_of(call))
+                roots = {root for place in given for root in self.flow.derivation.roots.of(place)}
+                self._made_of_unknown[call] = any(map(self._tells_nothing, roots))
+        return self._made_of_unknown[call]
 
     def comes_from_callers(self, node: ast.expr) -> bool:
         """Whether an object comes from whoever calls functions that nothing in view speaks of, and from nowhere else."""
@@ -153,7 +168,8 @@ class ClosedWorld:
         return found
 
     def _is_spoken_of(self, function: ast.FunctionDef) -> bool:
-        return function in self._named or function.name in self._spoken_of
+        is_special = function.name.startswith("__")  # an operator or a statement calls it without its name
+        return is_special or function in self._named or function.name in self._spoken_of
 
     @cached_property
     def _named(self) -> set[ast.AST]:
@@ -217,7 +233,8 @@ class ClosedWorld:
             if not self.flow.entered[function.node] and function not in self._outermost
         ]
         for cls in self.flow.reading.classes:
-            ends += [(cls, contents.at((place,))) for place in self.flow.field_places(cls) if self._is_unread(place)]
+            fields = ((place, contents.at((place,))) for place in self.flow.field_places(cls))
+            ends += [(cls, carried) for place, carried in fields if carried and self._is_unread(place)]
         found = dict(self.flow.derivation.escapes)
         for end, tokens in ends:
             for token in tokens:

@@ -108,9 +108,7 @@ def migrate(
 
     named = {name for code in codes.values() for name in named_classes(code)}
     try:
-        found = Slice(
-            program, read, relevance.speaking | removed, relevance.beside, relevance.importers, named, options.budget
-        )
+        found = Slice(program, read, relevance, removed, named, options.budget)
         units, facts = found.units, found.facts
     except EntangledError:
         errors |= dict.fromkeys(relevance.speaking, ENTANGLED)

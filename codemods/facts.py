@@ -13,8 +13,9 @@ from codemods.dataflow.moments import Dataflow
 from codemods.evidence import Evidence
 from codemods.flow.constraints import Annotation, Constraints, Import, PassedOn
 from codemods.flow.exports import exported
+from codemods.flow.holding import holders, unwrapped
 from codemods.flow.modules import Project, Unit
-from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Partial, Place, Thing
+from codemods.flow.objects import Class, Container, External, Function, Instance, Module, Object, Place, Thing
 from codemods.flow.scopes import Scope
 from codemods.flow.solver import Solver
 from codemods.legacy import FlaxOptim, legacy_name
@@ -31,6 +32,7 @@ class Facts:
       units: the files that are analysed.
       named_classes: the legacy classes that the project names in quotes.
       others: the texts of files of the project that are not analysed.
+      graphs: which files import which, and which are imported by which, if that is known.
       most: the number of facts beyond which the analysis gives up.
 
     Raises:
@@ -42,6 +44,7 @@ class Facts:
         units: Iterable[Unit],
         named_classes: Iterable[str] = (),
         others: Mapping[str, str] = MappingProxyType({}),
+        graphs: tuple[Graph, Graph] | None = None,
         most: float = math.inf,
     ) -> None:
         self.named_classes = frozenset(named_classes)
@@ -49,6 +52,8 @@ class Facts:
         self.beyond: dict[Thing, str] = {}
         """The things that get to files that are not analysed, and to which."""
         self._together: dict[str, set[str]] = {}
+        self._known_graphs = graphs
+        self._version, self._holding = -1, set[Object]()
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy, solver=Solver(most))
         self.project = Project(units, others)
@@ -77,9 +82,14 @@ class Facts:
 
     @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:
-        imports, importers = import_graph({unit.path: unit.code for unit in self.project.units} | {**self.others})
-        for runner in self.running_text:  # the text may be that of any file
-            for path in (*(unit.path for unit in self.project.units), *self.others):
+        texts = {unit.path: unit.code for unit in self.project.units} | {**self.others}
+        imports, importers = self._known_graphs or import_graph(texts)
+        if self.running_text:  # the text may be that of any file
+            imports, importers = (
+                defaultdict(set, {path: {*ends} for path, ends in graph.items()}) for graph in (imports, importers)
+            )
+        for runner in self.running_text:
+            for path in texts:
                 imports[runner.path].add(path)
                 importers[path].add(runner.path)
         return imports, importers
@@ -248,13 +258,17 @@ class Facts:
         """Whether a class has one of these external classes among its ancestors."""
         return any(isinstance(item, External) and item.name in names for item in self.flow.ancestry(cls))
 
+    def may_hold_things(self, node: ast.expr) -> bool:
+        """Whether something may be found `within` what an expression is."""
+        return any(True for _ in self._that_hold_things(self.flow.places.get(node)))
+
     def within(self, place: Place) -> list[Thing]:
         """The things at a place, in the containers there, and among what functions there take and give."""
         found: dict[Thing, None] = {}
         seen: dict[Place, None] = {place: None}
         pending = [place]
         while pending:
-            for item in map(unwrapped, self.flow.solver.at(pending.pop())):
+            for item in self._that_hold_things(pending.pop()):
                 if isinstance(item, Thing):
                     found[item] = None
                 for inner in self._parts(item):
@@ -263,7 +277,14 @@ class Facts:
                         pending.append(inner)
         return list(found)
 
-    def _parts(self, item: Object) -> Iterable[Place]:
+    def _that_hold_things(self, place: Place) -> Iterator[Object]:
+        if self._version != self.flow.solver.version:
+            self._version = self.flow.solver.version
+            self._holding = holders(self.flow.solver, lambda item: isinstance(item, Thing), self._parts)
+        return (item for item in map(unwrapped, self.flow.solver.at(place)) if item in self._holding)
+
+    @staticmethod
+    def _parts(item: Object) -> Iterable[Place]:
         match item:
             case Container():
                 return (("elements", item),)
@@ -311,13 +332,6 @@ class Facts:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
         found = [*uses, *reflected, *removed_uses(self, unit)]
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
-
-
-def unwrapped(item: Object) -> Object:
-    """The function behind partial applications; anything else itself."""
-    while isinstance(item, Partial):
-        item = item.function
-    return item
 
 
 def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from codemods.closed_world import ClosedWorld
 from codemods.dataflow.binding import values_of
 from codemods.evidence import last_word
 from codemods.flow.modules import Unit
@@ -73,6 +74,7 @@ class Handling:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.facts = context.facts
+        self.world = ClosedWorld(context.facts)
 
     def uses(self) -> list[Use]:
         """The places where a train state would not do what an optimizer did."""
@@ -121,6 +123,8 @@ class Handling:
         names = set(names_of(self.facts, call.func))
         kind = self._kind(call, tree, names)
         things = self.held(call, may_be=kind == PICKLED) if kind else ()
+        if kind == PICKLED and not things and self._is_given_unknown(call):
+            things = tuple(self.facts.of_unknown_origin(unit))
         if things and not self._is_in_any_order(call, tree, names):
             yield Use("whole", kind, unit, call, things)
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
@@ -137,6 +141,11 @@ class Handling:
         if "with_path" in tree:
             return BY_PATH
         return PICKLED if any(name.startswith(PICKLE) for name in names) or self._by_pickler(call) else ""
+
+    def _is_given_unknown(self, call: ast.Call) -> bool:
+        """Whether nothing tells what an argument is, which comes from code in view."""
+        unknown = [value for value in values_of(call) if not [*self.facts.objects(value)]]
+        return any(not (self.world.is_something_else(one) or self.world.comes_from_callers(one)) for one in unknown)
 
     def _is_in_any_order(self, call: ast.Call, tree: str, names: set[str]) -> bool:
         """Whether the leaves that a call is given, or gives, are used alike in any order."""

@@ -50,7 +50,8 @@ class Relevance:
       paths: those of the files that matter.
       speaking: the files that name what only legacy optimizers have, or may read one, or load others by a computed name.
       beside: the files that are imported where legacy optimizers are named.
-      importers: for each file that matters those that import it.
+      imports: for each file that matters those that it imports.
+      importers: and those that import it.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -58,7 +59,7 @@ class Relevance:
         legacy = {path for path, content in contents.items() if mentions_legacy(content)}
         self.paths: list[str] = []
         self.speaking, self.beside = legacy, set[str]()
-        self.importers = Graph(set)
+        self.imports, self.importers = Graph(set), Graph(set)
         if not legacy:
             return
         imports, importers = import_graph(texts)
@@ -70,7 +71,7 @@ class Relevance:
         self.speaking = legacy | readers | loading
         self.beside = {path for one in legacy for path in imports[one]}
         for path in self.paths:
-            self.importers[path] = importers[path] & reached
+            self.imports[path], self.importers[path] = imports[path] & reached, importers[path] & reached
 
 
 def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:

@@ -36,7 +36,7 @@ from codemods.flow.objects import (
 from codemods.flow.scopes import Scope
 from codemods.flow.solver import EntangledError
 from codemods.legacy import legacy_name
-from codemods.relevance import SHAPED, Graph
+from codemods.relevance import SHAPED, Graph, Relevance
 
 Wanted = dict[str, dict[Thing, None]]
 """Files, each with the things because of which it matters."""
@@ -60,9 +60,8 @@ class Slice:
         self,
         texts: Mapping[str, str],
         read: Callable[[str], Unit | None],
-        speaking: Collection[str],
-        beside: Collection[str],
-        importers: Graph,
+        relevance: Relevance,
+        more: Collection[str],
         named: Iterable[str],
         budget: int,
     ) -> None:
@@ -71,9 +70,8 @@ class Slice:
         Args:
           texts: the text of each of its files.
           read: parses a file; None if that cannot be done.
-          speaking: the files that matter in any case.
-          beside: those that tell much of them.
-          importers: for each file those that import it.
+          relevance: what the texts tell of the files.
+          more: further files that matter in any case.
           named: the legacy classes that the project names in quotes.
           budget: the number of facts beyond which no more files are taken in.
 
@@ -83,20 +81,21 @@ class Slice:
         self.units: dict[str, Unit] = {}
         self._texts = dict(texts)
         self._read = read
-        self._importers = importers
+        self._graphs = relevance.imports, relevance.importers
         self._named = frozenset(named)
         self._left = budget
         self._layout = Layout(texts)
         is_small = sum(map(len, texts.values())) < SMALL
         facts = self._taking(texts, budget // 2) if is_small else None
-        self.facts = self._grown(speaking, beside) if facts is None else facts
+        self.facts = self._grown({*relevance.speaking, *more}, relevance.beside) if facts is None else facts
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
         """What is known once all files are taken in that matter, as far as the budget goes."""
         facts = self._taking({*speaking, *beside}) or self._taking(speaking)
         if facts is None:
             raise EntangledError
-        wanted = Frontier(facts, self._importers).wanted()
+        _, importers = self._graphs
+        wanted = Frontier(facts, importers).wanted()
         beyond: set[str] = set()
         while new := sorted(wanted.keys() - beyond, key=lambda path: len(self._texts[path])):
             gc.collect()  # what was found out of fewer files
@@ -105,7 +104,7 @@ class Slice:
                 beyond.update(new[len(new) // 2 :])
             else:
                 facts = more
-                wanted = Frontier(facts, self._importers).wanted()
+                wanted = Frontier(facts, importers).wanted()
         facts.beyond = {thing: path for path, things in wanted.items() for thing in things}
         return facts
 
@@ -127,7 +126,9 @@ class Slice:
         others = {path: text for path, text in self._texts.items() if path not in found}
         most = self._left if most is None else most
         try:
-            facts = Facts([found[path] for path in self._texts if path in found], self._named, others, most)
+            facts = Facts(
+                [found[path] for path in self._texts if path in found], self._named, others, self._graphs, most
+            )
         except EntangledError:
             self._left -= most // 2  # so that what is tried in vain comes to an end, and something is left for less
             return None

@@ -105,7 +105,7 @@ def _names(facts: Facts, types: Iterable[ast.expr]) -> set[str]:
 
 def _definitions(facts: Facts, node: ast.expr) -> Iterator[Thing]:
     """The definitions that an expression is, or holds in containers."""
-    pending: list[Place] = [facts.flow.places.get(node)]
+    pending: list[Place] = [facts.flow.places.get(node)] if facts.may_hold_things(node) else []
     seen: set[Container] = set()
     while pending:
         for item in facts.flow.solver.at(pending.pop()):

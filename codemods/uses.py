@@ -284,15 +284,17 @@ class Uses:
         things = self.facts.things(node.value)
         if not things:
             return None
-        kinds = {thing.kind: None for thing in things}
-        owner = next((kind for kind in kinds if node.attr in ATTRIBUTES.get(kind, ())), None)
-        if owner is None:
+        having = [thing for thing in things if node.attr in ATTRIBUTES.get(thing.kind, ())]
+        kinds = list(dict.fromkeys(thing.kind for thing in having))
+        if not kinds:
             return self._own_attribute(unit, node)
-        if owner == "definition" and "optimizer" in kinds and self._is_step(unit, node):
-            owner = "optimizer"
-        others = tuple(item for item in self.facts.objects(node.value) if self.members.offers(item, node.attr))
-        owners = tuple(thing for thing in things if thing.kind == owner)
-        return Use(f"{owner}.{node.attr}", node.attr, unit, node, owners, others)
+        call = unit.parents.get(node)
+        if node.attr == "apply_gradient" and len(kinds) > 1 and isinstance(call, ast.Call) and call.func is node:
+            kinds = ["optimizer" if len(call.args) <= 1 else "definition"]  # which takes parameters and state too
+            having = [thing for thing in having if thing.kind in kinds]
+        others = [item for item in self.facts.objects(node.value) if self.members.offers(item, node.attr)]
+        others += [thing for thing in having if thing.kind != kinds[0]]
+        return Use(f"{kinds[0]}.{node.attr}", node.attr, unit, node, tuple(having), tuple(others))
 
     def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """An attribute that a definition has beside those of its base, such as one that its own class sets."""
@@ -308,12 +310,6 @@ class Uses:
         if around is None or not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
             return None
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
-
-    @staticmethod
-    def _is_step(unit: Unit, node: ast.Attribute) -> bool:
-        """Whether this is an optimizer's `apply_gradient(grads)`: a definition's takes parameters and state too."""
-        call = unit.parents.get(node)
-        return node.attr == "apply_gradient" and isinstance(call, ast.Call) and len(call.args) <= 1
 
 
 def _each(node: ast.AST | None) -> list[ast.expr]:

@@ -547,8 +547,14 @@ class Calls(Classes):
             self.solver.watch(place, partial(self._note_got, getter, name))
             self.load_attribute(place, name, ("got", getter, number, site.node))
             place = ("got", getter, number, site.node)
-        for key in getter.keys:
-            self.load(site.positional[0], key, site.result)
+        if len(getter.keys) == 1:
+            self.load(site.positional[0], getter.keys[0], site.result)
+        elif getter.keys:
+            outcome = Container(site.node, "got")
+            self.solver.add(site.result, outcome)
+            for index, key in enumerate(getter.keys):
+                self.load(site.positional[0], key, ("got", getter, index, site.node))
+                self.store_element(outcome, index, ("got", getter, index, site.node))
         if getter.calls:
             given = tuple(self.places[argument] for argument in getter.call.args[1:])
             words = {word.arg: self.places[word.value] for word in getter.call.keywords if word.arg}

@@ -59,6 +59,8 @@ OPERATORS: dict[type[ast.operator], str] = {
 }
 """The words of the special methods of operators."""
 
+UNARY: dict[type[ast.unaryop], str] = {ast.Invert: "__invert__", ast.UAdd: "__pos__", ast.USub: "__neg__"}
+
 JOINING = ("add", "mul", "or", "and", "sub", "xor")
 """The operators that make a container of two."""
 
@@ -664,8 +666,13 @@ class Constraints(Calls):
                 self._lambda(node, scope)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node, scope)
-            case ast.Await(value=value) | ast.UnaryOp(operand=value):
+            case ast.Await(value=value):
                 return self.expression(value, scope)
+            case ast.UnaryOp(op=operator, operand=value):
+                source = self.expression(value, scope)
+                self.solver.connect(source, node)
+                if type(operator) in UNARY:
+                    self.solver.watch(source, partial(self._operate_on, UNARY[type(operator)], node))
             case ast.Yield(value=value) | ast.YieldFrom(value=value):
                 self._yield(node, value, scope)
                 self.solver.connect(("element", Container(scope.node, GENERATOR), "sent"), node)
@@ -685,6 +692,10 @@ class Constraints(Calls):
             self.solver.watch(side, partial(self._operate, name, other, node))
             if name in JOINING:
                 self.concatenate(side, node, node)
+
+    def _operate_on(self, name: str, node: ast.UnaryOp, item: Object) -> None:
+        if isinstance(item, Instance):
+            self.call_special(item, name, node)
 
     def _operate(self, name: str, other: Place, node: ast.BinOp, item: Object) -> None:
         if isinstance(item, Instance):

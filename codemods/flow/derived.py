@@ -140,6 +140,9 @@ class Derivation:
         if effect == "contents" and any(isinstance(token, Thing) for token in carried):
             if any(isinstance(item, NAMESPACES) for place in arguments(site) for item in self.flow.solver.at(place)):
                 self._escape(carried, site.unit, site.node)
+            roots = self._receiver_roots(site)
+            if roots and not any(isinstance(root, ast.Call) for root in roots):  # nothing to keep it in
+                self._escape(carried, site.unit, site.node)
             return self._mix(site)
         near = [token for token in carried if isinstance(token, Derived)]
         places = [site.result, *self._parameters(arguments(site))]

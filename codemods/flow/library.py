@@ -193,6 +193,14 @@ def take_element(flow: Calls, site: CallSite) -> None:
             flow.solver.connect(place, site.result)
 
 
+def make_list(flow: Calls, site: CallSite) -> None:
+    """`list(iterable)`, of which the elements are those of the argument; or an empty one."""
+    if site.positional:
+        first(flow, site)
+    else:
+        flow.solver.add(site.result, Container(site.node, "list"))
+
+
 def make_dict(flow: Calls, site: CallSite) -> None:
     """`dict(other, key=value)`."""
     outcome = Container(site.node, "dict")
@@ -541,14 +549,13 @@ BEHAVIOURS: dict[str, Behaviour] = {
             "functools.cache",
             "functools.cached_property",
             "types.MappingProxyType",
-            "builtins.list",
-            "builtins.tuple",
             "builtins.staticmethod",
             "builtins.classmethod",
             "builtins.property",
         ),
         first,
     ),
+    **dict.fromkeys(("builtins.list", "builtins.tuple"), make_list),
     **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
     **dict.fromkeys(
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
 from codemods.dataflow.program import functions_in
-from codemods.facts import unwrapped
+from codemods.flow.holding import unwrapped
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Derivative, External, Function, Result, Thing
 from codemods.idioms import Unproven

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.facts import unwrapped
+from codemods.flow.holding import holders, unwrapped
 from codemods.flow.library import PRYING
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
@@ -27,10 +27,8 @@ from codemods.flow.objects import (
 )
 from codemods.origins import Origins
 
-DEEPEST = 5
-"""How deep in containers and other objects an object is looked for."""
-
 Kind = Callable[[Object], bool]
+Holders = set[Object]
 CHANGES = vocabulary.MAP_TREES_WITH_PATH | vocabulary.UNFLATTEN | vocabulary.ADD_OVER_DEVICES | vocabulary.CALL_BACK
 """What gives an object like its argument, with other leaves."""
 
@@ -58,16 +56,18 @@ class Copies:
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
         self.origins = origins
-        self._contents: dict[Place, dict[Object, None]] = {}
 
     def changed(self, kind: Kind) -> Iterator[tuple[Unit, ast.expr]]:
         """Where an object like one of a kind is made of other leaves."""
+        return self._changed(self._holders(kind))
+
+    def _changed(self, holding: Holders) -> Iterator[tuple[Unit, ast.expr]]:
         for unit, call in self.facts.flow.reading.calls:
-            held = [value for value in _arguments(call) if self.holds(value, kind)]
+            held = [value for value in _arguments(call) if self._holds(value, holding)]
             if held and any(self._changes(name, call) for name in self._called(call)):
                 yield unit, call
             match call.func:
-                case ast.Attribute(attr="unflatten", value=structure) if self.holds(structure, kind):
+                case ast.Attribute(attr="unflatten", value=structure) if self._holds(structure, holding):
                     yield unit, call
 
     def of_class(self, cls: Class, names: tuple[str, ...]) -> Iterator[tuple[Unit, ast.expr]]:
@@ -77,15 +77,16 @@ class Copies:
             return item == Instance(cls)
 
         program = self.facts.together(cls.unit)
+        holding = self._holders(is_one)
         yield from self._heirs(cls)
-        yield from self.changed(is_one)
+        yield from self._changed(holding)
         for unit, node in self.facts.flow.reading.attributes:
             is_set = not isinstance(node.ctx, ast.Load) and node.attr in names and unit.path in program
             if (is_set and self._may_be(node.value, cls)) or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
             unseen = unit.path in program and self._is_replaced_unseen(call, names)
-            if unseen or self._escapes(unit, call, is_one, cls) or self._is_filled(call, is_one, names, program):
+            if unseen or self._escapes(unit, call, holding, cls) or self._is_filled(call, holding, names, program):
                 yield unit, call
         for unit in self.facts.project.units:
             stored = (one for one in unit.nodes if isinstance(one, ast.Subscript) and not isinstance(one.ctx, ast.Load))
@@ -94,22 +95,12 @@ class Copies:
     def is_at(self, node: ast.expr, kind: Kind) -> bool:
         return any(map(kind, self.facts.objects(node)))
 
-    def holds(self, node: ast.expr, kind: Kind) -> bool:
-        """Whether an expression may be an object of a kind, or hold one at any depth."""
-        place = self.facts.flow.places.get(node)
-        return place is not None and any(map(kind, self._within(place)))
+    def _holders(self, kind: Kind) -> Holders:
+        return holders(self.facts.flow.solver, kind, self._parts)
 
-    def _within(self, place: Place) -> dict[Object, None]:
-        """All objects at a place, and in those, each once."""
-        if place not in self._contents:
-            found: dict[Object, None] = {}
-            layer = [place]
-            for _ in range(DEEPEST):
-                items = [item for one in layer for item in self.facts.flow.solver.at(one) if item not in found]
-                found.update(dict.fromkeys(items))
-                layer = [inner for item in dict.fromkeys(items) for inner in self._parts(item)]
-            self._contents[place] = found
-        return self._contents[place]
+    def _holds(self, node: ast.expr, holding: Holders) -> bool:
+        """Whether an expression may be one of those that hold something, at any depth."""
+        return any(unwrapped(item) in holding for item in self.facts.objects(node))
 
     def _parts(self, item: Object) -> list[Place]:
         match item:
@@ -183,11 +174,11 @@ class Copies:
             return True
         return node.attr.startswith("_") and node.attr not in cls.scope.names and cls in self.facts.objects(node.value)
 
-    def _escapes(self, unit: Unit, call: ast.Call, is_one: Kind, cls: Class) -> bool:
+    def _escapes(self, unit: Unit, call: ast.Call, holding: Holders, cls: Class) -> bool:
         """Whether a call gives an instance, or the class, to something that is not known to keep what counts."""
         values = _arguments(call)
         mentioned = any(self.is_at(value, lambda item: item is cls) for value in values)
-        if not mentioned and not any(self.holds(value, is_one) for value in values):
+        if not mentioned and not any(self._holds(value, holding) for value in values):
             return False
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         names = {*self._called(call)}
@@ -229,10 +220,10 @@ class Copies:
 
     # Checkpoints
 
-    def _is_filled(self, call: ast.Call, is_one: Kind, names: tuple[str, ...], program: set[str]) -> bool:
+    def _is_filled(self, call: ast.Call, holding: Holders, names: tuple[str, ...], program: set[str]) -> bool:
         """Whether an instance gets content that may be another than that of a whole one."""
         called = {*self._called(call)} & vocabulary.FILL
-        if not called or not any(self.holds(value, is_one) for value in _arguments(call)):
+        if not called or not any(self._holds(value, holding) for value in _arguments(call)):
             return False
         if called & vocabulary.FROM_STATE_DICT:
             given = arguments_of(taking("target", "state", name=None), call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.dataflow.binding import arguments_of, taking
-from codemods.facts import unwrapped
+from codemods.flow.holding import unwrapped
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, External, Instance, Method
 from codemods.idioms import Unproven

@@ -1,0 +1,41 @@
+"""Which objects hold some others, at any depth: found backwards from these, once for all places."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from codemods.flow.objects import Object, Partial, Place
+from codemods.flow.solver import Solver
+
+
+def holders(
+    solver: Solver, is_one: Callable[[Object], bool], parts: Callable[[Object], Iterable[Place]]
+) -> set[Object]:
+    """The objects of a kind, and all that hold one of them, partial applications taken for the functions behind them.
+
+    Args:
+      solver: knows what is at which place.
+      is_one: whether an object is of the kind.
+      parts: the places of what an object holds.
+    """
+    objects = dict.fromkeys(unwrapped(item) for place in solver.places() for item in solver.at(place))
+    outer: dict[Object, list[Object]] = defaultdict(list)
+    for item in objects:
+        for place in parts(item):
+            for inner in solver.at(place):
+                outer[unwrapped(inner)].append(item)
+    found = {item for item in objects if is_one(item)}
+    pending = list(found)
+    while pending:
+        new = set(outer[pending.pop()]) - found
+        found |= new
+        pending += new
+    return found
+
+
+def unwrapped(item: Object) -> Object:
+    """The function behind partial applications; anything else itself."""
+    while isinstance(item, Partial):
+        item = item.function
+    return item
