@@ -141,6 +141,7 @@ class Calls(Classes):
     got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(default_factory=lambda: defaultdict(dict))
     """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
     _merged: set[tuple[Container, Container]] = field(default_factory=set)
+    _taking_all: set[Container] = field(default_factory=set)
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
     _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
@@ -437,10 +438,13 @@ class Calls(Classes):
         """Let all that is in one container, and in those within it, be in another."""
         if source is target or (source, target) in self._merged:
             return
+        if target not in self._taking_all:
+            self._taking_all.add(target)
+            for place in (("elements", target), ("keys", target)):
+                self.solver.watch(place, lambda item: self._merge_within(item, target))
         self._merged.add((source, target))
         for place in (("elements", source), ("keys", source)):
             self.store_element(target, None, place)
-            self.solver.watch(place, lambda item: self._merge_within(item, target))
 
     def _merge_within(self, item: Object, target: Container) -> None:
         if isinstance(item, Container) and item != target:

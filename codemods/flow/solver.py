@@ -1,4 +1,9 @@
-"""The worklist: objects move along edges between places until nothing is new."""
+"""The worklist: objects move along edges between places until nothing is new.
+
+Only what is new at a place moves on from there, all of it at once (difference propagation: Pearce, Kelly and Hankin 2003).
+Places in a cycle are not made one, as the literature does: measured on large libraries, cycles are few, and finding them costs
+more.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,8 @@ class Solver:
         self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
-        self._pending: deque[tuple[Place, Object]] = deque()
+        self._new: dict[Place, list[Object]] = {}
+        self._pending: deque[Place] = deque()
         self._touched: dict[Place, None] = {}
         self.facts = 0
         self.version = 0
@@ -50,16 +56,9 @@ class Solver:
 
     def add(self, place: Place, item: Object) -> bool:
         """Let an object reach a place. Whether it was not there before."""
-        objects = self._objects.setdefault(place, {})
-        if item in objects:
+        if item in self._objects.get(place, ()):
             return False
-        self.facts += 1
-        self.version += 1
-        if self.facts > self._most:
-            raise EntangledError
-        objects[item] = False
-        self._touched[place] = None
-        self._pending.append((place, item))
+        self._reach(place, [item])
         return True
 
     def connect(self, source: Place, target: Place) -> None:
@@ -70,8 +69,7 @@ class Solver:
         edges[target] = None
         self.version += 1
         self._incoming = None
-        for item in self.at(source):
-            self.add(target, item)
+        self._move(self._objects.get(source, ()), target)
 
     def watch(self, place: Place, watcher: Watcher) -> None:
         """Call `watcher` once for every object that reaches `place`, now or later."""
@@ -120,9 +118,29 @@ class Solver:
     def solve(self) -> None:
         """Run to the fixed point."""
         while self._pending:
-            place, item = self._pending.popleft()
+            place = self._pending.popleft()
+            new = self._new.pop(place)
             for target in tuple(self._edges.get(place, ())):
-                self.add(target, item)
-            self._objects[place][item] = True
-            for watcher in self._watchers.get(place, [])[:]:
-                watcher(item)
+                self._move(new, target)
+            objects = self._objects[place]
+            for item in new:
+                objects[item] = True
+                for watcher in self._watchers.get(place, [])[:]:
+                    watcher(item)
+
+    def _move(self, items: Iterable[Object], target: Place) -> None:
+        there = self._objects.get(target, ())
+        if new := [item for item in items if item not in there]:
+            self._reach(target, new)
+
+    def _reach(self, place: Place, new: list[Object]) -> None:
+        self.facts += len(new)
+        self.version += 1
+        if self.facts > self._most:
+            raise EntangledError
+        self._objects.setdefault(place, {}).update(dict.fromkeys(new, False))
+        self._touched[place] = None
+        if place not in self._new:
+            self._new[place] = []
+            self._pending.append(place)
+        self._new[place] += new
