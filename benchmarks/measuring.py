@@ -30,15 +30,20 @@ print(time.perf_counter() - began)
 """
 
 WATCHING = """
-import json, resource, subprocess, sys, time
+import json, os, resource, signal, subprocess, sys, time
 began = time.perf_counter()
-done = subprocess.run(sys.argv[1:], capture_output=True)
+process = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+try:
+    output, errors = process.communicate(timeout=float(sys.argv[1]))
+except BaseException:
+    os.killpg(process.pid, signal.SIGKILL)
+    output, errors = process.communicate()
 print(json.dumps({
     "seconds": time.perf_counter() - began,
     "memory": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
-    "status": done.returncode,
-    "output": done.stdout.decode(),
-    "has_crashed": b"Traceback" in done.stderr,
+    "status": process.returncode,
+    "output": output.decode(),
+    "has_crashed": b"Traceback" in errors,
 }))
 """
 """A small process in between: what a command takes at the peak counts from before it replaces the process that starts it."""
@@ -57,7 +62,7 @@ class Taken:
 
 def measured(command: Sequence[str], limit: int) -> Taken:
     """Run a command, for so many seconds at most."""
-    watched = [sys.executable, "-c", WATCHING, "timeout", str(limit), *command]
+    watched = [sys.executable, "-c", WATCHING, str(limit), *command]
     done = subprocess.run(watched, capture_output=True, text=True, check=True, cwd="/")
     return Taken(**json.loads(done.stdout))
 
