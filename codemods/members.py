@@ -22,6 +22,7 @@ class Members:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._of: dict[Class, set[str]] = {}
 
     @cached_property
     def _set_later(self) -> dict[Class, set[str]]:
@@ -60,11 +61,13 @@ class Members:
         return True
 
     def _members(self, cls: Class) -> set[str]:
-        members = {*self.facts.flow.fields_in_order(cls)}
-        for base in self.facts.flow.ancestry(cls):
-            if isinstance(base, Class):
-                members |= base.scope.names | self._set_later.get(base, set())
-        return members
+        if cls not in self._of:
+            members = {*self.facts.flow.fields_in_order(cls)}
+            for base in self.facts.flow.ancestry(cls):
+                if isinstance(base, Class):
+                    members |= base.scope.names | self._set_later.get(base, set())
+            self._of[cls] = members
+        return self._of[cls]
 
 
 def foreign(item: Object) -> bool:

@@ -16,6 +16,8 @@ class Classes:
 
     solver: Solver = field(default_factory=Solver)
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
+    _heirs: dict[Class, dict[Class, None]] = field(default_factory=dict)
+    _ancestry: dict[Class, list[Object]] = field(default_factory=dict)
     _fields: dict[Class | Opaque, dict[str, None]] = field(default_factory=dict)
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
@@ -34,10 +36,9 @@ class Classes:
 
     def ancestry(self, cls: Class) -> list[Object]:
         """The class, its bases and theirs, nearest first: classes of the project and external ones."""
-        order: dict[Object, None] = {cls: None}
-        for item in order_of(cls, self._bases):
-            order[item] = None
-        return list(order)
+        if cls not in self._ancestry:
+            self._ancestry[cls] = [cls, *order_of(cls, self._bases)]
+        return self._ancestry[cls]
 
     def by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
         """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
@@ -48,16 +49,30 @@ class Classes:
         if base in self._bases[cls] or base is cls:
             return
         self._bases[cls][base] = None
-        for heir in tuple(self._reactions):
-            if cls in self.ancestry(heir):
-                for action in tuple(self._reactions[heir]):
-                    action()
+        if isinstance(base, Class):
+            self._heirs.setdefault(base, {})[cls] = None
+        heirs = self._with_heirs(cls)
+        for heir in heirs:
+            self._ancestry.pop(heir, None)
+        for heir in [one for one in self._reactions if one in heirs]:
+            for action in tuple(self._reactions[heir]):
+                action()
         if isinstance(base, Class):
             self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
             for name in tuple(self._fields[cls]):
                 self._join_field(cls, base, name)
             if cls in self._whole:
                 self._join_whole_base(cls, base)
+
+    def _with_heirs(self, cls: Class) -> dict[Class, None]:
+        """The class, and those that inherit from it, directly or not."""
+        found = {cls: None}
+        pending = [cls]
+        while pending:
+            new = [heir for heir in self._heirs.get(pending.pop(), ()) if heir not in found]
+            found.update(dict.fromkeys(new))
+            pending.extend(new)
+        return found
 
     def field(self, owner: Class | Opaque, name: str) -> Place:
         """The place of an instance's field; a class shares its fields with its bases."""
@@ -139,11 +154,10 @@ class Classes:
 def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]:
     """The ancestors of a class, breadth first, each once."""
     found: dict[Object, None] = {}
-    pending: list[Object] = [cls]
-    while pending:
-        item = pending.pop(0)
+    order: list[Object] = [cls]
+    for item in order:
         for base in bases.get(item, ()) if isinstance(item, Class) else ():
             if base not in found and base is not cls:
                 found[base] = None
-                pending.append(base)
+                order.append(base)
     return list(found)
