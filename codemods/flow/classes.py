@@ -116,10 +116,15 @@ class Classes:
         return cls in self._whole
 
     def field_places(self, owner: Class | Opaque) -> list[Place]:
-        """The places of all fields of an instance that anything has asked for, of those that it inherits too."""
+        """The places of all fields of an instance that anything has asked for, of those that it inherits too.
+
+        What it shares with its bases is at one place as at the others, and is told once.
+        """
+        own = self._fields.get(owner, {})
         ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]
         owners = [item for item in ancestry if isinstance(item, Class | Opaque)]
-        named = [("field", one, name) for one in owners for name in self._fields.get(one, ())]
+        inherited = (("field", one, name) for one in owners for name in self._fields.get(one, ()) if name not in own)
+        named = [*(("field", owner, name) for name in own), *inherited]
         return [*named, *((word, one) for word in ("some field", "held") for one in owners)]
 
     def _join_field(self, cls: Class, base: Class, name: str) -> None:
