@@ -76,14 +76,19 @@ class Classes:
 
     def field(self, owner: Class | Opaque, name: str) -> Place:
         """The place of an instance's field; a class shares its fields with its bases."""
-        names = self._fields.setdefault(owner, {})
-        if name not in names:
+        pending: list[Class | Opaque] = [owner]
+        while pending:
+            one = pending.pop()
+            names = self._fields.setdefault(one, {})
+            if name in names:
+                continue
             names[name] = None
-            if owner in self._whole:
-                self._join_whole(owner, name)
-            for base in tuple(self._bases[owner]) if isinstance(owner, Class) else ():
-                if isinstance(owner, Class) and isinstance(base, Class):
-                    self._join_field(owner, base, name)
+            if one in self._whole:
+                self._join_whole(one, name)
+            for base in self._bases[one] if isinstance(one, Class) else ():
+                if isinstance(one, Class) and isinstance(base, Class):
+                    self._connect_fields(one, base, name)
+                    pending.append(base)
         return ("field", owner, name)
 
     def any_field(self, owner: Class | Opaque) -> tuple[Place, Place]:
@@ -128,9 +133,13 @@ class Classes:
         return [*named, *((word, one) for word in ("some field", "held") for one in owners)]
 
     def _join_field(self, cls: Class, base: Class, name: str) -> None:
-        upper = self.field(base, name)
-        self.solver.connect(("field", cls, name), upper)
-        self.solver.connect(upper, ("field", cls, name))
+        self.field(base, name)
+        self._connect_fields(cls, base, name)
+
+    def _connect_fields(self, cls: Class, base: Class, name: str) -> None:
+        lower, upper = ("field", cls, name), ("field", base, name)
+        self.solver.connect(lower, upper)
+        self.solver.connect(upper, lower)
 
     def fields_in_order(self, cls: Class) -> list[str]:
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
