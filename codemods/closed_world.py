@@ -250,9 +250,24 @@ class ClosedWorld:
         match field:
             case ("some field", _):
                 return True
-        return not self.flow.solver.reaches(
-            field, lambda place: not isinstance(place, tuple) or "field" not in place[0]
-        )
+        return _is_field(field) and field not in self._read_fields
+
+    @cached_property
+    def _read_fields(self) -> set[Place]:
+        """The fields from which something gets to a place that is none."""
+        edges = [(source, target) for source, target in self.flow.solver.edges() if _is_field(source)]
+        incoming = self.flow.solver.incoming()
+        found = {source for source, target in edges if not _is_field(target)}
+        pending = list(found)
+        while pending:
+            new = [place for place in incoming.get(pending.pop(), ()) if _is_field(place) and place not in found]
+            found.update(new)
+            pending.extend(new)
+        return found
+
+
+def _is_field(place: Place) -> bool:
+    return isinstance(place, tuple) and "field" in place[0]
 
 
 def _has_no_attributes(root: Place) -> bool:

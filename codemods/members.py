@@ -22,6 +22,8 @@ class Members:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._of: dict[Class, set[str]] = {}
+        self._bases: dict[Class, list[External]] = {}
 
     @cached_property
     def _set_later(self) -> dict[Class, set[str]]:
@@ -38,8 +40,7 @@ class Members:
         """Whether something that is no legacy object is known to answer to this attribute."""
         match item:
             case Instance(cls=cls):
-                ancestry = self.facts.flow.ancestry(cls)
-                if any(isinstance(base, External) and legacy_name(base.name) is not None for base in ancestry):
+                if any(legacy_name(base.name) is not None for base in self._outside(cls)):
                     return False
                 members = self._members(cls)
                 return name in members or (name == "replace" and "step" in members)
@@ -51,20 +52,27 @@ class Members:
         """Whether something is known to answer to this attribute, or has members that are not in view."""
         match item:
             case Instance(cls=cls):
-                inherits = any(isinstance(base, External) for base in self.facts.flow.ancestry(cls))
-                return inherits or "__getattr__" in self._members(cls) or self.offers(item, name)
+                return bool(self._outside(cls)) or "__getattr__" in self._members(cls) or self.offers(item, name)
             case Container():
                 return bool(self.facts.flow.solver.at(("element", item, name)))
             case Result():
                 return item.is_instance or foreign(item)
         return True
 
+    def _outside(self, cls: Class) -> list[External]:
+        """What a class inherits from that is not of the project."""
+        if cls not in self._bases:
+            self._bases[cls] = [base for base in self.facts.flow.ancestry(cls) if isinstance(base, External)]
+        return self._bases[cls]
+
     def _members(self, cls: Class) -> set[str]:
-        members = {*self.facts.flow.fields_in_order(cls)}
-        for base in self.facts.flow.ancestry(cls):
-            if isinstance(base, Class):
-                members |= base.scope.names | self._set_later.get(base, set())
-        return members
+        if cls not in self._of:
+            members = {*self.facts.flow.fields_in_order(cls)}
+            for base in self.facts.flow.ancestry(cls):
+                if isinstance(base, Class):
+                    members |= base.scope.names | self._set_later.get(base, set())
+            self._of[cls] = members
+        return self._of[cls]
 
 
 def foreign(item: Object) -> bool:

@@ -44,6 +44,7 @@ from codemods.flow.objects import (
     Thing,
 )
 from codemods.flow.scopes import Scope
+from codemods.flow.solver import Watcher
 
 Key = int | str | None
 
@@ -631,28 +632,41 @@ class Calls(Classes):
             for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         ]
 
+        handed: dict[Object, None] = {}
+
         def arrive(item: Object) -> None:
             if isinstance(item, Function) and given and not site.unpacked and site.starred is None:
                 if is_wrapper(item.node):
-                    self._hand_functions(given, site.result, None)
+                    self._hand_functions(given, site.result)
                     return
-                if any(item in self.solver.at(place) for place in parameters):
-                    self._hand_functions(given, site.result, item)
+                if any(self.solver.has(place, item) for place in parameters):
+                    if not handed:
+                        self._watch_all(given, give_back)
+                    handed[item] = None
+                    if any(self.solver.has(place, item) for place in given):
+                        self.solver.add(site.result, item)
                     return
             self.solver.add(site.result, item)
+
+        def give_back(item: Object) -> None:
+            if item in handed:
+                self.solver.add(site.result, item)
 
         self.returned[site.result][("return", function.node)] = None
         self.solver.watch(("return", function.node), arrive)
 
-    def _hand_functions(self, places: tuple[Place, ...], result: Place, wanted: Function | None) -> None:
-        """Carry the functions at some places, or one of them alone, to another."""
+    def _hand_functions(self, places: tuple[Place, ...], result: Place) -> None:
+        """Carry the functions at some places to another."""
 
         def arrive(item: Object) -> None:
-            if item == wanted or (wanted is None and isinstance(item, Function | Method | Partial | Derivative)):
+            if isinstance(item, Function | Method | Partial | Derivative):
                 self.solver.add(result, item)
 
+        self._watch_all(places, arrive)
+
+    def _watch_all(self, places: tuple[Place, ...], watcher: Watcher) -> None:
         for place in places:
-            self.solver.watch(place, arrive)
+            self.solver.watch(place, watcher)
 
     def _construct(self, cls: Class, site: CallSite) -> None:
         for ancestor in self.ancestry(cls):

@@ -16,6 +16,8 @@ class Classes:
 
     solver: Solver = field(default_factory=Solver)
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
+    _heirs: dict[Class, dict[Class, None]] = field(default_factory=dict)
+    _ancestry: dict[Class, list[Object]] = field(default_factory=dict)
     _fields: dict[Class | Opaque, dict[str, None]] = field(default_factory=dict)
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
@@ -34,10 +36,9 @@ class Classes:
 
     def ancestry(self, cls: Class) -> list[Object]:
         """The class, its bases and theirs, nearest first: classes of the project and external ones."""
-        order: dict[Object, None] = {cls: None}
-        for item in order_of(cls, self._bases):
-            order[item] = None
-        return list(order)
+        if cls not in self._ancestry:
+            self._ancestry[cls] = [cls, *order_of(cls, self._bases)]
+        return self._ancestry[cls]
 
     def by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
         """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
@@ -48,10 +49,14 @@ class Classes:
         if base in self._bases[cls] or base is cls:
             return
         self._bases[cls][base] = None
-        for heir in tuple(self._reactions):
-            if cls in self.ancestry(heir):
-                for action in tuple(self._reactions[heir]):
-                    action()
+        if isinstance(base, Class):
+            self._heirs.setdefault(base, {})[cls] = None
+        heirs = self._with_heirs(cls)
+        for heir in heirs:
+            self._ancestry.pop(heir, None)
+        for heir in [one for one in self._reactions if one in heirs]:
+            for action in tuple(self._reactions[heir]):
+                action()
         if isinstance(base, Class):
             self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
             for name in tuple(self._fields[cls]):
@@ -59,16 +64,31 @@ class Classes:
             if cls in self._whole:
                 self._join_whole_base(cls, base)
 
+    def _with_heirs(self, cls: Class) -> dict[Class, None]:
+        """The class, and those that inherit from it, directly or not."""
+        found = {cls: None}
+        pending = [cls]
+        while pending:
+            new = [heir for heir in self._heirs.get(pending.pop(), ()) if heir not in found]
+            found.update(dict.fromkeys(new))
+            pending.extend(new)
+        return found
+
     def field(self, owner: Class | Opaque, name: str) -> Place:
         """The place of an instance's field; a class shares its fields with its bases."""
-        names = self._fields.setdefault(owner, {})
-        if name not in names:
+        pending: list[Class | Opaque] = [owner]
+        while pending:
+            one = pending.pop()
+            names = self._fields.setdefault(one, {})
+            if name in names:
+                continue
             names[name] = None
-            if owner in self._whole:
-                self._join_whole(owner, name)
-            for base in tuple(self._bases[owner]) if isinstance(owner, Class) else ():
-                if isinstance(owner, Class) and isinstance(base, Class):
-                    self._join_field(owner, base, name)
+            if one in self._whole:
+                self._join_whole(one, name)
+            for base in self._bases[one] if isinstance(one, Class) else ():
+                if isinstance(one, Class) and isinstance(base, Class):
+                    self._connect_fields(one, base, name)
+                    pending.append(base)
         return ("field", owner, name)
 
     def any_field(self, owner: Class | Opaque) -> tuple[Place, Place]:
@@ -101,16 +121,25 @@ class Classes:
         return cls in self._whole
 
     def field_places(self, owner: Class | Opaque) -> list[Place]:
-        """The places of all fields of an instance that anything has asked for, of those that it inherits too."""
+        """The places of all fields of an instance that anything has asked for, of those that it inherits too.
+
+        What it shares with its bases is at one place as at the others, and is told once.
+        """
+        own = self._fields.get(owner, {})
         ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]
         owners = [item for item in ancestry if isinstance(item, Class | Opaque)]
-        named = [("field", one, name) for one in owners for name in self._fields.get(one, ())]
+        inherited = (("field", one, name) for one in owners for name in self._fields.get(one, ()) if name not in own)
+        named = [*(("field", owner, name) for name in own), *inherited]
         return [*named, *((word, one) for word in ("some field", "held") for one in owners)]
 
     def _join_field(self, cls: Class, base: Class, name: str) -> None:
-        upper = self.field(base, name)
-        self.solver.connect(("field", cls, name), upper)
-        self.solver.connect(upper, ("field", cls, name))
+        self.field(base, name)
+        self._connect_fields(cls, base, name)
+
+    def _connect_fields(self, cls: Class, base: Class, name: str) -> None:
+        lower, upper = ("field", cls, name), ("field", base, name)
+        self.solver.connect(lower, upper)
+        self.solver.connect(upper, lower)
 
     def fields_in_order(self, cls: Class) -> list[str]:
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
@@ -139,11 +168,10 @@ class Classes:
 def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]:
     """The ancestors of a class, breadth first, each once."""
     found: dict[Object, None] = {}
-    pending: list[Object] = [cls]
-    while pending:
-        item = pending.pop(0)
+    order: list[Object] = [cls]
+    for item in order:
         for base in bases.get(item, ()) if isinstance(item, Class) else ():
             if base not in found and base is not cls:
                 found[base] = None
-                pending.append(base)
+                order.append(base)
     return list(found)

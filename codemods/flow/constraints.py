@@ -148,8 +148,18 @@ class Constraints(Calls):
                 self._body(unit.tree.body, scope)
             except RecursionError:
                 self.unread.append(unit)
+        if self.unread:
+            self.reading.calls = [(unit, call) for unit, call in self.reading.calls if self._has_read(call)]
+            self.reading.attributes = [
+                (unit, node) for unit, node in self.reading.attributes if node.value in self.places
+            ]
         for node, unit in self.runs.items():
             self._import_from(node, self.modules[unit])
+
+    def _has_read(self, call: ast.Call) -> bool:
+        """Whether all parts of a call have been read: those of a file that nests too deeply have not."""
+        parts = (call.func, *call.args, *(word.value for word in call.keywords))
+        return all((part.value if isinstance(part, ast.Starred) else part) in self.places for part in parts)
 
     def solve(self) -> None:
         """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""

@@ -45,6 +45,10 @@ class Solver:
         """The objects known to reach a place."""
         return tuple(self._objects.get(place, ()))
 
+    def has(self, place: Place, item: Object) -> bool:
+        """Whether an object is known to reach a place."""
+        return item in self._objects.get(place, ())
+
     def since(self, place: Place, start: int) -> list[Object]:
         """The objects that have reached a place behind the first `start` of them."""
         objects = self._objects.get(place, {})

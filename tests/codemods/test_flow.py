@@ -2002,3 +2002,10 @@ def test_what_is_named_as_all_optimizers_of_the_project_is_one(other: str, evide
     assert [site.evidence for site in second.sites] == [evidence]
     assert second.changed == (evidence == "deduced")
     assert first.changed
+
+
+def test_a_field_of_a_class_below_many_others() -> None:
+    levels = "".join(f"class Level{n}(Level{n - 1}):\n    pass\n\n\n" for n in range(1, 700))
+    top = "class Level0:\n    def put(self, value):\n        self.value = value\n\n\n"
+    result = result_of(f"{MAKE}{top}{levels}Level699().put(make({{}}))\n")
+    assert result.changed

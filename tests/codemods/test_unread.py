@@ -85,3 +85,10 @@ def test_one_that_imports_the_others() -> None:
 def test_no_more_once_it_is_mended() -> None:
     results = migrated({"train.py": TRAIN, "steps.py": STEPS})
     assert {site.status for result in results.values() for site in result.sites} == {"rewritten"}
+
+
+def test_a_chain_of_calls_that_is_read_in_part() -> None:
+    chain = f"import train\n\nbuilt = train.Builder(){'.put(train.main)' * 400}\n"
+    results = migrated({"train.py": TRAIN, "steps.py": STEPS, "chain.py": chain})
+    assert results["chain.py"].error == "nested too deeply"
+    assert results["train.py"].changed

@@ -1,0 +1,122 @@
+"""The seconds and the memory of commands that go over a tree, each in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+BATCH = 1000
+"""As many files are given to one command at most."""
+
+PARSING = """
+import ast, sys, time, warnings
+warnings.simplefilter("ignore")
+sys.setrecursionlimit(100_000)
+began = time.perf_counter()
+for line in sys.stdin:
+    try:
+        ast.parse(open(line.rstrip("\\n"), encoding="utf-8").read())
+    except (SyntaxError, UnicodeDecodeError):
+        pass
+print(time.perf_counter() - began)
+"""
+
+WATCHING = """
+import json, os, resource, signal, subprocess, sys, time
+began = time.perf_counter()
+process = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+try:
+    output, errors = process.communicate(timeout=float(sys.argv[1]))
+except BaseException:
+    os.killpg(process.pid, signal.SIGKILL)
+    output, errors = process.communicate()
+print(json.dumps({
+    "seconds": time.perf_counter() - began,
+    "memory": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+    "status": process.returncode,
+    "output": output.decode(),
+    "has_crashed": b"Traceback" in errors,
+}))
+"""
+"""A small process in between: what a command takes at the peak counts from before it replaces the process that starts it."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a command took: seconds, and MB at the peak of its largest process; and how it ended."""
+
+    seconds: float
+    memory: float
+    status: int
+    output: str
+    has_crashed: bool
+
+
+def measured(command: Sequence[str], limit: int) -> Taken:
+    """Run a command, for so many seconds at most."""
+    watched = [sys.executable, "-c", WATCHING, str(limit), *command]
+    done = subprocess.run(watched, capture_output=True, text=True, check=True, cwd="/")
+    return Taken(**json.loads(done.stdout))
+
+
+def rewriting(tree: Path, limit: int) -> Taken:
+    """`optim2optax rewrite --check` of a tree."""
+    words = ["-P", "-m", "optim2optax", "rewrite", "--check", "--output-format", "json"]
+    return measured([sys.executable, *words, str(tree)], limit)
+
+
+def parsing(tree: Path, paths: Sequence[str]) -> float:
+    """The seconds that `ast.parse` takes for some files of a tree."""
+    names = "".join(f"{tree / path}\n" for path in paths)
+    return float(
+        subprocess.run([sys.executable, "-c", PARSING], input=names, capture_output=True, text=True, check=True).stdout
+    )
+
+
+def linting(tree: Path, limit: int) -> float | None:
+    """The seconds that ruff takes to look for what pyflakes finds; None if it is not there, or fails."""
+    ruff = tool("ruff", "ruff")
+    if ruff is None:
+        return None
+    taken = measured([*ruff, "check", "--select", "F", "--no-cache", "--isolated", "--quiet", str(tree)], limit)
+    return taken.seconds if taken.status in (0, 1) else None
+
+
+def upgrading(tree: Path, limit: int) -> float | None:
+    """The seconds that django-upgrade takes for a copy of a tree; None if it is not there, or fails."""
+    upgrade = tool("django-upgrade", "django_upgrade")
+    if upgrade is None:
+        return None
+    seconds = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, tree.name)
+        shutil.copytree(tree, copy)
+        for paths in batches(copy):
+            taken = measured([*upgrade, "--target-version", "5.0", *paths], limit)
+            if taken.has_crashed or taken.status not in (0, 1):
+                return None
+            seconds += taken.seconds
+    return seconds
+
+
+def tool(name: str, module: str) -> list[str] | None:
+    """How a tool is called, if it is on the path or can be imported."""
+    path = shutil.which(name)
+    if path is not None:
+        return [path]
+    return [sys.executable, "-m", module] if find_spec(module) else None
+
+
+def batches(tree: Path) -> Iterator[list[str]]:
+    """The Python files of a tree, as many as one command is given."""
+    paths = iter(sorted(str(path) for path in tree.rglob("*.py")))
+    while batch := list(islice(paths, BATCH)):
+        yield batch
