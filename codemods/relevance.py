@@ -28,6 +28,15 @@ LOADING = re.compile(
 SHAPED = re.compile(r"\.\s*(?:target|state|optimizer_def|param_states|apply_gradient|compute_gradient)\b")
 """Attributes of legacy optimizers, whatever they are read from."""
 
+TELLING = re.compile(
+    r"""\.\s*(?:target|optimizer_def|param_states|apply_gradient|compute_gradient)\b|\.\s*replace\([^()]*\btarget\s*="""
+    r"""|\.\s*state\s*(?:\[[^\]]*\]\s*)?\.\s*(?:step|param_states)\b"""
+)
+"""Of these, what is taken for a legacy optimizer's where nothing tells what it is read from."""
+
+CREATING = re.compile(r"\.\s*create\(")
+"""And what for a definition's."""
+
 Graph = defaultdict[str, set[str]]
 
 

@@ -36,7 +36,7 @@ from codemods.flow.objects import (
 from codemods.flow.scopes import Scope
 from codemods.flow.solver import EntangledError
 from codemods.legacy import legacy_name
-from codemods.relevance import SHAPED, Graph, Relevance
+from codemods.relevance import CREATING, TELLING, Graph, Relevance
 
 Wanted = dict[str, dict[Thing, None]]
 """Files, each with the things because of which it matters."""
@@ -214,8 +214,9 @@ class Frontier:
     def _readers(self) -> Iterator[tuple[str, list[Thing]]]:
         """The files that read such attributes as optimizers have, if any is lost on its way, or where text is run as code."""
         lost = [*self.world.lost, *(thing for thing in self._everything if thing.unit in self.facts.running_text)]
+        creating = any(thing.kind == "definition" for thing in lost)
         for path, text in self.texts.items() if lost else ():
-            if SHAPED.search(text):
+            if TELLING.search(text) or (creating and CREATING.search(text)):
                 yield path, lost
 
     # What is where

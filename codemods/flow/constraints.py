@@ -18,7 +18,7 @@ from codemods.flow.derived import Derivation
 from codemods.flow.dynamic import ANY as ANY_NAME
 from codemods.flow.dynamic import named_module
 from codemods.flow.exports import exported, open_stars, stars_of
-from codemods.flow.modules import Project, Unit, name_of
+from codemods.flow.modules import Project, Unit, file_of, name_of
 from codemods.flow.objects import (
     Class,
     Container,
@@ -58,6 +58,10 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.BitXor: "xor",
 }
 """The words of the special methods of operators."""
+
+MANY = 50
+"""If a computed name may be that of more modules, none of them is followed: what they are given is lost, and comes back wherever
+such a thing is read."""
 
 UNARY: dict[type[ast.unaryop], str] = {ast.Invert: "__invert__", ast.UAdd: "__pos__", ast.USub: "__neg__"}
 
@@ -498,7 +502,13 @@ class Constraints(Calls):
         elif module.unit is not None:
             scope = self.modules[module.unit]
             for member in (*sorted(scope.names), ANY, UNNAMED):
-                self.solver.connect(("variable", scope, member), result)
+                place = ("variable", scope, member)
+                items = self.solver.at(place)
+                if items and all(map(_is_left_out, items)):  # a table of a whole library: one name for all
+                    self.solver.add(result, External(f"{name_of(module.unit.path)}.{ANY}"))
+                    self.solver.watch(place, lambda item: _is_left_out(item) or self.solver.add(result, item))
+                else:
+                    self.solver.connect(place, result)
 
     def store_in_module(self, module: Module, name: str | None, source: Place) -> None:
         if module.unit is None:
@@ -524,9 +534,12 @@ class Constraints(Calls):
         for name in self.library.modules if named is not ANY_NAME else ():
             if named.fullmatch(name):
                 self.solver.add(site.result, External(name))
-        for unit in self.project.matching(named):
+        units, others = self.project.matching(named), self.project.others_matching(named)
+        if len(units) + len(others) > MANY:
+            units, others = [], ["*.py"]
+        for unit in units:
             self.solver.add(site.result, Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""))
-        for file in self.project.others_matching(named):
+        for file in others:
             self.solver.add(site.result, External(name_of(file)))
 
     # Assignment
@@ -818,3 +831,8 @@ class Constraints(Calls):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | str):
             return node.value if not isinstance(node.value, int) or node.value >= 0 else None
         return None
+
+
+def _is_left_out(item: Object) -> bool:
+    """Whether something is defined in a file that is not analysed."""
+    return isinstance(item, External) and file_of(item.name) is not None
