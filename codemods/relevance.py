@@ -64,15 +64,14 @@ class Relevance:
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        contents = {path: text.encode() for path, text in texts.items()}
-        legacy = {path for path, content in contents.items() if mentions_legacy(content)}
+        legacy = {path for path, text in texts.items() if mentions_legacy(text.encode())}
         self.paths: list[str] = []
         self.speaking, self.beside = legacy, set[str]()
         self.imports, self.importers = Graph(set), Graph(set)
         if not legacy:
             return
         imports, importers = import_graph(texts)
-        readers = {path for path, content in contents.items() if may_read(content)}
+        readers = {path for path, text in texts.items() if may_read(text.encode())}
         reached = reachable(reachable(legacy | readers, importers), imports)
         reached = reachable(reached | _loaded(texts, reached), imports)
         self.paths = [path for path in texts if path in reached]
