@@ -129,6 +129,14 @@ class Library:
         raise NotImplementedError
 
 
+@dataclass
+class HandedBack:
+    """The functions that a function is given by some calls and returns to these, and the calls that may get each."""
+
+    back: set[Object] = field(default_factory=set)
+    waiting: dict[Object, list[Place]] = field(default_factory=lambda: defaultdict(list))
+
+
 @dataclass(kw_only=True)
 class Calls(Classes):
     """The part of the analysis that acts when objects arrive: at a callee, a receiver, a subscripted value."""
@@ -142,6 +150,7 @@ class Calls(Classes):
     got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(default_factory=lambda: defaultdict(dict))
     """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
     _merged: set[tuple[Container, Container]] = field(default_factory=set)
+    _handed: dict[ast.AST, HandedBack] = field(default_factory=dict)
     _taking_all: set[Container] = field(default_factory=set)
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
@@ -626,34 +635,47 @@ class Calls(Classes):
         the wrapped function is that.
         """
         given = (*site.positional, *site.keywords.values())
-        arguments = function.node.args
-        parameters = [
-            ("variable", function.scope, argument.arg)
-            for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        ]
-
-        handed: dict[Object, None] = {}
+        self.returned[site.result][("return", function.node)] = None
+        if not given or site.unpacked or site.starred is not None:
+            self.solver.watch(("return", function.node), lambda item: self.solver.add(site.result, item))
+            return
+        handed = self._handed_back(function)
 
         def arrive(item: Object) -> None:
-            if isinstance(item, Function) and given and not site.unpacked and site.starred is None:
-                if is_wrapper(item.node):
-                    self._hand_functions(given, site.result)
-                    return
-                if any(self.solver.has(place, item) for place in parameters):
-                    if not handed:
-                        self._watch_all(given, give_back)
-                    handed[item] = None
-                    if any(self.solver.has(place, item) for place in given):
-                        self.solver.add(site.result, item)
-                    return
-            self.solver.add(site.result, item)
-
-        def give_back(item: Object) -> None:
-            if item in handed:
+            if isinstance(item, Function) and is_wrapper(item.node):
+                self._hand_functions(given, site.result)
+            else:
                 self.solver.add(site.result, item)
 
-        self.returned[site.result][("return", function.node)] = None
+        def give_back(item: Object) -> None:
+            if isinstance(item, Function) and not is_wrapper(item.node):
+                if item in handed.back:
+                    self.solver.add(site.result, item)
+                else:
+                    handed.waiting[item].append(site.result)
+
+        self.solver.watch(("own", function.node), arrive)
+        self._watch_all(given, give_back)
+
+    def _handed_back(self, function: Function) -> HandedBack:
+        """Tell the functions that a function is given and returns from all else that it returns."""
+        if function.node in self._handed:
+            return self._handed[function.node]
+        handed = self._handed[function.node] = HandedBack()
+        arguments = function.node.args
+        names = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+        def arrive(item: Object) -> None:
+            is_function = isinstance(item, Function) and not is_wrapper(item.node)
+            if not is_function or not any(self.solver.has(("variable", function.scope, name), item) for name in names):
+                self.solver.add(("own", function.node), item)
+                return
+            handed.back.add(item)
+            for result in handed.waiting.pop(item, ()):
+                self.solver.add(result, item)
+
         self.solver.watch(("return", function.node), arrive)
+        return handed
 
     def _hand_functions(self, places: tuple[Place, ...], result: Place) -> None:
         """Carry the functions at some places to another."""
