@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Source
@@ -44,32 +44,45 @@ def rewrite_files(
             contents[file] = read_file(file)
         except UnreadableError as error:
             results[file] = FileResult(file.path, b"", b"", error=str(error))
-    paths = dict(zip(contents, module_paths(list(contents)), strict=True))
-    sources = [Source(paths[file], contents[file]) for file in contents]
-    migrated = migrate_sources(sources, options, jobs, progress)
-    proven: dict[EmittedOptimizer, bool] = {}
-    while prove is not None and (unproven := _unproven(migrated, prove, proven)):
-        options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate_sources(sources, options, jobs)
-    shown = {paths[file]: file.path for file in contents}
-    results |= {file: _with_paths(result, shown) for file, result in zip(contents, migrated, strict=True)}
+    if _concern(contents.values(), options):
+        results |= _migrated(contents, options, jobs, progress, prove)
     if write:
         changed = {file.location: file for file, result in results.items() if result.changed}
         changes = [Change(place, results[file].before, results[file].after) for place, file in changed.items()]
         for place, reason in write_files(changes).items():
             results[changed[place]] = _unwritten(results[changed[place]], reason)
-    return [results[file] for file in found]
+    return [results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found]
 
 
-def migrate_sources(
-    sources: Sequence[Source], options: Options, jobs: int = 1, progress: Progress | None = None
-) -> list[FileResult]:
+def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:
     """Run the engine, which is imported only if there is something for it to do."""
-    if not any(options.modernize or mentions_legacy(source.content) for source in sources):
+    if not _concern((source.content for source in sources), options):
         return [FileResult(source.path, source.content, source.content) for source in sources]
     from codemods import migrate
 
-    return migrate(sources, options, progress, jobs)
+    return migrate(sources, options)
+
+
+def _concern(contents: Iterable[bytes], options: Options) -> bool:
+    """Whether a project may have something to migrate; if not, not even the engine is imported."""
+    return options.modernize or any(map(mentions_legacy, contents))
+
+
+def _migrated(
+    contents: Mapping[Found, bytes], options: Options, jobs: int, progress: Progress | None, prove: Prove | None
+) -> dict[Found, FileResult]:
+    """What the engine makes of a project; again, and without them, until no optimizer is left that is not proven."""
+    from codemods import migrate
+
+    paths = dict(zip(contents, module_paths(list(contents)), strict=True))
+    sources = [Source(paths[file], content) for file, content in contents.items()]
+    migrated = migrate(sources, options, progress, jobs)
+    proven: dict[EmittedOptimizer, bool] = {}
+    while prove is not None and (unproven := _unproven(migrated, prove, proven)):
+        options = replace(options, unproven=options.unproven | unproven)
+        migrated = migrate(sources, options, jobs=jobs)
+    shown = {path: file.path for file, path in paths.items()}
+    return {file: _with_paths(result, shown) for file, result in zip(contents, migrated, strict=True)}
 
 
 def _unproven(

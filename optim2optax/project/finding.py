@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
 
@@ -29,8 +29,7 @@ ALWAYS_SKIPPED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A file to look at.
 
     Attributes:
@@ -63,7 +62,7 @@ def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
             found = {root: os.path.dirname(root)}
         for file, named in found.items():
             locations[file] = min(named, locations.get(file, named), key=len)
-    return [Found(shown(location), location, named) for location, named in sorted(locations.items())]
+    return [Found(shown(location), location, locations[location]) for location in sorted(locations)]
 
 
 def module_paths(found: Sequence[Found]) -> list[str]:
@@ -75,20 +74,26 @@ def module_paths(found: Sequence[Found]) -> list[str]:
     if not found:
         return []
     root = _project_root(os.path.commonpath([file.named for file in found]))
-    return [_posix(os.path.relpath(file.location, root)) for file in found]
+    return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
 
 
 def shown(location: str) -> str:
     """A path as people read it: from the current folder on, with `/`, and printable whatever bytes its name holds."""
-    try:
-        relative = os.path.relpath(location)
-    except ValueError:  # another drive
-        relative = location
+    here = os.path.join(os.getcwd(), "")
+    if location.startswith(here):
+        relative = location.removeprefix(here)
+    else:
+        try:
+            relative = os.path.relpath(location)
+        except ValueError:  # another drive
+            relative = location
     return printable(_posix(os.fsencode(relative).decode("utf-8", "replace")))
 
 
 def printable(text: str) -> str:
     """Text in one line that does nothing to a terminal or a log: control characters are written as escapes."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
@@ -102,16 +107,27 @@ def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patte
     ignores = [*ignores, *read_gitignore(directory)]
     for entry in children:
         is_directory = entry.is_dir(follow_symlinks=False)
+        if not is_directory and not entry.name.endswith(SUFFIXES):
+            continue
         if exclude.verdict(entry.path, is_directory=is_directory) or is_ignored(
             ignores, entry.path, is_directory=is_directory
         ):
             continue
-        if is_directory and entry.name not in ALWAYS_SKIPPED:
+        if not is_directory:
+            yield from _within(entry, root)
+        elif entry.name not in ALWAYS_SKIPPED and os.path.realpath(entry.path) == entry.path:  # no junction of Windows
             yield from _walk(entry.path, root, ignores, exclude)
-        elif entry.name.endswith(SUFFIXES) and os.path.isfile(entry.path):
-            location = os.path.realpath(entry.path)
-            if os.path.commonpath([root, location]) == root:
-                yield location
+
+
+def _within(entry: os.DirEntry[str], root: str) -> Iterator[str]:
+    """The real path of an entry, if it is a file and does not lead out. Its folder is a real path, so that others are, too."""
+    if not entry.is_symlink():
+        if entry.is_file():
+            yield entry.path
+        return
+    location = os.path.realpath(entry.path)
+    if os.path.isfile(location) and os.path.commonpath([root, location]) == root:
+        yield location
 
 
 def _outer_ignores(root: str) -> list[Patterns]:

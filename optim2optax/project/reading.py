@@ -18,7 +18,7 @@ def read_file(found: Found) -> bytes:
         status = os.stat(found.location)
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise UnreadableError("not a regular file")
-        with open(found.location, "rb") as file:
+        with open(found.location, "rb", buffering=0) as file:
             return file.read()
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from error

@@ -31,6 +31,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _file(result: FileResult) -> Iterator[str]:
+    if result.error is None and not (result.sites or result.unused_suppressions):
+        return
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
