@@ -17,7 +17,12 @@ def main() -> None:
     _open_closed_streams()
     from optim2optax.cli import application
 
-    application(prog_name="optim2optax")
+    try:
+        application(prog_name="optim2optax")
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # all is cleaned up but the memory, which takes a second after a long run
+            os._exit(INTERRUPTED)
+        raise
 
 
 def _leave(*_: object) -> None:
