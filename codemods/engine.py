@@ -9,7 +9,7 @@ import io
 import tokenize
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -29,7 +29,7 @@ from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
 from codemods.legacy_shapes import shapes_in, too_many
-from codemods.model import FileResult, Form, Options, Site, Source
+from codemods.model import FileResult, Form, Options, Progress, Site, Source, Stage
 from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
 from codemods.origins import Origins
@@ -73,7 +73,7 @@ def _uncollected() -> Iterator[None]:
 def migrate(
     sources: Sequence[Source],
     options: Options | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
     jobs: int = 1,
 ) -> list[FileResult]:
     """Migrate a project.
@@ -81,7 +81,7 @@ def migrate(
     Args:
       sources: all its files; facts flow between them, so that whether one can change depends on the others.
       options: what the user asked for.
-      progress: is told the path of each file when it has been dealt with.
+      progress: is told of each file that is taken in, and of each that has been edited.
       jobs: the number of processes that edit files.
 
     Returns:
@@ -89,14 +89,18 @@ def migrate(
     """
     options = options or Options()
     tell = progress or _say_nothing
+    tell("Analysing", 0, 0)
     texts, errors = _decoded(sources)
     codes = {path: text.code for path, text in texts.items()}
     relevance = Relevance(codes)
+    begun: set[str] = set()
     removed = {path for path in codes if uses_removed(codes[path])} if options.modernize else set()
     program = {path: codes[path] for path in codes if path in {*relevance.paths, *removed}}
 
     def read(path: str) -> Unit | None:
         text = texts[path]
+        begun.add(path)
+        tell("Analysing", len(begun), 0)
         try:
             return Unit(path, text.code, parse(text.code), text.places if isinstance(text, Notebook) else ())
         except SyntaxError as error:
@@ -114,8 +118,6 @@ def migrate(
         errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
         units, facts = {}, Facts(())
     errors |= {unit.path: with_sites(TOO_DEEP, unit.code) for unit in facts.flow.unread}
-    for path in codes.keys() - units.keys() | errors.keys():
-        tell(path)
     plan, edited = _edit_all(facts, options, jobs, tell)
     emitter = Emitter(facts, plan.decisions, {unit: applied.after for unit, (_, _, applied) in edited.items()})
     results = []
@@ -154,8 +156,8 @@ def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dic
     return texts, errors
 
 
-def _say_nothing(path: str) -> None:
-    del path
+def _say_nothing(stage: Stage, done: int, of: int) -> None:
+    del stage, done, of
 
 
 def parse(code: str) -> ast.Module:
@@ -185,23 +187,21 @@ class Work:
 
 
 def _edit_all(
-    facts: Facts, options: Options, jobs: int, tell: Callable[[str], None]
+    facts: Facts, options: Options, jobs: int, tell: Progress
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
     """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
     failed = dict.fromkeys(facts.flow.unread, TOO_DEEP)
     plain: set[Unit] = set()
-    told: set[Unit] = set()
     while True:
         plan = make_plan(facts, options, failed, plain)
         imports = plan_imports(plan)
         to_edit = (unit for unit in imports if unit not in failed)
         work = {unit: found for unit in to_edit if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
-        for unit, outcome in (*outcomes.items(), *zip(work, _run(list(work.values()), jobs), strict=True)):
+        tell("Rewriting", 0, len(work))
+        for done, (unit, outcome) in enumerate(zip(work, _run(list(work.values()), jobs), strict=True), 1):
             outcomes[unit] = outcome
-            if unit not in told:
-                told.add(unit)
-                tell(unit.path)
+            tell("Rewriting", done, len(work))
         invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
             codes = {unit: code for unit, (code, _, _) in outcomes.items()}

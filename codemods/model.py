@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -10,6 +11,9 @@ Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
+Stage = Literal["Reading", "Analysing", "Rewriting"]
+Progress = Callable[[Stage, int, int], None]
+"""Is told what is being done, with how many files it has been, and with how many it will be: 0 if that is not known."""
 
 
 class WorkerError(RuntimeError):

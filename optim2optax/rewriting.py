@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from codemods.model import EmittedOptimizer, FileResult, Options, Source
+from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from codemods.prefilter import mentions_legacy
 from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, write_files
 
-Progress = Callable[[str], None]
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)(?=:\d)")
 
@@ -31,7 +30,7 @@ def rewrite_files(
       options: what the user asked for.
       write: whether to write at all.
       jobs: the number of processes.
-      progress: is told the path of each file when it has been dealt with.
+      progress: is told of each file that is read, taken in, or edited.
       prove: tells of some optimizers which are proven; the others are left as they are, with a reason.
 
     Returns:
@@ -39,7 +38,9 @@ def rewrite_files(
     """
     contents: dict[Found, bytes] = {}
     results: dict[Found, FileResult] = {}
-    for file in found:
+    for done, file in enumerate(found, 1):
+        if progress is not None:
+            progress("Reading", done, len(found))
         try:
             contents[file] = read_file(file)
         except UnreadableError as error:
@@ -80,7 +81,7 @@ def _migrated(
     proven: dict[EmittedOptimizer, bool] = {}
     while prove is not None and (unproven := _unproven(migrated, prove, proven)):
         options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate(sources, options, jobs=jobs)
+        migrated = migrate(sources, options, progress, jobs)
     shown = {path: file.path for file, path in paths.items()}
     return {file: _with_paths(result, shown) for file, result in zip(contents, migrated, strict=True)}
 

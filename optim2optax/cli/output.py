@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from typing import IO, Any
 
 import click
 
+from codemods.model import Progress, Stage
 from optim2optax.reporting import Report, render
 from optim2optax.reporting.diff import unified_diff
 
-LONG_RUN = 20
+WIDTH = 30
+INTERVAL = 0.1
+"""So many seconds are at least between two numbers."""
 
 
 def print_report(report: Report, output_format: str, *, code_on_stdout: bool) -> None:
@@ -40,10 +44,31 @@ def wants_colour(stream: IO[Any]) -> bool:
 
 
 @contextlib.contextmanager
-def progress_bar(length: int) -> Iterator[Callable[[str], None] | None]:
-    """On a terminal, and for more than a few files, a bar on standard error; gives what to call for each file done."""
-    if length < LONG_RUN or not sys.stderr.isatty():
+def progress_line() -> Iterator[Progress | None]:
+    """On a terminal, a line on standard error that says where a run is, and goes when it ends; gives what to tell."""
+    if not sys.stderr.isatty():
         yield None
         return
-    with click.progressbar(length=length, label="Migrating", file=sys.stderr, show_pos=True) as bar:
-        yield lambda _: bar.update(1)
+    line = _Line()
+    try:
+        yield line.tell
+    finally:
+        line.write("")
+
+
+class _Line:
+    """A line that is written over. What else is written goes to its beginning."""
+
+    def __init__(self) -> None:
+        self.stage = ""
+        self.due = 0.0
+
+    def tell(self, stage: Stage, done: int, of: int) -> None:
+        """Show a new stage and the end of one at once, and otherwise some numbers in a second."""
+        now = time.monotonic()
+        if stage != self.stage or done == of or now >= self.due:
+            self.stage, self.due = stage, now + INTERVAL
+            self.write(f"{stage} {done}/{of}" if of else f"{stage} {done}")
+
+    def write(self, text: str) -> None:
+        click.echo(f"{text:{WIDTH}}\r", file=sys.stderr, nl=False)

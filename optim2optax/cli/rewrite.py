@@ -10,7 +10,7 @@ import click
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Source, WorkerError
 from optim2optax.cli.codes import complete_codes
-from optim2optax.cli.output import print_report, progress_bar, write_bytes
+from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.project import find_files
@@ -109,7 +109,7 @@ def command(
 def _rewrite_files(paths: Sequence[str], settings: Settings, prove: Prove | None) -> list[FileResult]:
     found = find_files(paths, settings.exclude)
     try:
-        with progress_bar(len(found)) as progress:
+        with progress_line() as progress:
             return rewrite_files(
                 found,
                 settings.options,

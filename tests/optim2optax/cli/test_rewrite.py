@@ -196,8 +196,9 @@ def test_a_file_that_changes_underneath_the_run(project: Path) -> None:
     write(project, train=LEGACY, other=LEGACY)
     found = find_files(["."], Patterns(".", ()))
 
-    def save(_: str) -> None:
-        (project / "train.py").write_text("edited = True\n")
+    def save(stage: str, *_: int) -> None:
+        if stage == "Rewriting":
+            (project / "train.py").write_text("edited = True\n")
 
     other, train = rewrite_files(found, Options(), write=True, progress=save)
     assert train.error is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from tests.optim2optax.programs import LEGACY
 
 COMMAND = (sys.executable, "-m", "optim2optax")
 FULL = Path("/dev/full")
+THE_END = "what nobody writes"
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
@@ -35,19 +37,50 @@ def test_closed_streams(project: Path) -> None:
     assert "optax" in (project / "train.py").read_text()
 
 
-def test_a_terminal_shows_how_far_a_long_run_is(project: Path) -> None:
+def test_a_terminal_shows_where_a_run_is(project: Path) -> None:
+    """In a line that goes when the run ends."""
     for number in range(20):
-        (project / f"train_{number}.py").write_text("" if number else LEGACY)
+        (project / f"train_{number}.py").write_text(f"{LEGACY}# {number}\n" if number < 3 else "")
+    running, shown = on_a_terminal("--jobs", "1")
+    text = read_until(shown, THE_END)
+    os.close(shown)
+    assert running.communicate()[0].endswith("15 sites in 3 files: 15 rewritten, 0 suppressed, 0 unresolved\n")
+    lines = [line.strip() for line in text.split("\r")]
+    assert {"Reading 20/20", "Analysing 0", "Rewriting 0/3", "Rewriting 3/3"} <= {*lines}
+    assert lines[-2:] == ["", ""]
+    assert [*dict.fromkeys(line.split()[0] for line in lines if line)] == ["Reading", "Analysing", "Rewriting"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("stage", ["Reading", "Analysing", "Rewriting"])
+def test_interrupted_at_each_stage(project: Path, stage: str, jobs: str) -> None:
+    for index in range(100):
+        (project / f"train_{index}.py").write_text(LEGACY)
+    running, shown = on_a_terminal("--jobs", jobs)
+    read_until(shown, stage)
+    os.killpg(running.pid, signal.SIGINT)
+    assert read_until(shown, THE_END).split("\r")[-2:] == ["Interrupted.", "\n"]
+    os.close(shown)
+    assert (running.communicate()[0], running.returncode) == ("", 130)
+    assert {path.read_text() for path in project.iterdir()} == {LEGACY}
+
+
+def on_a_terminal(*words: str) -> tuple[subprocess.Popen[str], int]:
+    """A run that has a terminal for its standard error, and what is shown there."""
     shown, terminal = os.openpty()
-    done = subprocess.run(
-        [*COMMAND, "rewrite", "--jobs", "1", "."], stdout=subprocess.PIPE, stderr=terminal, text=True, check=True
-    )
+    command = [*COMMAND, "rewrite", *words, "."]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, start_new_session=True)
     os.close(terminal)
-    with open(shown, "rb", buffering=0) as file:
-        text = file.read(100_000)
-    assert text.startswith(b"\rMigrating  [") or b"Migrating" in text
-    assert b"20/20" in text
-    assert done.stdout == "train_0.py: 5 sites rewritten\n5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
+    return running, shown
+
+
+def read_until(shown: int, word: str) -> str:
+    """What is shown up to a word, or until nobody writes any more, which some systems call an error."""
+    text = ""
+    with contextlib.suppress(OSError):
+        while word not in text and (more := os.read(shown, 10_000)):
+            text += more.decode()
+    return text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
