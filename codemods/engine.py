@@ -95,7 +95,8 @@ def migrate(
     relevance = Relevance(codes)
     begun: set[str] = set()
     removed = {path for path in codes if uses_removed(codes[path])} if options.modernize else set()
-    program = {path: codes[path] for path in codes if path in {*relevance.paths, *removed}}
+    matters = {*relevance.paths, *removed}
+    program = {path: codes[path] for path in codes if path in matters}
 
     def read(path: str) -> Unit | None:
         text = texts[path]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from posixpath import dirname
 
 from codemods.text import Columns
 
@@ -93,7 +94,8 @@ class Layout:
     def __init__(self, paths: Iterable[str]) -> None:
         self._files = set(paths)
         self._endings: dict[str, list[str]] = defaultdict(list)
-        self._directories = {str(parent) for path in self._files for parent in PurePosixPath(path).parents}
+        folders = {PurePosixPath(dirname(path)) for path in self._files}
+        self._directories = {str(around) for folder in folders for around in (folder, *folder.parents)}
         for path in sorted((*self._directories, *(path.removesuffix(".py") for path in self._files))):
             self._endings[path.rpartition("/")[2]].append(path)
         self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
