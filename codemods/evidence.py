@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -72,7 +73,7 @@ class Evidence:
 
         A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
         goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of,
-        then those of the same program.
+        then those of the same program, and at last, if a step is to have any, those of the whole project.
         """
         self._join_lost()
         made = [
@@ -96,12 +97,16 @@ class Evidence:
         )
         for thing in dict.fromkeys(read):
             if not self.facts.legacy.definitions(thing):
-                candidates = unstepped if thing in stepped else made
-                own = [candidate for candidate in candidates if candidate.unit is thing.unit]
-                program = set() if own else self.facts.together(thing.unit)
-                near = own or [candidate for candidate in candidates if candidate.unit.path in program]
-                for candidate in near or (candidates if thing in stepped else ()):
+                unmet = self._near(thing, unstepped) if thing in stepped else []
+                near = unmet or self._near(thing, made)
+                for candidate in near or (unstepped if thing in stepped else ()):
                     self.facts.legacy.links[thing, candidate] = None
+
+    def _near(self, thing: Thing, candidates: list[Thing]) -> list[Thing]:
+        """Those of some things that are of the same file as another; if none is, of the same program."""
+        own = [candidate for candidate in candidates if candidate.unit is thing.unit]
+        program = set() if own else self.facts.together(thing.unit)
+        return own or [candidate for candidate in candidates if candidate.unit.path in program]
 
     def _join_lost(self) -> None:
         """Link definitions that are used with those that are lost on their ways and may be what is used there as well."""
@@ -348,20 +353,27 @@ class Evidence:
         return (
             (node.attr in CERTAIN and "jax" in unit.code)
             or bool(self._field_of_one_class(node.value))
-            or (named_so and (word in self._names_of_optimizers or (unit, word) in self._names_with_targets))
+            or (named_so and (self._is_name_of_optimizers(unit, word) or (unit, word) in self._names_with_targets))
         )
 
+    def _is_name_of_optimizers(self, unit: Unit, word: str) -> bool:
+        """Whether legacy optimizers are called so, and in no program of a file anything else that may have their attributes."""
+        legacy, others = self._called
+        return word in legacy and others[word].isdisjoint(self.facts.together(unit))
+
     @cached_property
-    def _names_of_optimizers(self) -> frozenset[str]:
-        """The names under which the project has legacy optimizers, and never anything else that may have their attributes."""
+    def _called(self) -> tuple[frozenset[str], Mapping[str, set[str]]]:
+        """The names of legacy optimizers, and by each name the files in which something else is called so."""
         legacy: set[str] = set()
-        other: set[str] = set()
+        others: dict[str, set[str]] = defaultdict(set)
         for node in self.facts.flow.places:
             if isinstance(node, ast.Name | ast.Attribute) and (word := last_word(node)) and OPTIMIZER_LIKE.search(word):
                 told = [item for item in self.facts.objects(node) if tells(item)]
-                legacy |= {word for item in told if isinstance(item, Thing) and item.kind == "optimizer"}
-                other |= {word for item in told if not isinstance(item, Thing | Container | Function)}
-        return frozenset(legacy - other)
+                if any(isinstance(item, Thing) and item.kind == "optimizer" for item in told):
+                    legacy.add(word)
+                if any(not isinstance(item, Thing | Container | Function) for item in told):
+                    others[word].add(self.facts.scope(node).unit.path)
+        return frozenset(legacy), others
 
     @cached_property
     def _names_with_targets(self) -> frozenset[tuple[Unit, str]]:

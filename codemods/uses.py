@@ -156,7 +156,7 @@ class Uses:
                 found = self._of_class_around(unit, node) if made else things
                 return Use("definition", made or name, unit, parent, found, others, legacy_import)
         if node in annotated and self._in_type_of_class(unit, node):
-            return Use("class", name, unit, node, self._made_by(lambda thing: not self._direct(thing)))
+            return Use("class", name, unit, node, self._made_by(unit, lambda thing: not self._direct(thing)))
         if node in annotated:
             return Use("annotation", name, unit, node, self._annotated_things(annotated[node]), others)
         return self._class_value(unit, node, name, parent)
@@ -167,7 +167,7 @@ class Uses:
             return None  # whatever else a variable of any name may hold
         if not any(legacy_name(name) == "" for name in self.facts.externals(node.value)):
             return None
-        made = self._made_by(lambda thing: thing.name == node.attr and not self._direct(thing))
+        made = self._made_by(unit, lambda thing: thing.name == node.attr and not self._direct(thing))
         return Use("module", "", unit, node, made)
 
     @staticmethod
@@ -195,11 +195,11 @@ class Uses:
         if "." in name:
             return Use("value", name, unit, node, self._of_method(parent, node))
         if name == "":
-            chosen = self._made_by(lambda thing: thing.name == "?")
+            chosen = self._made_by(unit, lambda thing: thing.name == "?")
             by_name = isinstance(parent, ast.Call) and parent.args[:1] == [node] and len(parent.args) > 1
             made = chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
             return Use("module", name, unit, node, made)
-        things = self._made_by(lambda thing: thing.name == name and not self._direct(thing))
+        things = self._made_by(unit, lambda thing: thing.name == name and not self._direct(thing))
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
             things = self._any_optimizer(unit)
         return Use("value", name, unit, node, things)
@@ -225,8 +225,11 @@ class Uses:
         given = (thing for argument in values_of(parent) for thing in self.facts.things(argument))
         return tuple(dict.fromkeys(given))
 
-    def _made_by(self, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
-        return tuple(thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
+    def _made_by(self, unit: Unit, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
+        """The definitions of a file's programs of which something holds."""
+        made = (thing for thing in self._all_things if thing.kind == "definition" and condition(thing))
+        program = self.facts.together(unit)
+        return tuple(thing for thing in made if thing.unit.path in program)
 
     @cached_property
     def _all_things(self) -> list[Thing]:
@@ -241,7 +244,7 @@ class Uses:
         if around is None:
             return ()
         cls = self.facts.flow.class_of(around)
-        return self._made_by(lambda thing: thing.name == "custom" and self._makes(thing, cls))
+        return self._made_by(unit, lambda thing: thing.name == "custom" and self._makes(thing, cls))
 
     def _makes(self, thing: Thing, cls: Class) -> bool:
         items = self.facts.objects(thing.node.func) if isinstance(thing.node, ast.Call) else ()

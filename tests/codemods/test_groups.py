@@ -279,3 +279,41 @@ def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
     [result] = migrate([Source("train.py", dedent(program).encode())])
     assert not result.changed
     assert {site.code for site in result.sites} == {"FO901", "FO906", "FO911"}
+
+
+def test_what_is_chosen_or_named_in_one_program_keeps_nothing_of_another() -> None:
+    chosen = """
+        from typing import Type
+        from flax import optim
+
+        def make(kind: Type[optim.OptimizerDef], params):
+            return kind(learning_rate=0.1).create(params)
+
+        def train(optimizer, grads, rate):
+            optimizer = optimizer.apply_gradient(grads)
+            return optimizer.apply_gradient(grads, learning_rate=rate)
+        """
+    alone = """
+        from flax import optim
+
+        KINDS = {"adam": optim.Adam, "momentum": optim.Momentum}
+
+        def make(name, params):
+            return KINDS[name](learning_rate=0.1).create(params)
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads), optimizer.target
+        """
+    elsewhere = """
+        import torch
+
+        def tune(model):
+            optimizer = torch.optim.Adam(model.parameters())
+            return optimizer.state
+        """
+    results = project({"chosen": chosen, "alone": alone, "elsewhere": elsewhere})
+
+    assert not results["chosen"].changed
+    assert results["alone"].changed
+    assert all(site.status == "rewritten" for site in results["alone"].sites)
+    assert not results["elsewhere"].sites
