@@ -49,6 +49,9 @@ CLASSES = (
 
 STORING = frozenset(("append", "add", "appendleft", "insert"))
 MERGING = frozenset(("extend", "extendleft", "update", "__iadd__", "__ior__"))
+CHANGING = STORING | MERGING | {"pop", "popitem", "popleft", "clear", "remove", "discard", "setdefault"}
+"""Methods behind which a container holds something else."""
+
 READING = frozenset(("get", "pop", "__getitem__", "popleft", "__next__", "send"))
 SAME = frozenset(("copy", "__iter__", "unfreeze", "unflatten", "_replace", "new_child"))
 QUIET = frozenset(

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codemods.bound import stands_in_class
 from codemods.dataflow.binding import arguments_of
 from codemods.dataflow.definitions import function_of
 from codemods.edits import Edit, Replace
+from codemods.flow.containers import CHANGING
+from codemods.flow.modules import Unit
+from codemods.flow.objects import Container
 from codemods.idioms.masks import CODE
 from codemods.model import Refusal
 from codemods.optimizers.methods import TRAVERSAL
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import ATTRIBUTES, Use
+
+ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
+"""What sets a variable, and is not there to set it again."""
 
 
 @rule(
@@ -49,18 +56,49 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | None:
-    """A variable that a predicate written out reads, and that the function or module may set after the traversal was made."""
-    dataflow = context.facts.dataflow
-    own = {*ast.walk(predicate)}  # variables of the predicate and of what it goes through
-    for node in ast.walk(predicate.body) if isinstance(predicate, ast.Lambda) else ():
-        variable = dataflow.definitions.variable(node) if isinstance(node, ast.Name) else None
-        if variable is None or variable.scope.node in own:
-            continue
-        around = function_of(variable.unit, made)
-        stores = [store for store in dataflow.definitions.stores(variable) if not isinstance(store, ast.arg)]
-        if any(function_of(variable.unit, one) is around and dataflow.may_follow(one, made) for one in stores):
-            return variable.name
+    """A variable that a predicate reads, and that may hold something else after the traversal was made."""
+    definitions = context.facts.dataflow.definitions
+    functions = [function.node for function in context.facts.functions(predicate)]
+    own = dict.fromkeys(inner for function in functions for inner in ast.walk(function))
+    for node in own:
+        found = definitions.variable(node) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Name) and found is not None and found.scope.node not in own:
+            stores = ((found.unit, store) for store in definitions.stores(found) if not isinstance(store, ONCE))
+            changes = [*stores, *_stores_into(node, context)]
+            if any(_is_later(unit, one, made, context) for unit, one in changes):
+                return found.name
     return None
+
+
+def _stores_into(node: ast.expr, context: Context) -> Iterator[tuple[Unit, ast.AST]]:
+    """Where something is put into a container that a variable holds, or taken out: not by what makes a new one in each run."""
+    facts = context.facts
+    containers = (item for item in facts.objects(node) if isinstance(item, Container))
+    for container, holder in ((one, holder) for one in containers for holder in facts.holders.get(one, ())):
+        unit = facts.scope(holder).unit
+        around = function_of(unit, holder)
+        is_new = around is not None and around in unit.ancestors(container.node)
+        if not is_new and _changes(unit.parents.get(holder), holder):
+            yield unit, holder
+
+
+def _changes(parent: ast.AST | None, holder: ast.expr) -> bool:
+    """Whether something is put into what an expression holds, or taken out of it, right there."""
+    match parent:
+        case ast.Attribute(attr=name):
+            return name in CHANGING
+        case ast.Subscript(ctx=ast.Store() | ast.Del(), value=value) | ast.AugAssign(target=value):
+            return value is holder
+    return False
+
+
+def _is_later(unit: Unit, change: ast.AST, made: ast.AST, context: Context) -> bool:
+    """Whether something may happen after a traversal was made: it does not if it comes first in the same function, or around."""
+    home = context.facts.dataflow.program.unit_of(made)
+    around = function_of(unit, change)
+    if around is function_of(home, made):
+        return context.facts.dataflow.may_follow(change, made)
+    return around is not None and around not in home.ancestors(made)
 
 
 @rule(
