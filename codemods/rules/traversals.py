@@ -59,8 +59,13 @@ def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | No
     """A variable that a predicate reads, and that may hold something else after the traversal was made."""
     definitions = context.facts.dataflow.definitions
     functions = [function.node for function in context.facts.functions(predicate)]
-    own = dict.fromkeys(inner for function in functions for inner in ast.walk(function))
-    for node in own:
+    own = {inner for function in functions for inner in ast.walk(function)}
+    bodies = [
+        one
+        for function in functions
+        for one in ([function.body] if isinstance(function, ast.Lambda) else function.body)
+    ]
+    for node in (inner for body in bodies for inner in ast.walk(body)):  # defaults are read at once
         found = definitions.variable(node) if isinstance(node, ast.Name) else None
         if isinstance(node, ast.Name) and found is not None and found.scope.node not in own:
             stores = ((found.unit, store) for store in definitions.stores(found) if not isinstance(store, ONCE))
