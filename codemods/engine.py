@@ -115,10 +115,10 @@ def migrate(
     try:
         found = Slice(program, read, relevance, removed, named, options.budget)
         units, facts = found.units, found.facts
+        errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
     except EntangledError:
         errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
         units, facts = {}, Facts(())
-    errors |= {unit.path: with_sites(TOO_DEEP, unit.code) for unit in facts.flow.unread}
     plan, edited = _edit_all(facts, options, jobs, tell)
     emitter = Emitter(facts, plan.decisions, {unit: applied.after for unit, (_, _, applied) in edited.items()})
     results = []
@@ -191,7 +191,7 @@ def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Progress
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
     """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
-    failed = dict.fromkeys(facts.flow.unread, TOO_DEEP)
+    failed: dict[Unit, str] = {}
     plain: set[Unit] = set()
     while True:
         plan = make_plan(facts, options, failed, plain)

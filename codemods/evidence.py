@@ -262,9 +262,10 @@ class Evidence:
 
     @cached_property
     def _imports_legacy(self) -> bool:
-        return any(
-            legacy_name(item.target) is not None or item.target == "flax" for item in self.facts.flow.reading.imports
-        )
+        imports = self.facts.flow.reading.imports
+        if any(legacy_name(item.target) is not None or item.target == "flax" for item in imports):
+            return True
+        return any(map(IMPORTS_JAX.search, self.facts.others.values()))
 
     def _annotated(self, node: ast.expr) -> bool:
         """Whether a name, or the object whose attribute it is, is annotated with a type other than a legacy one."""

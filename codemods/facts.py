@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 from codemods.dataflow.moments import Dataflow
 from codemods.evidence import Evidence
@@ -25,6 +26,13 @@ from codemods.removed import removed_uses
 from codemods.uses import Use, Uses
 
 
+class Beyond(NamedTuple):
+    """A file that is not analysed, and why: it nests too deeply, or is beyond the budget."""
+
+    path: str
+    nests: bool
+
+
 class Facts:
     """Everything that the analysis of a project found out.
 
@@ -37,6 +45,7 @@ class Facts:
 
     Raises:
       EntangledError: if there are more facts than that.
+      TooDeepError: if expressions nest too deeply.
     """
 
     def __init__(
@@ -49,7 +58,7 @@ class Facts:
     ) -> None:
         self.named_classes = frozenset(named_classes)
         self.others = others
-        self.beyond: dict[Thing, str] = {}
+        self.beyond: dict[Thing, Beyond] = {}
         """The things that get to files that are not analysed, and to which."""
         self._together: dict[str, set[str]] = {}
         self._known_graphs = graphs
@@ -311,11 +320,11 @@ class Facts:
             found[group].append(thing)
         return found
 
-    def gets_beyond(self, things: Iterable[Thing]) -> str | None:
-        """A file beyond the budget of the analysis to which some things may get, or others of their groups."""
+    def gets_beyond(self, things: Iterable[Thing]) -> Beyond | None:
+        """A file beyond the analysis to which some things may get, or others of their groups."""
         if not self.beyond:
             return None
-        found = {self.groups.get(thing, thing): path for thing, path in self.beyond.items()}
+        found = {self.groups.get(thing, thing): file for thing, file in self.beyond.items()}
         return next((found[group] for thing in things if (group := self.groups.get(thing, thing)) in found), None)
 
     def of_unknown_origin(self, unit: Unit) -> list[Thing]:

@@ -158,9 +158,15 @@ def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Re
             "The optax form of this optimizer was not proven to be the same function.",
             "Run `optim2optax parity` on this file to see why; please report it.",
         )
-    if (path := plan.facts.gets_beyond(use.things)) is not None:
+    file = plan.facts.gets_beyond(use.things)
+    if file is not None and file.nests:
+        return reasons.nests(
+            f"It may get to {file.path}, which nests too deeply to be analysed.",
+            "Divide the longest expression there, and give its parts names.",
+        )
+    if file is not None:
         return reasons.beyond(
-            f"It may get to {path}, which is beyond the budget of the analysis.",
+            f"It may get to {file.path}, which is beyond the budget of the analysis.",
             "Raise `--budget`, or give fewer files at once.",
         )
     if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):

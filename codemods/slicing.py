@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from codemods.closed_world import ClosedWorld
-from codemods.facts import Facts
-from codemods.flow.constraints import LAZY
+from codemods.facts import Beyond, Facts
+from codemods.flow.constraints import LAZY, TooDeepError
 from codemods.flow.containers import arguments
 from codemods.flow.contents import Contents
 from codemods.flow.modules import Layout, Unit, file_of
@@ -54,6 +54,7 @@ class Slice:
     Attributes:
       units: the files that were taken in, by path.
       facts: what is known of them.
+      too_deep: the files that nest too deeply to be analysed.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Slice:
           EntangledError: if even those that matter in any case are beyond it.
         """
         self.units: dict[str, Unit] = {}
+        self.too_deep: set[str] = set()
         self._texts = dict(texts)
         self._read = read
         self._graphs = relevance.imports, relevance.importers
@@ -87,7 +89,9 @@ class Slice:
         self._layout = Layout(texts)
         is_small = sum(map(len, texts.values())) < SMALL
         facts = self._taking(texts, budget // 2) if is_small else None
-        self.facts = self._grown({*relevance.speaking, *more}, relevance.beside) if facts is None else facts
+        if facts is None or self.too_deep:
+            facts = self._grown({*relevance.speaking, *more}, relevance.beside)
+        self.facts = facts
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
         """What is known once all files are taken in that matter, as far as the budget goes."""
@@ -97,7 +101,7 @@ class Slice:
         _, importers = self._graphs
         wanted = Frontier(facts, importers).wanted()
         beyond: set[str] = set()
-        while new := sorted(wanted.keys() - beyond, key=lambda path: len(self._texts[path])):
+        while new := sorted(wanted.keys() - beyond - self.too_deep, key=lambda path: len(self._texts[path])):
             gc.collect()  # what was found out of fewer files
             more = self._taking({*self.units, *new})
             if more is None:  # the smaller half may be within the budget
@@ -105,7 +109,9 @@ class Slice:
             else:
                 facts = more
                 wanted = Frontier(facts, importers).wanted()
-        facts.beyond = {thing: path for path, things in wanted.items() for thing in things}
+        facts.beyond = {
+            thing: Beyond(path, path in self.too_deep) for path, things in wanted.items() for thing in things
+        }
         return facts
 
     def _taking(self, paths: Iterable[str], most: int | None = None) -> Facts | None:
@@ -114,7 +120,7 @@ class Slice:
         pending = [path for path in self._texts if path in {*paths}]
         while pending:
             path = pending.pop()
-            if path in found or path not in self._texts:
+            if path in found or path not in self._texts or path in self.too_deep:
                 continue
             unit = self.units.get(path) or self._read(path)
             if unit is None:
@@ -132,6 +138,9 @@ class Slice:
         except EntangledError:
             self._left -= most // 2  # so that what is tried in vain comes to an end, and something is left for less
             return None
+        except TooDeepError as error:
+            self.too_deep.update(unit.path for unit in error.units)
+            return self._taking(paths, most)
         self._left -= facts.flow.solver.facts
         self.units = found
         return facts

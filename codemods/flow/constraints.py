@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
@@ -129,11 +129,23 @@ class Reading:
     functions: list[Function] = field(default_factory=list)
 
 
+class TooDeepError(Exception):
+    """Files have expressions that nest too deeply to be read."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        super().__init__(", ".join(unit.path for unit in units))
+        self.units = units
+
+
 class Constraints(Calls):
     """Reads all units of a project into one solver."""
 
     def read(self, project: Project) -> None:
-        """Read every unit; `solve` may follow."""
+        """Read every unit; `solve` may follow.
+
+        Raises:
+          TooDeepError: if expressions nest too deeply.
+        """
         self.project = project
         self.reading = Reading()
         self.derivation = Derivation(self)
@@ -146,24 +158,16 @@ class Constraints(Calls):
         stars += [(unit, node) for node, unit in self.runs.items()]
         open_stars(self.modules, stars, self._star_units, self.library.members)
         self._starred = self._left_stars(stars)
-        self.unread: list[Unit] = []
+        unread: list[Unit] = []
         for unit, scope in self.modules.items():
             try:
                 self._body(unit.tree.body, scope)
             except RecursionError:
-                self.unread.append(unit)
-        if self.unread:
-            self.reading.calls = [(unit, call) for unit, call in self.reading.calls if self._has_read(call)]
-            self.reading.attributes = [
-                (unit, node) for unit, node in self.reading.attributes if node.value in self.places
-            ]
+                unread.append(unit)
+        if unread:
+            raise TooDeepError(unread)
         for node, unit in self.runs.items():
             self._import_from(node, self.modules[unit])
-
-    def _has_read(self, call: ast.Call) -> bool:
-        """Whether all parts of a call have been read: those of a file that nests too deeply have not."""
-        parts = (call.func, *call.args, *(word.value for word in call.keywords))
-        return all((part.value if isinstance(part, ast.Starred) else part) in self.places for part in parts)
 
     def solve(self) -> None:
         """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""

@@ -151,3 +151,9 @@ beyond = reason(
     """A project in which very much gets everywhere is analysed as far as `--budget` goes. Of the files behind that nothing is
     known, so an optimizer that may get there stays as it is; the others are not held back.""",
 )
+nests = reason(
+    "FO926",
+    "an optimizer gets to a file that nests too deeply to be analysed",
+    """A chain of some hundred calls, or as many lists in each other, is more than the analysis goes down. Of such a file nothing
+    is known, so an optimizer that may get there stays as it is; the others are not held back.""",
+)
