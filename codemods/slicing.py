@@ -18,7 +18,6 @@ from codemods.closed_world import ClosedWorld
 from codemods.facts import Beyond, Facts
 from codemods.flow.constraints import LAZY, TooDeepError
 from codemods.flow.containers import arguments
-from codemods.flow.contents import Contents
 from codemods.flow.modules import Layout, Unit, file_of
 from codemods.flow.objects import (
     Class,
@@ -160,7 +159,9 @@ class Frontier:
         self.flow = facts.flow
         self.world = ClosedWorld(facts)
         self.importers = importers
-        self.contents = Contents(self.flow)
+        self._parts: dict[ast.expr, frozenset[ast.expr]] = {}
+        self._expressions: dict[int, frozenset[ast.expr]] = {}
+        self.contents = self.flow.derivation.contents
         for place in self.flow.solver.places():
             self.contents.watch(place)
         self.contents.update(self.flow.solver.places())
@@ -177,16 +178,15 @@ class Frontier:
 
     def _given(self) -> Iterator[tuple[str, list[Thing]]]:
         """What functions of such files are given, and what is put into objects of theirs."""
-        for site, callee in self.flow.derivation.sites().items():
+        for site in self.flow.derivation.sites():
             things = [*self._things_at(arguments(site)), *self._carried_by(self._objects(arguments(site)))]
-            if things and isinstance(site.node, ast.expr):
-                function = site.node.func if isinstance(site.node, ast.Call) else site.node
-                for path in self._files(function, callee):
+            if things and isinstance(site.node, ast.Call):
+                for path in self._files([site.node.func]):
                     yield path, things
         for store in self.flow.derivation.stores():
             things = [*self._things_at([store.source]), *self._carried_by(self._objects([store.source]))]
             if things:
-                for path in self._files(store.node.value, store.owner):
+                for path in self._files([store.node.value]):
                     yield path, things
 
     def _bases(self) -> Iterator[tuple[str, list[Thing]]]:
@@ -199,11 +199,14 @@ class Frontier:
 
     def _origins(self) -> Iterator[tuple[str, list[Thing]]]:
         """Where what may be a thing comes from, if that is not proven."""
+        found: dict[Thing, list[ast.expr]] = defaultdict(list)
         for node in self.flow.places:
             for thing in self.facts.things(node):
-                if thing.evidence != "proven" and thing.node is not None:
-                    for path in self._files(node, self.flow.places[node]):
-                        yield path, [thing]
+                if thing.evidence != "proven":
+                    found[thing].append(node)
+        for thing, nodes in found.items():
+            for path in self._files(nodes):
+                yield path, [thing]
 
     def _users(self) -> Iterator[tuple[str, list[Thing]]]:
         """The files that may use what is defined here: they import this file, and name what holds, takes or gives things."""
@@ -315,20 +318,27 @@ class Frontier:
     def _everything(self) -> dict[Thing, None]:
         return {thing: None for node in self.flow.places for thing in self.facts.things(node)}
 
-    def _files(self, node: ast.expr, place: Place) -> Iterator[str]:
-        """The files without which it is not known what is at a place: what a call gives may be made of what it is given."""
-        roots = self.flow.derivation.roots
-        pending = [node, *(root for root in roots.of(place) if isinstance(root, ast.expr))]
+    def _files(self, nodes: Iterable[ast.expr]) -> Iterator[str]:
+        """The files without which it is not known what some expressions are: what a call gives may be made of what it is given."""
+        pending = list({*nodes}.union(*map(self._roots, nodes)))
         seen = set(pending)
         while pending:
             current = pending.pop()
-            yield from (path for path in map(file_of, roots.names(current)) if path is not None)
-            given = current.args if isinstance(current, ast.Call) else []
-            new = {
-                root
-                for one in given
-                for root in (one, *roots.of(self.flow.places.get(one)))
-                if isinstance(root, ast.expr)
-            }
-            pending += new - seen
+            yield from (path for path in map(file_of, self.flow.derivation.roots.names(current)) if path is not None)
+            new = self._made_of(current) - seen
+            pending += new
             seen |= new
+
+    def _made_of(self, node: ast.expr) -> frozenset[ast.expr]:
+        """What a call is given, and where that comes from."""
+        if node not in self._parts:
+            given = node.args if isinstance(node, ast.Call) else []
+            self._parts[node] = frozenset(given).union(*map(self._roots, given))
+        return self._parts[node]
+
+    def _roots(self, node: ast.expr) -> frozenset[ast.expr]:
+        """The expressions from which all that an expression may be comes."""
+        roots = self.flow.derivation.roots.of(self.flow.places.get(node))
+        if id(roots) not in self._expressions:
+            self._expressions[id(roots)] = frozenset(root for root in roots if isinstance(root, ast.expr))
+        return self._expressions[id(roots)]

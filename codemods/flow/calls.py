@@ -179,7 +179,7 @@ class Calls(Classes):
                 self._replace_method(item, name, result)
             case Container():
                 self.solver.connect(("element", item, name), result)  # a namespace, or a dict with attributes
-                if name in METHODS or item.role == POOL:
+                if name in METHODS:
                     self.solver.add(result, Method(item, name))
                 if item.role == POOL:
                     self.solver.add(result, item)

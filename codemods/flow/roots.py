@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from codemods.flow.objects import Class, External, Instance, Place, Result
@@ -14,41 +15,90 @@ if TYPE_CHECKING:
 
 
 class Roots:
-    """Goes backwards along the edges of the solution. What it finds is kept until there is something new."""
+    """Goes backwards along the edges of the solution. What it finds is kept until there is something new.
+
+    Places in a cycle have the same roots, and most others those of one place ahead of them: each is gone through once (Tarjan
+    1972, Depth-first search and linear graph algorithms), and sets of roots are the bits of a number.
+    """
 
     def __init__(self, flow: Calls) -> None:
         self.flow = flow
         self._version = -1
-        self._roots: dict[Place, dict[Place, None]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._all: list[Place] = []
+        self._found: dict[Place, int] = {}
+        self._roots: dict[int, dict[Place, None]] = {}
         self._known: dict[ast.expr, set[str]] = {}
 
     def of(self, place: Place) -> Mapping[Place, None]:
         """The places from which everything at a place has come, and to which nothing comes from elsewhere."""
         self._forget()
-        if place not in self._roots:
-            self._roots[place] = self._followed(place)
-        return self._roots[place]
+        if place not in self._found:
+            self._follow(place)
+        bits = self._found[place]
+        if bits not in self._roots:
+            digits = map(int, bin(bits)[:1:-1])
+            self._roots[bits] = dict.fromkeys(compress(self._all, digits))
+        return self._roots[bits]
 
-    def _followed(self, place: Place) -> dict[Place, None]:
-        incoming = self.flow.solver.incoming()
-        found: dict[Place, None] = {}
-        seen: dict[Place, None] = {place: None}
-        pending = [place]
-        while pending:
-            current = pending.pop()
-            sources = [*incoming.get(current, ()), *self.flow.returned.get(current, ())]
-            if not sources:
-                found[current] = None
+    def _follow(self, start: Place) -> None:
+        """Find the roots of a place, and of all places on the ways to it."""
+        number: dict[Place, int] = {}
+        lowest: dict[Place, int] = {}
+        gathered: dict[Place, int] = {}
+        open_places: list[Place] = []
+        ways: list[tuple[Place, Iterator[Place]]] = []
+
+        def enter(place: Place) -> None:
+            sources = self._sources(place)
+            number[place] = lowest[place] = len(number)
+            gathered[place] = 0 if sources else self._bit(place)
+            open_places.append(place)
+            ways.append((place, iter(sources)))
+
+        enter(start)
+        while ways:
+            place, sources = ways[-1]
             for source in sources:
-                if source not in seen:
-                    seen[source] = None
-                    pending.append(source)
-        return found
+                if source in self._found:
+                    gathered[place] |= self._found[source]
+                elif source in number:
+                    lowest[place] = min(lowest[place], number[source])
+                else:
+                    enter(source)
+                    break
+            else:
+                ways.pop()
+                if lowest[place] == number[place]:
+                    self._close(open_places, place, gathered)
+                if ways:
+                    behind = ways[-1][0]
+                    lowest[behind] = min(lowest[behind], lowest[place])
+                    gathered[behind] |= self._found.get(place, 0)
+
+    def _sources(self, place: Place) -> list[Place]:
+        return [*self.flow.solver.incoming().get(place, ()), *self.flow.returned.get(place, ())]
+
+    def _bit(self, root: Place) -> int:
+        self._all.append(root)
+        return 1 << len(self._all) - 1
+
+    def _close(self, open_places: list[Place], first: Place, gathered: Mapping[Place, int]) -> None:
+        """Give the places of a cycle, or a single one, the roots of them all."""
+        cycle = [open_places.pop()]
+        while cycle[-1] != first:
+            cycle.append(open_places.pop())
+        bits = 0
+        for place in cycle:
+            bits |= gathered[place]
+        self._found.update(dict.fromkeys(cycle, bits))
 
     def _forget(self) -> None:
         if self._version != self.flow.solver.version:
             self._version = self.flow.solver.version
-            self._roots, self._known = {}, {}
+            self._begin()
 
     def names(self, node: ast.expr) -> AbstractSet[str]:
         """The full names that an expression may stand for, as far as imports tell: `queue.Queue().put`. Empty: unknown."""
