@@ -238,7 +238,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
-    rewritten = {_use_of(decision) for decision in decisions if decision.applies}
+    rewritten = {_use_of(decision) for decision in decisions if decision.applies and not _stays_in_shape(decision)}
     return Work(
         unit.path,
         unit.code,
@@ -252,6 +252,12 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         markers,
         shapes_in(node for node in unit.nodes if node not in rewritten),
     )
+
+
+def _stays_in_shape(decision: Decision) -> bool:
+    """Whether nothing changes of an attribute but what it is read from: a legacy state that is made for it."""
+    use, edit = decision.use, decision.edit
+    return isinstance(use.node, ast.Attribute) and isinstance(edit, Edit) and edit.span == use.unit.span(use.owner)
 
 
 def _use_of(decision: Decision) -> ast.AST:

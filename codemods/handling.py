@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from codemods.closed_world import ClosedWorld
 from codemods.dataflow.binding import values_of
 from codemods.evidence import last_word
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, Derived, Instance, Place, Thing
+from codemods.flow.objects import Container, Derived, Instance, Object, Place, Thing
 from codemods.leaves import in_any_order, reduces_in_any_order
 from codemods.optimizers.views import COUNTLESS
 from codemods.origins import LOOPS as REPEATING
@@ -122,9 +122,7 @@ class Handling:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
         kind = self._kind(call, tree, names)
-        things = self.held(call, may_be=kind == PICKLED) if kind else ()
-        if kind == PICKLED and not things and self._is_given_unknown(call):
-            things = tuple(self.facts.of_unknown_origin(unit))
+        things = self._pickled(unit, call) if kind == PICKLED else self.held(call) if kind else ()
         if things and not self._is_in_any_order(call, tree, names):
             yield Use("whole", kind, unit, call, things)
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
@@ -142,10 +140,45 @@ class Handling:
             return BY_PATH
         return PICKLED if any(name.startswith(PICKLE) for name in names) or self._by_pickler(call) else ""
 
-    def _is_given_unknown(self, call: ast.Call) -> bool:
+    def _pickled(self, unit: Unit, call: ast.Call) -> tuple[Thing, ...]:
+        """The optimizers and definitions that a call pickles, or may pickle: state dicts are no more than dicts of arrays."""
+        values = [value for value in values_of(call) if not self._gives_state_dicts(value)]
+        things = self.held(values, may_be=True)
+        if not things and any(map(self._is_unknown, values)):
+            return tuple(self.facts.of_unknown_origin(unit))
+        return things
+
+    def _gives_state_dicts(self, node: ast.expr) -> bool:
+        """Whether something holds optimizers as state dicts, and none otherwise."""
+        pending: list[Place] = [self.facts.flow.places.get(node)]
+        seen = {*pending}
+        found = False
+        while pending:
+            for root in self.facts.flow.derivation.roots.of(pending.pop()):
+                if isinstance(root, ast.Call) and TO_STATE_DICT & {*self.facts.externals(root.func)}:
+                    found = True
+                    continue
+                items = [*self.facts.flow.solver.at(root)]
+                found = found or any(isinstance(item, Thing) and item.kind == STATE_DICT for item in items)
+                within = {("elements", item) for item in items if isinstance(item, Container)} - seen
+                if any(not isinstance(item, Container) and self._carries(item) for item in items):
+                    return False
+                seen |= within
+                pending += within
+        return found
+
+    def _carries(self, item: Object) -> bool:
+        """Whether something is an optimizer or a definition, or holds one, or was made of one out of view."""
+        if isinstance(item, Derived):
+            return True
+        tokens = self.facts.flow.derivation.contents.within(item)
+        return any(isinstance(token, Thing) and token.kind != STATE_DICT for token in tokens)
+
+    def _is_unknown(self, node: ast.expr) -> bool:
         """Whether nothing tells what an argument is, which comes from code in view."""
-        unknown = [value for value in values_of(call) if not [*self.facts.objects(value)]]
-        return any(not (self.world.is_something_else(one) or self.world.comes_from_callers(one)) for one in unknown)
+        if [*self.facts.objects(node)]:
+            return False
+        return not (self.world.is_something_else(node) or self.world.comes_from_callers(node))
 
     def _is_in_any_order(self, call: ast.Call, tree: str, names: set[str]) -> bool:
         """Whether the leaves that a call is given, or gives, are used alike in any order."""
@@ -244,12 +277,28 @@ class Handling:
         )
 
     def _unpickled(self) -> Iterator[Use]:
-        """The uses of what may come out of a pickle, into which nothing in view is seen to go."""
+        """The uses of what may come out of a pickle, and the keys of state dicts that are read from one."""
+        pickled = self._in_pickles
+        for node, scope in self.facts.flow.reading.scopes.items() if pickled else ():
+            match node:
+                case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state")):
+                    if any(name.startswith(PICKLE) for name in self.facts.flow.derivation.roots.names(value)):
+                        yield Use("whole", KEYED, scope.unit, node, pickled)
         for unit, node in self.facts.flow.reading.attributes:
             things = tuple(self.facts.things(node.value, "optimizer", "definition"))
             names = self.facts.flow.derivation.roots.names(node.value) if things else ()
             if any(name.startswith(PICKLE) for name in names):
                 yield Use("whole", PICKLED, unit, node, things)
+
+    @cached_property
+    def _in_pickles(self) -> tuple[Thing, ...]:
+        """The optimizers whose state dicts are pickled."""
+        calls = (call for _, call in self.facts.flow.reading.calls if self._pickles(call))
+        values = [value for call in calls for value in values_of(call)]
+        return self.held([value for value in values if self._gives_state_dicts(value)], may_be=True)
+
+    def _pickles(self, call: ast.Call) -> bool:
+        return self._kind(call, "", set(names_of(self.facts, call.func))) == PICKLED
 
     def _is_countless(self, call: ast.Call) -> bool:
         """Whether the train states of all optimizers that a call is given have as many leaves as the optimizers had."""
@@ -260,13 +309,13 @@ class Handling:
 
     # What holds optimizers
 
-    def held(self, call: ast.Call, may_be: bool = False) -> tuple[Thing, ...]:
-        """The optimizers and their state dicts among the arguments of a call, and in what they hold.
+    def held(self, arguments: ast.Call | Sequence[ast.expr], may_be: bool = False) -> tuple[Thing, ...]:
+        """The optimizers and their state dicts among some arguments, or those of a call, and in what they hold.
 
         With `may_be`, those that only may be there, and definitions, too.
         """
         found: dict[Thing, None] = {}
-        for argument in values_of(call):
+        for argument in values_of(arguments) if isinstance(arguments, ast.Call) else arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
             for kind in ("optimizer", STATE_DICT, *(["definition"] if may_be else ())):
                 found.update(dict.fromkeys(self._within(self.facts.flow.places.get(node), kind, may_be=may_be)))

@@ -113,8 +113,8 @@ class FlaxOptim(Library):
         legacy = legacy_name(name.removesuffix("()"))
         if traversal_name(name):
             return self._make("traversal", legacy or "ModelParamTraversal")
-        if legacy == "DynamicScale":
-            return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.DynamicScale"))
+        if legacy and (legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")):
+            return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.{legacy}"))
         made = legacy and (legacy in (*DEFINITIONS, RUN_TIME) or is_unknown_class(legacy))
         if legacy and (made or name.endswith("OptimizerDef()")):
             return self._make("definition", "custom" if name.endswith("()") else legacy)
@@ -142,6 +142,8 @@ class FlaxOptim(Library):
             return lambda flow, site: self._init_state(flow, owner, site)
         if owner.kind == "definition" and name == "apply_gradient":
             return lambda flow, site: self._step_without_optimizer(flow, owner, site)
+        if owner.kind == "state" and name == "replace":
+            return lambda flow, site: flow.solver.add(site.result, owner)
         if owner.kind == "optimizer":
             if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
                 return lambda flow, site: flow.solver.add(site.result, owner)

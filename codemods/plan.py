@@ -83,7 +83,7 @@ def make_plan(
     """
     plan = Plan(facts, options)
     context = Context(facts, options, plain)
-    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed)))  # what makes such states does not say for whom
+    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
     for unit in facts.project.units:
         plan.names[unit] = names_for(unit, facts)
         plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
@@ -103,7 +103,7 @@ def make_plan(
         elif not (isinstance(outcome, Keep) and use.kind != "import"):
             _judge(decision, plan, failed)
             plan.decisions.append(decision)
-    _complete_groups(plan, next(iter(context.viewed), None))
+    _complete_groups(plan, next(iter(context.viewed_together), None))
     plan.decisions += list(_still_left(plan))
     return plan
 

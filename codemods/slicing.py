@@ -319,7 +319,10 @@ class Frontier:
         return {thing: None for node in self.flow.places for thing in self.facts.things(node)}
 
     def _files(self, nodes: Iterable[ast.expr]) -> Iterator[str]:
-        """The files without which it is not known what some expressions are: what a call gives may be made of what it is given."""
+        """The files without which it is not known what some expressions are.
+
+        What a call gives may be made of what it is given.
+        """
         pending = list({*nodes}.union(*map(self._roots, nodes)))
         seen = set(pending)
         while pending:

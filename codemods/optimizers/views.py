@@ -53,17 +53,30 @@ def param_state(optimizer: str) -> Support:
     return Support(name, source, ("from flax import struct", "import jax"))
 
 
+IS_FIELD = Support(
+    name="is_field",
+    source='''def is_field(path, _):
+    """Whether this is a field of the optimizer's state, and no parameter that is called so."""
+    return isinstance(path[-1], optax.tree_utils.NamedTupleKey)
+''',
+    imports=("import optax",),
+)
+
+
 def to_legacy(optimizer: str) -> tuple[Support, ...]:
     """The function that makes the legacy state, behind what it needs."""
     fields = ", ".join(f'"{field}"' for field in optimizers()[optimizer].state.values())
     trailing = "," if "," not in fields else ""
-    source = f'''def optimizer_state(train_state):
+    name = f"{optimizer.lower()}_state"
+    source = f'''def {name}(train_state):
     """The state that the legacy optimizer had in the place of a train state."""
-    kept = [optax.tree_utils.tree_get(train_state.opt_state, name) for name in ({fields}{trailing})]
-    return OptimizerState(train_state.step, jax.tree_util.tree_map({optimizer}ParamState, *kept))
+    names = ({fields}{trailing})
+    kept = [optax.tree_utils.tree_get(train_state.opt_state, name, filtering=is_field) for name in names]
+    param_states = jax.tree_util.tree_map({optimizer}ParamState, *kept)
+    return OptimizerState(jnp.asarray(train_state.step, jnp.int32), param_states)
 '''
-    helper = Support("optimizer_state", source, ("import jax", "import optax"))
-    return OPTIMIZER_STATE, param_state(optimizer), helper
+    helper = Support(name, source, ("import jax", "import jax.numpy as jnp", "import optax"))
+    return OPTIMIZER_STATE, param_state(optimizer), IS_FIELD, helper
 
 
 def from_legacy(optimizer: str) -> tuple[Support, ...]:
@@ -72,7 +85,8 @@ def from_legacy(optimizer: str) -> tuple[Support, ...]:
     parts = ", ".join(f'{new}=part("{old}")' for old, new in state.items())
     counts = optimizer in COUNTING
     opt_state = "set_count(opt_state, state.step)" if counts else "opt_state"
-    source = f'''def with_optimizer_state(train_state, state):
+    name = f"with_{optimizer.lower()}_state"
+    source = f'''def {name}(train_state, state):
     """A train state that goes on from a state as the legacy optimizer had it."""
 
     def part(name):
@@ -80,8 +94,8 @@ def from_legacy(optimizer: str) -> tuple[Support, ...]:
             lambda kept: getattr(kept, name), state.param_states, is_leaf=lambda kept: hasattr(kept, name)
         )
 
-    opt_state = optax.tree_utils.tree_set(train_state.opt_state, {parts})
+    opt_state = optax.tree_utils.tree_set(train_state.opt_state, is_field, {parts})
     return train_state.replace(step=state.step, opt_state={opt_state})
 '''
-    helper = Support("with_optimizer_state", source, ("import jax", "import optax"))
-    return (SET_COUNT, helper) if counts else (helper,)
+    helper = Support(name, source, ("import jax", "import optax"))
+    return (IS_FIELD, SET_COUNT, helper) if counts else (IS_FIELD, helper)

@@ -28,13 +28,14 @@ from codemods.idioms.own_states import OwnStates
 from codemods.idioms.schedules import Schedules
 from codemods.legacy import legacy_name
 from codemods.model import Options
+from codemods.optimizers.base import Support
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
-from codemods.optimizers.views import VIEWABLE
+from codemods.optimizers.views import OPTIMIZER_STATE, VIEWABLE, param_state
 from codemods.origins import Origins
 from codemods.shapes import Parameters
 from codemods.steps import Steps
 from codemods.taken_for import uses_taken_for_others
-from codemods.uses import ATTRIBUTES, Use, class_around
+from codemods.uses import Use, class_around
 
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
@@ -279,16 +280,37 @@ class Context:
 
     @cached_property
     def viewed(self) -> dict[Thing, str]:
-        """The states that are only taken to be put back changed, each with the name of the optimizers that they belong to."""
+        """The states that are read other than for their step, each with the name of the optimizers that they belong to."""
         names: dict[Thing, set[str]] = defaultdict(set)
         for use in self.facts.uses:
-            if use.kind == "optimizer.state" and not _is_looked_into(use):
+            if use.kind == "optimizer.state" and not _is_asked_for_step(use):
                 made = {found.name for found in self.definitions(use)}
-                sure = all(map(self.facts.legacy.definitions, use.things)) and goes_back(use)
+                proven = all(thing.evidence == "proven" for thing in use.things)
+                sure = proven and all(map(self.facts.legacy.definitions, use.things))
                 for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
                     names[state] |= made if sure else {""}
         known = ((state, next(iter(found))) for state, found in names.items() if len(found) == 1)
         return {state: name for state, name in known if name in VIEWABLE}
+
+    @cached_property
+    def classes_of_states(self) -> dict[str, Support]:
+        """What takes the place of the legacy classes of states, and of what these keep for a parameter."""
+        found = {f"_{name}ParamState": param_state(name) for name in self.viewed.values()}
+        return found | {"OptimizerState": OPTIMIZER_STATE} if found else {}
+
+    @cached_property
+    def states_in(self) -> set[Unit]:
+        """The files that take states of optimizers, or make them by hand: each has classes of its own for them."""
+        taken = (use for use in self.facts.uses if use.kind == "optimizer.state" and not _is_asked_for_step(use))
+        made = (use for use in self.facts.uses if use.kind == "definition" and use.name in self.classes_of_states)
+        return {use.unit for use in (*taken, *made)}
+
+    @cached_property
+    def viewed_together(self) -> tuple[Thing, ...]:
+        """The states that are read, if such are made by hand, too: what makes them does not say for whom."""
+        names = self.classes_of_states
+        uses = (use for use in self.facts.uses if use.kind in ("definition", "annotation", "check"))
+        return tuple(self.viewed) if any(use.name in names for use in uses) else ()
 
     @cached_property
     def injected(self) -> frozenset[Thing]:
@@ -355,20 +377,9 @@ def rate_read(use: Use) -> ast.Attribute | None:
     return None
 
 
-def _is_looked_into(use: Use) -> bool:
+def _is_asked_for_step(use: Use) -> bool:
     """Whether a use of the state is `optimizer.state.step` or the like."""
     parent = use.parent
     if isinstance(parent, ast.Subscript) and parent.value is use.node:
         parent = use.unit.parents.get(parent)
-    return isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]
-
-
-def goes_back(use: Use) -> bool:
-    """Whether this is `optimizer.state` as an argument in `optimizer.replace(state=function(optimizer.state))`."""
-    for outer in use.unit.ancestors(use.node):
-        match outer, use.unit.parents.get(outer):
-            case ast.keyword(arg="state"), ast.Call(
-                func=ast.Attribute(attr="replace", value=owner), args=[], keywords=[_]
-            ):
-                return ast.dump(owner) == ast.dump(use.owner)
-    return False
+    return isinstance(parent, ast.Attribute) and parent.attr == "step"

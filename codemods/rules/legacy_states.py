@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codemods.edits import Edit, Replace
-from codemods.flow.objects import Thing
+from codemods.edits import Edit, Keep, Replace
+from codemods.flow.objects import Object, Result, Thing
+from codemods.legacy import legacy_name
 from codemods.model import Refusal
-from codemods.optimizers.views import DERIVABLE, param_state, to_legacy
+from codemods.optimizers.views import DERIVABLE, VIEWABLE, param_state, to_legacy
 from codemods.rules import rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.types import made_by_hand
@@ -16,21 +17,37 @@ from codemods.uses import Use
 
 
 def viewed_as(use: Use, context: Context) -> str | None:
-    """The optimizer in whose legacy form the state at a use is kept, if it is: one that is taken only to be put back changed."""
+    """The optimizer in whose legacy form the state at a use is kept, if it is."""
     read = context.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else []
     return _only_view(read if use.name == "state" else use.things, context)
 
 
-def legacy_state(use: Use, optimizer: str) -> Edit:
-    """The legacy state in the place of `optimizer.state`."""
+def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
+    """The legacy state in the place of `optimizer.state`; what comes from elsewhere has the legacy form already."""
+    if not isinstance(node, ast.Attribute) or node.attr != "state":
+        return Keep()
     supports = to_legacy(optimizer)
-    return Replace(use.span, f"{{support:{supports[-1].name}}}({{owner}})", (use.owner_hole,), supports)
+    owner = ("owner", use.unit.span(node.value))
+    return Replace(use.unit.span(node), f"{{support:{supports[-1].name}}}({{owner}})", (owner,), supports)
 
 
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form the state is that `optimizer.replace(state=value)` puts back, if it is."""
-    read = (node for node in ast.walk(value) if isinstance(node, ast.Attribute) and node.attr == "state")
-    return _only_view((state for node in read for state in context.facts.things(node, "state")), context)
+    made = {definition.name for definition in context.definitions(use)}
+    name = next(iter(made)) if len(made) == 1 and all(map(context.facts.legacy.definitions, use.things)) else None
+    items = [*context.facts.objects(value)]
+    if name not in VIEWABLE or not items:
+        return None
+    return name if all(_is_legacy_state(item, name, context) for item in items) else None
+
+
+def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
+    match item:
+        case Thing(kind="state"):
+            return context.viewed.get(item) == optimizer
+        case Result(name=name):
+            return legacy_name(name) == "OptimizerState"
+    return False
 
 
 def _only_view(states: Iterable[Thing], context: Context) -> str | None:
@@ -42,8 +59,8 @@ def _only_view(states: Iterable[Thing], context: Context) -> str | None:
     "FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in sorted(DERIVABLE))
 )
 def made(use: Use, context: Context) -> Edit | Refusal:
-    """A function that makes a new state of an old one, as in `optimizer.replace(state=function(optimizer.state))`, keeps its
-    form: it is given the state as it was, made from the train state, and the result is put back.
+    """What works on an optimizer's state keeps its form: it is given the state as it was, made from the train state, and what
+    `optimizer.replace(state=…)` is given is put back.
 
     The classes of which such a state was made, `OptimizerState` and the private one of its optimizer, are added to the file, as
     is the latter for a class that derives from that optimizer (FO701).

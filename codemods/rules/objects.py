@@ -201,15 +201,15 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     if parent is not None and _is_first(parent):
         parent = use.unit.parents.get(parent)
     if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
-        return Keep()
+        return Keep()  # that is a use of its own
     if use.name == "state" and (branch := _asks_for_parts(use, parent)) is not None:
         below = branch.body[0].lineno > branch.lineno and isinstance(use.unit.parents[branch], ast.FunctionDef)
         plain = below and "#" not in use.unit.source(branch)
         return TakeBody(use.unit.span(branch)) if plain else _attribute(use, "{owner}.opt_state")
     name = viewed_as(use, context)
-    if name is not None:
-        return legacy_state(use, name) if use.name == "state" else Keep()
-    return state_is_used()
+    if name is None or not isinstance(use.node, ast.Attribute):
+        return state_is_used()
+    return legacy_state(use.node if use.name == "state" else use.owner, use, name)
 
 
 def _is_first(node: ast.AST | None) -> bool:
@@ -418,20 +418,41 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
             zero = context.counted.zero(use.things)
             arguments += [Argument("step", template=zero), Argument("opt_state", index=index)]
         elif keyword.arg == "state" and (name := put_back(keyword.value, use, context)) is not None:
-            supports = from_legacy(name)
-            given = (Argument(None, template="{owner}"), Argument("state", index=index))
-            function = f"{{support:{supports[-1].name}}}"
-            return RewriteCall(use.unit.span(call), function, given, tuple(holes), supports)
+            return _put_back(use, call, name, context)
         elif keyword.arg == "state":
             return reasons.state(
                 "`replace(state=…)` exchanges the optimizer's state.",
                 "Replace `opt_state` by what the transformation expects.",
             )
         else:
-            return reasons.definition_internals(
-                f"`replace({keyword.arg}=…)` has no counterpart.", "Make a new train state."
-            )
+            return no_counterpart(keyword.arg)
     return RewriteCall(use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes), supports)
+
+
+def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edit | Refusal:
+    """`replace(state=…)` with a state of the legacy form, and perhaps `target=…` beside it."""
+    supports = from_legacy(optimizer)
+    given = {word.arg: (index, word.value) for index, word in enumerate(call.keywords)}
+    index, state = given.pop("state")
+    holes, owner = [use.owner_hole], "{owner}"
+    if "target" in given:
+        _, target = given.pop("target")
+        if not context.facts.dataflow.may_swap(target, state):
+            return reasons.statement_form(
+                "The order of what `replace` is given matters.", "Replace one after the other."
+            )
+        holes.append(("target", use.unit.span(target)))
+        owner = "{owner}.replace(params={target})"
+    if given:
+        return no_counterpart(*given)
+    arguments = (Argument(None, template=owner), Argument("state", index=index))
+    return RewriteCall(use.unit.span(call), f"{{support:{supports[-1].name}}}", arguments, tuple(holes), supports)
+
+
+def no_counterpart(*fields: str | None) -> Refusal:
+    """Why `replace` of something else than the parameters and the state stays."""
+    words = ", ".join(f"{field}=…" for field in fields)
+    return reasons.definition_internals(f"`replace({words})` has no counterpart.", "Make a new train state.")
 
 
 @rule("FO212", "attributes by name", "reflection")

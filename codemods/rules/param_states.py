@@ -13,6 +13,7 @@ from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.views import COUNTING, COUNTLESS
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, is_path
+from codemods.rules.legacy_states import legacy_state, viewed_as
 from codemods.uses import Use
 from codemods.vocabulary import LIST_LEAVES, MAP_TREES
 
@@ -62,15 +63,16 @@ def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
     """The same arrays are in `opt_state`, with counts and injected hyperparameters among them, and moment by moment instead of
     parameter by parameter. So two ways of going through them have a counterpart: a function of each array, by
     `optax.tree_utils.tree_map_params`, whose result replaces the state; and a look at all arrays whose order does not matter.
-    Reading the moments of one parameter has none.
+    For all others, such as reading the moments of one parameter, the state is made as it was.
     """
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
-    if owner is None and use.things and all(thing in context.viewed for thing in use.things):
-        return Keep()
-    if owner is None or not _keeps_the_same(owner, context):
-        return state_is_used()
-    return _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context) or state_is_used()
+    if owner is not None and _keeps_the_same(owner, context):
+        whole = _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context)
+        if whole is not None:
+            return whole
+    name = viewed_as(use, context)
+    return state_is_used() if name is None else legacy_state(use.owner, use, name)
 
 
 def state_is_used() -> Refusal:
@@ -129,28 +131,35 @@ def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     return _is_put_back(call, unit, context)
 
 
-def _is_mapped(value: ast.expr, owner: ast.expr, context: Context) -> bool:
-    """Whether a value, or all that a name ever has, is `tree_map` of states, first those of this optimizer.
+def _is_mapped(value: ast.expr, owner: ast.expr, unit: Unit, context: Context) -> bool:
+    """Whether a value is mapped from states of an optimizer, to replace these and for nothing else."""
+    calls = _mapped(value, owner, context)
+    return bool(calls) and all(_goes_back(call, unit, context) for call in calls)
+
+
+def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call]:
+    """The value, or all that a name ever has, if each is `tree_map` of states, first those of an optimizer; else nothing.
 
     The count of steps comes with those. What a parameter is given has the legacy layout.
     """
     found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
-    return bool(found) and all(
-        _maps_states(call, context) and ast.dump(_owner(call.args[1])) == ast.dump(owner) for call in found
-    )
+    calls = [call for call in found if _maps_states(call, context)]
+    of_owner = [call for call in calls if ast.dump(_owner(call.args[1])) == ast.dump(owner)]
+    return of_owner if len(of_owner) == len(found) else []
 
 
 def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
     """Whether a value is that of `.state.replace(param_states=…)`, or of `.state.param_states.replace(params=…)`."""
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
-    return is_new_state(call, unit, context) or _is_new_model(call, unit, context)
+    found = _new_field(call, "param_states", unit, context) or _new_model(call, unit, context)
+    return found is not None and bool(_mapped(*found, context))
 
 
 def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
     found = _new_field(node, "param_states", unit, context)
-    return found is not None and _is_mapped(*found, context)
+    return found is not None and _is_mapped(*found, unit, context)
 
 
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
@@ -185,23 +194,24 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
     return False if names <= COUNTLESS else None
 
 
-def _is_new_model(node: ast.AST | None, unit: Unit, context: Context) -> bool:
-    """Whether this is the statement `optimizer.state.param_states.replace(params=value)`, with mapped states.
+def _new_model(node: ast.AST | None, unit: Unit, context: Context) -> tuple[ast.expr, ast.expr] | None:
+    """The value and the optimizer in the statement `optimizer.state.param_states.replace(params=value)`.
 
     For a model of the old API; the new state that it makes is thrown away.
     """
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replace"):
-        return False
+        return None
     value = _only_keyword(node, "params")
     owner = _owner_of_state(node.func.value, "param_states", context)
     thrown_away = isinstance(unit.parents.get(node), ast.Expr)
-    return thrown_away and value is not None and owner is not None and _is_mapped(value, owner, context)
+    return (value, owner) if thrown_away and value is not None and owner is not None else None
 
 
 def _replaced(use: Use, context: Context) -> Edit | None:
     """`optimizer.state.param_states.replace(params=…)`, thrown away as before."""
     call = use.unit.parents.get(use.unit.parents[use.node])
-    if not (isinstance(call, ast.Call) and _is_new_model(call, use.unit, context)):
+    found = _new_model(call, use.unit, context)
+    if not isinstance(call, ast.Call) or found is None or not _is_mapped(*found, use.unit, context):
         return None
     owner = (("owner", use.unit.span(_owner(use.node))),)
     return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("opt_state", index=0),), owner)

@@ -60,9 +60,14 @@ def made_by_hand(use: Use) -> Refusal:
     after="assert isinstance(optimizer, train_state.TrainState)\n",
 )
 def check(use: Use, context: Context) -> Edit | Refusal:
-    """A check for `Optimizer` becomes one for `TrainState`. Checks for a kind of definition have no counterpart."""
+    """A check for `Optimizer` becomes one for `TrainState`, and one for the class of a state or of its parts, for the one that
+    takes its place in the same file. Checks for a kind of definition have no counterpart.
+    """
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])
+    support = context.classes_of_states.get(use.name)
+    if support is not None and context.states_in == {use.unit}:
+        return Replace(use.span, f"{{support:{support.name}}}", supports=(support,))
     return reasons.run_time_class(
         f"This asks for the class `{use.name}`, but all optax transformations are of one class.",
         "Keep the choice in a variable.",

@@ -91,7 +91,7 @@ def reset(optimizer{parameter}):
         states = jax.tree_util.tree_map(jnp.zeros_like, optimizer.state.param_states)
     return optimizer.replace(state=optimizer.state.replace(param_states=states))
 """
-STATES_FROM_ELSEWHERE = {
+NEW_STATES = {
     "a parameter that may be given": (
         RESET.format(parameter=", states=None, fresh=True", statement="if fresh:"),
         "return reset(step(optimizer)).target",
@@ -108,6 +108,84 @@ STATES_FROM_ELSEWHERE = {
         RESET.format(parameter=", states=None, fresh=True", statement="if fresh:\n        other, states = 1, None"),
         "return reset(step(optimizer)).target",
     ),
+    "moments that are reset, leaf by leaf": (
+        """
+from flax.optim.adam import _AdamParamState
+
+def forget(state):
+    return _AdamParamState(jnp.zeros_like(state.grad_ema), state.grad_sq_ema)
+
+def reset(optimizer):
+    is_state = lambda x: isinstance(x, _AdamParamState)
+    states = jax.tree_util.tree_map(forget, optimizer.state.param_states, is_leaf=is_state)
+    return optimizer.replace(state=optim.OptimizerState(optimizer.state.step, states))
+""",
+        "return step(step(reset(step(optimizer)))).target",
+    ),
+    "moments and parameters of another": (
+        """
+def copied(optimizer, other):
+    return optimizer.replace(target=other.target, state=other.state)
+""",
+        "return step(step(copied(optimizer, step(step(definition.create({'w': jnp.ones(3), 'b': -jnp.ones(2)})))))).target",
+    ),
+    "moments that are averaged, and a step": (
+        """
+def merged(first, second):
+    mean = lambda a, b: jax.tree_util.tree_map(lambda x, y: (x + y) / 2, a, b)
+    state = first.state
+    return first.replace(state=state.replace(step=7, param_states=mean(state.param_states, second.state.param_states)))
+""",
+        "return step(merged(step(optimizer), optimizer)).target, step(merged(step(optimizer), optimizer)).state.step",
+    ),
+    "some of the moments, by name": (
+        """
+def damp(optimizer):
+    states = dict(optimizer.state.param_states)
+    states["w"] = states["w"].replace(grad_ema=0.1 * states["w"].grad_ema)
+    return optimizer.replace(state=optimizer.state.replace(param_states=states))
+""",
+        "return step(damp(step(optimizer))).target",
+    ),
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(("functions", "body"), NEW_STATES.values(), ids=NEW_STATES)
+def test_a_new_state_is_given_as_it_was(functions: str, body: str) -> None:
+    assert_alike(text_of(body, functions))
+
+
+READ = {
+    "of each layer": "return [(layer, one.{field}) for layer, one in step(optimizer).state.param_states.items()]",
+    "of one layer, under names": "state = step(optimizer).state\nreturn state.param_states['w'].{field}, state.step.dtype.name",
+    "all": "return jax.tree_util.tree_leaves(step(optimizer).state)",
+    "beside another tree": """
+state = step(optimizer).state
+return jax.tree_util.tree_map(lambda _, s: s, params, state.param_states)['w'].{field}
+""",
+}
+FIELDS = [
+    *(("Adam", "grad_ema"), ("LAMB", "grad_sq_ema"), ("AdaBelief", "grad_sq_ema"), ("Momentum", "momentum")),
+    *(("Adagrad", "G"), ("Adadelta", "acc_delta")),
+]
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(("optimizer", "field"), FIELDS)
+@pytest.mark.parametrize("body", READ.values(), ids=READ)
+def test_a_state_is_read_as_it_was(body: str, optimizer: str, field: str) -> None:
+    assert_alike(text_of(body.format(field=field)).replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)"))
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("optimizer", ["Adam", "Momentum"])
+def test_parameters_may_be_called_as_what_optax_keeps(optimizer: str) -> None:
+    text = text_of("return jax.tree_util.tree_leaves(step(optimizer).state.param_states)").replace('"w"', '"mu"')
+    assert_alike(text.replace('"b"', '"trace"').replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)"))
+
+
+STATES_FROM_ELSEWHERE = {
     "the state of another definition, for a step with a rate": (
         """
 def update(definition, params, state):

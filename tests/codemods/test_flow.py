@@ -1953,7 +1953,7 @@ def test_evidence(evidence: str, text: str) -> None:
 def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
     results = project(
         {
-            "make": "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n",
+            "make": "from flax import optim\n\ndef make(params):\n    return optim.Adafactor(1e-3).create(params)\n",
             "step": "from make import make\n\n\n\ndef moments(params):\n    return make(params).state.param_states\n",
         }
     )
@@ -1965,7 +1965,7 @@ def test_a_long_way_to_what_cannot_change_is_told_in_short() -> None:
     names = ["make", "one", "two", "three", "four", "five"]
     between = "".join(f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names))
     result = result_of(
-        "from flax import optim\n\ndef make(params):\n    return optim.Adam(0.1).create(params)\n\n"
+        "from flax import optim\n\ndef make(params):\n    return optim.Adafactor(0.1).create(params)\n\n"
         f"{between}def moments(params):\n    return five(params).state.param_states\n"
     )
     [message] = {site.message for site in result.sites if site.code == "FO901"}

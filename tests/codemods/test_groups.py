@@ -65,7 +65,7 @@ def test_a_group_spans_files() -> None:
             from flax import optim
 
             def create(params):
-                return optim.Adam(1e-3).create(params)
+                return optim.Adafactor(1e-3).create(params)
             """,
         "peek": """
             import make

@@ -218,7 +218,7 @@ REFUSED = {
         from flax import optim
 
         def train(params, grads, reset):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             print(optimizer.state)
             optimizer = optimizer.replace(state=jax.tree_util.tree_map(reset, optimizer.state))
             return optimizer.apply_gradient(grads)
@@ -230,7 +230,7 @@ REFUSED = {
         from flax import optim
 
         def moments(params):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             return optimizer.state.param_states
         """,
     ),
@@ -241,7 +241,7 @@ REFUSED = {
         from flax import optim
 
         def norms(params):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             return [x.sum() for x in jax.tree_util.tree_leaves(optimizer.state.param_states)]
         """,
     ),
@@ -252,7 +252,7 @@ REFUSED = {
         from flax import optim
 
         def first(params):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             for leaf in jax.tree_util.tree_leaves(optimizer.state.param_states):
                 if leaf.ndim:
                     return leaf
@@ -265,7 +265,7 @@ REFUSED = {
         from flax import optim
 
         def scale(params):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             states = jax.tree_util.tree_map(lambda p, s: s, params, optimizer.state.param_states)
             return optimizer.replace(state=optimizer.state.replace(param_states=states))
         """,
@@ -277,7 +277,7 @@ REFUSED = {
         from flax import optim
 
         def largest(params):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             states = jax.tree_util.tree_map(lambda s: s.max(), optimizer.state.param_states)
             return states["w"].grad_ema
         """,
@@ -289,7 +289,7 @@ REFUSED = {
         from flax import optim
 
         def move(params):
-            first, second = optim.Adam(0.1).create(params), optim.Adam(0.1).create(params)
+            first, second = optim.Adafactor(0.1).create(params), optim.Adafactor(0.1).create(params)
             return first.replace(state=second.state.replace(
                 param_states=jax.tree_util.tree_map(lambda s: s / 2, first.state.param_states)))
         """,
@@ -1040,7 +1040,7 @@ REFUSED = {
             return 1
 
         def create(params):
-            return count(optim.Adam(0.1).create(params))
+            return count(optim.Adafactor(0.1).create(params))
         """,
     ),
     "a traversal that is also iterated": (

@@ -120,10 +120,10 @@ KEPT = {
         from flax import optim
 
         def train(params, grads):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adafactor(0.1).create(params)
             return optimizer.state.param_states["w"]
         """,
-        "    optimizer = optim.Adam(0.1).create(params)",
+        "    optimizer = optim.Adafactor(0.1).create(params)",
     ),
 }
 

@@ -108,7 +108,9 @@ def test_what_gets_to_a_file_with_a_long_chain_of_calls_stays(use: str) -> None:
 
 
 def test_what_is_made_in_a_file_with_a_long_chain_of_calls_stays() -> None:
-    made = f"from flax import optim\n{BUILDER}{CHAIN}\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
+    made = (
+        f"from flax import optim\n{BUILDER}{CHAIN}\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
+    )
     step = "import made\n\n\ndef main(params, grads):\n    return made.make(params).apply_gradient(grads)\n"
     results = migrated({"made.py": made, "main.py": step})
     assert not any(result.changed for result in results.values())
