@@ -79,11 +79,10 @@ def to_legacy(optimizer: str) -> tuple[Support, ...]:
     return OPTIMIZER_STATE, param_state(optimizer), IS_FIELD, helper
 
 
-def from_legacy(optimizer: str) -> tuple[Support, ...]:
-    """The function that puts a legacy state back, behind what it needs."""
+def from_legacy(optimizer: str, counts: bool) -> tuple[Support, ...]:
+    """The function that puts a legacy state back, behind what it needs; `counts` tells that optax counts the steps too."""
     state = optimizers()[optimizer].state
     parts = ", ".join(f'{new}=part("{old}")' for old, new in state.items())
-    counts = optimizer in COUNTING
     opt_state = "set_count(opt_state, state.step)" if counts else "opt_state"
     name = f"with_{optimizer.lower()}_state"
     source = f'''def {name}(train_state, state):

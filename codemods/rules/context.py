@@ -33,6 +33,7 @@ from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.optimizers.views import OPTIMIZER_STATE, VIEWABLE, param_state
 from codemods.origins import Origins
 from codemods.shapes import Parameters
+from codemods.snapshots import Snapshots
 from codemods.steps import Steps
 from codemods.taken_for import uses_taken_for_others
 from codemods.uses import Use, class_around
@@ -289,8 +290,10 @@ class Context:
                 sure = proven and all(map(self.facts.legacy.definitions, use.things))
                 for state in self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ():
                     names[state] |= made if sure else {""}
-        known = ((state, next(iter(found))) for state, found in names.items() if len(found) == 1)
-        return {state: name for state, name in known if name in VIEWABLE}
+        known = {state: next(iter(found)) for state, found in names.items() if len(found) == 1}
+        viewable = {state: name for state, name in known.items() if name in VIEWABLE}
+        changed = Snapshots(self.facts).changed if viewable else ()
+        return {state: name for state, name in viewable.items() if state not in changed}
 
     @cached_property
     def classes_of_states(self) -> dict[str, Support]:

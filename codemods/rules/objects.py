@@ -431,7 +431,7 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edit | Refusal:
     """`replace(state=…)` with a state of the legacy form, and perhaps `target=…` beside it."""
-    supports = from_legacy(optimizer)
+    supports = from_legacy(optimizer, bool(counts_in_state(use.owner, context)))
     given = {word.arg: (index, word.value) for index, word in enumerate(call.keywords)}
     index, state = given.pop("state")
     holes, owner = [use.owner_hole], "{owner}"

@@ -39,6 +39,19 @@ def put(states: str, into: str = "optimizer") -> str:
 
 LEFT = {
     "another method": f"optimizer = optimizer.replace(state=optimizer.state.update(param_states={halved(STATES)}))",
+    "leaves by an unknown function": f"print(len(other.tree_leaves({STATES})))",
+    "a map by an unknown function": put(f"other(lambda m: m / 2, {STATES})"),
+    "a moment that is set": f"{STATES}['w'] = other",
+    "a moment that is deleted, under a name": lines(f"states = {STATES}", "del states['w']"),
+    "an inner moment that is set": f"{STATES}['layer']['w'] = other",
+    "an inner moment that is set in a copy": lines(f"states = dict({STATES})", "states['layer']['w'] = other"),
+    "a moment that is popped": f"{STATES}.pop('w')",
+    "an inner moment that is popped in a loop": lines(f"for states in {STATES}.values():", "    states.pop('w')"),
+    "an inner moment that is popped in a loop over items": lines(
+        f"for _, states in {STATES}.items():", "    states.pop('w')"
+    ),
+    "an update of all moments": f"{STATES}.update(params={halved(STATES + '.params')})",
+    "a field that is set by its name": "object.__setattr__(optimizer.state, 'step', 0)",
     "of something unknown": f"other.state.param_states.replace(params={halved(STATES + '.params')})",
 }
 
@@ -64,7 +77,7 @@ def test_the_first_leaf_of_a_state_that_optax_keeps_in_another_form_is_left(defi
 
 
 VIEWED = {
-    "leaves by an unknown function": f"print(len(other.tree_leaves({STATES})))",
+    "a moment that is set in a copy": lines(f"states = dict({STATES})", "states['w'] = other"),
     "leaves beside others": f"print(len(jax.tree_util.tree_leaves([{STATES}, other])))",
     "leaves of other depth": f"print(len(jax.tree_util.tree_leaves({STATES}, is_leaf=other)))",
     "the first leaf": lines(f"leaves = {LEAVES}", "print(len(leaves), leaves[0])"),
@@ -77,7 +90,6 @@ VIEWED = {
     "a loop that inserts": lines(f"for leaf in {LEAVES}:", "    other.insert(0, leaf)"),
     "a loop that writes": lines(f"for leaf in {LEAVES}:", "    other.write(leaf.tobytes())"),
     "a map with an option": put(halved(STATES, more=", is_leaf=other")),
-    "a map by an unknown function": put(f"other(lambda m: m / 2, {STATES})"),
     "a map without states": put("jax.tree_util.tree_map(jnp.zeros_like)"),
     "a map with something else": put(halved(STATES, "other")),
     "a map of the states of another": put(halved(STATES), "second"),
@@ -93,7 +105,6 @@ VIEWED = {
     "new states of a model of the old API, kept": f"states = {STATES}.replace(params={halved(STATES + '.params')})",
     "new states from elsewhere for such a model": f"{STATES}.replace(params=other)",
     "another field of such a model": f"{STATES}.replace(moments={halved(STATES + '.params')})",
-    "another method of such a model": f"{STATES}.update(params={halved(STATES + '.params')})",
     "a step that is computed by a call": "optimizer = optimizer.replace(state=optimizer.state.replace(step=other()))",
     "a step of a state of another": "optimizer = optimizer.replace(state=second.state.replace(step=0))",
     "a step of an optimizer without a name": "optimizer = create(params).replace(state=create(params).state.replace(step=0))",
