@@ -116,6 +116,7 @@ def migrate(
         found = Slice(program, read, relevance, removed, named, options.budget)
         units, facts = found.units, found.facts
         errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
+        errors |= {path: with_sites(ENTANGLED, codes[path]) for path in found.left_out - errors.keys()}
     except EntangledError:
         errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
         units, facts = {}, Facts(())

@@ -54,6 +54,7 @@ class Slice:
       units: the files that were taken in, by path.
       facts: what is known of them.
       too_deep: the files that nest too deeply to be analysed.
+      left_out: the files that speak of optimizers and are beyond the budget.
     """
 
     def __init__(
@@ -76,10 +77,11 @@ class Slice:
           budget: the number of facts beyond which no more files are taken in.
 
         Raises:
-          EntangledError: if even those that matter in any case are beyond it.
+          EntangledError: if even the smallest of those that speak of optimizers is beyond it.
         """
         self.units: dict[str, Unit] = {}
         self.too_deep: set[str] = set()
+        self.left_out: set[str] = set()
         self._texts = dict(texts)
         self._read = read
         self._graphs = relevance.imports, relevance.importers
@@ -94,9 +96,8 @@ class Slice:
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
         """What is known once all files are taken in that matter, as far as the budget goes."""
-        facts = self._taking({*speaking, *beside}) or self._taking(speaking)
-        if facts is None:
-            raise EntangledError
+        facts = self._begun(speaking, beside)
+        self.left_out = {*speaking} - self.units.keys() - self.too_deep
         _, importers = self._graphs
         wanted = Frontier(facts, importers).wanted()
         beyond: set[str] = set()
@@ -113,7 +114,25 @@ class Slice:
         }
         return facts
 
-    def _taking(self, paths: Iterable[str], most: int | None = None) -> Facts | None:
+    def _begun(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
+        """What is known of the files that speak of optimizers, with as much around them as the budget is enough for.
+
+        If it is not even enough for these alone, it is what is known of the smaller half, or of the smaller half of that.
+        """
+        budget = self._left
+        facts = self._taking({*speaking, *beside})
+        paths = sorted((path for path in speaking if path in self._texts), key=lambda path: len(self._texts[path]))
+        with_packages = True
+        while facts is None and paths:
+            self._left = budget
+            facts = self._taking(paths, with_packages=with_packages)
+            paths = paths if with_packages else paths[: len(paths) // 2]
+            with_packages = False
+        if facts is None:
+            raise EntangledError
+        return facts
+
+    def _taking(self, paths: Iterable[str], most: int | None = None, *, with_packages: bool = True) -> Facts | None:
         """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
         found: dict[str, Unit] = {}
         pending = [path for path in self._texts if path in {*paths}]
@@ -126,7 +145,8 @@ class Slice:
                 del self._texts[path]
                 continue
             found[path] = unit
-            pending += [str(folder / "__init__.py") for folder in PurePosixPath(path).parents]
+            packages = PurePosixPath(path).parents if with_packages else ()
+            pending += [str(folder / "__init__.py") for folder in packages]
             pending += self._layout.run_by(path, unit.code)
         others = {path: text for path, text in self._texts.items() if path not in found}
         most = self._left if most is None else most
@@ -139,7 +159,7 @@ class Slice:
             return None
         except TooDeepError as error:
             self.too_deep.update(unit.path for unit in error.units)
-            return self._taking(paths, most)
+            return self._taking(paths, most, with_packages=with_packages)
         self._left -= facts.flow.solver.facts
         self.units = found
         return facts

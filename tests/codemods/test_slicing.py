@@ -51,7 +51,7 @@ TABLES = "".join(
 
 
 def project(**files: str) -> dict[str, FileResult]:
-    sources = [Source(f"{name.replace('__', '/')}.py", dedent(text).encode()) for name, text in files.items()]
+    sources = [Source(f"{name.replace('__', '/', 1)}.py", dedent(text).encode()) for name, text in files.items()]
     return {result.path: result for result in migrate(sources, Options(budget=400))}
 
 
@@ -98,6 +98,15 @@ def test_what_is_beyond_the_budget_keeps_only_what_gets_there() -> None:
     assert not any(result.changed for path, result in results.items() if path != "train.py")
     [site, *_] = [site for site in results["other.py"].sites if site.code == "FO921"]
     assert site.message == "It may get to lab/tables.py, which is beyond the budget of the analysis."
+
+
+@pytest.mark.usefixtures("_all_are_large")
+def test_what_speaks_of_optimizers_and_is_beyond_the_budget_holds_nobody_back_who_does_not_get_there() -> None:
+    main = "import train, lab.big\n\ntrain.train({}, [])\n"
+    results = project(train=ALONE, main=main, lab__big=dedent(ALONE) + TABLES, lab____init__=TABLES)
+    assert results["train.py"].changed
+    assert not results["lab/big.py"].changed
+    assert "raise --budget" in (results["lab/big.py"].error or "")
 
 
 def test_where_even_what_speaks_of_optimizers_is_beyond_the_budget() -> None:
