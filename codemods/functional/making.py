@@ -97,6 +97,8 @@ class Making:
         override = self.draft.context.override(use)
         if gradients is None or self.draft.context.axes(use.things):
             raise Unproven(f"its gradients are not plain to see at {unit.place(node.lineno)}")
+        if self.draft.context.keeps_rate(use):
+            raise Unproven(f"the constructor's learning rate is set again at {unit.place(node.lineno)}")
         state = old.opt_state
         if override is not None:
             if override.arg != RATE or not self.draft.group.facts.dataflow.may_swap(gradients, override.value):

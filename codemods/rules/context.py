@@ -92,6 +92,11 @@ class Context:
         """The `learning_rate=` or `hyper_params=` that a step gives, unless it becomes a schedule in the transformation."""
         return None if self.schedules.of(use.things) else self.given_override(use)
 
+    def keeps_rate(self, use: Use) -> bool:
+        """Whether a step keeps the rate that the constructor was given, where another step of such an optimizer sets one."""
+        is_bare = self.given_override(use) is None and not self.schedules.of(use.things)
+        return is_bare and not self.overridden.isdisjoint(self.definitions(use))
+
     def given_override(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` in the source text of a step."""
         words = use.call.keywords if use.call is not None else ()

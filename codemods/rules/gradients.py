@@ -84,7 +84,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     evaluation = _evaluation(targets[1:], gradient, auxiliary)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
-        if context.given_override(use) is None and not context.overridden.isdisjoint(context.definitions(use)):
+        if context.keeps_rate(use):
             return keeps_rate("Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.")
         templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
         return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))

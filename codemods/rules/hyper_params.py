@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from codemods.dataflow.binding import is_unpacked
 from codemods.edits import Edit, Holes, Keep, Replace, ReplaceStatement
@@ -10,7 +11,8 @@ from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, Thing
 from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
-from codemods.optimizers.base import RATE, Support
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import RATE, Support, given
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, is_path, new_rate, rate_read
 from codemods.uses import Use
@@ -28,6 +30,9 @@ SET_RATES = Support(
     imports=("import jax", "import optax"),
 )
 
+NUMBER = re.compile(r"True|False|-?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+"""A number or a truth value as source text."""
+
 Rates = tuple[ast.expr | None, ...]
 
 
@@ -39,9 +44,10 @@ Rates = tuple[ast.expr | None, ...]
     after='rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")\n',
 )
 def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The learning rate that an optimizer was made with is read from its state, where it is an injected hyperparameter. What is
-    only taken to make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves. Other
-    hyperparameters are static in optax, so whatever reads or sets them is left, with a reason.
+    """The learning rate that an optimizer was made with is read from its state, where it is an injected hyperparameter. Where
+    steps set others, and of the other hyperparameters, which are static in optax, the number itself stands, if the constructor
+    says it. What is only taken to make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves.
+    Whatever else reads or sets hyperparameters is left, with a reason.
     """
     assert isinstance(use.node, ast.Attribute)
     read = rate_read(use)
@@ -50,6 +56,11 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
         owner = (("owner", use.unit.span(use.node.value.value)),)
         template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}")'
         return Replace(use.unit.span(read), template, owner)
+    field = use.parent
+    if isinstance(field, ast.Attribute) and isinstance(field.ctx, ast.Load):
+        number = made_with(field.attr, use, context)
+        if number is not None:
+            return Replace(use.unit.span(field), number)
     if _is_for_step(use.node, use.unit):
         return Keep()
     statement = use.parent
@@ -98,6 +109,29 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
     return Replace(use.span, "{owner}.tx", (use.owner_hole,))
 
 
+def made_with(name: str, use: Use, context: Context) -> str | None:
+    """The source text of a number that all optimizers at a use were made with, by an argument or by default."""
+    read = (node for node in ast.walk(use.node) if isinstance(node, ast.expr))
+    met = [*use.things, *(thing for node in read for thing in context.facts.things(node, "optimizer", "definition"))]
+    if any(thing.evidence != "proven" for thing in met):
+        return None
+    definitions = {*context.definitions(use), *(thing for thing in met if thing.kind == "definition")}
+    numbers = {_number(name, definition, context) for definition in definitions}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def _number(name: str, definition: Thing, context: Context) -> str | None:
+    call, legacy = definition.node, optimizers().get(definition.name)
+    if legacy is None or not isinstance(call, ast.Call) or not context.facts.names_legacy(call.func):
+        return None
+    arguments = given(call, legacy.parameters)
+    default = next((one.default for one in legacy.parameters if one.name == name), None)
+    if isinstance(arguments, Refusal) or default is None:
+        return None
+    text = definition.unit.source(arguments[name]) if name in arguments else default
+    return text if NUMBER.fullmatch(text) else None
+
+
 def keeps_rate(remedy: str) -> Refusal:
     """Why a step stays that sets no learning rate, if others do."""
     return reasons.overrides(
@@ -132,6 +166,9 @@ def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Hol
 
     Where optimizers of one and of several groups meet, legacy could take such a step with those of the one sort alone.
     """
+    if (rate := _rate_of_all(value, context)) is not None:
+        template = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={{rate}})"
+        return template, (("rate", use.unit.span(rate)),), ()
     rates = _new_rates(value, use.unit, context)
     made = [inner for outer, inner in context.facts.legacy.links if outer in use.things and inner.kind == "definition"]
     sizes = [_group_count(thing, context) for thing in made]
@@ -197,6 +234,20 @@ def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rate
     assert isinstance(value, ast.Call)
     assert isinstance(value.func, ast.Attribute)
     return rate if context.facts.things(value.func.value, "hyper_params") else None
+
+
+def _rate_of_all(value: ast.expr, context: Context) -> ast.expr | None:
+    """The rate in `[one.replace(learning_rate=rate) for one in optimizer.optimizer_def.hyper_params]`."""
+    match value:
+        case ast.ListComp(
+            elt=ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as new,
+            generators=[ast.comprehension(target=ast.Name(id=target), iter=rates, ifs=[])],
+        ) if name == target and context.facts.things(rates, "hyper_params"):
+            rate = new_rate(new)
+            inside = ast.walk(rate) if rate is not None else ()
+            reads = any(isinstance(node, ast.Name) and node.id == name for node in inside)
+            return None if reads else rate
+    return None
 
 
 def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:

@@ -19,7 +19,7 @@ from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
 from codemods.rules import reasons, rule
 from codemods.rules.context import OVERRIDES, Context
-from codemods.rules.hyper_params import keeps_rate, rates_of_step, refuse_rate
+from codemods.rules.hyper_params import keeps_rate, made_with, rates_of_step, refuse_rate
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import counts_in_state, is_new_state, new_step, state_is_used
@@ -264,8 +264,10 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     override = context.override(use)
     if override is not None:
         return _set_rate(use, context, call, override, argument, tuple(holes))
-    if not context.overridden.isdisjoint(context.definitions(use)):
-        return keeps_rate("Pass `learning_rate=` here too.")
+    if context.keeps_rate(use):
+        rate = made_with(RATE, use, context)
+        remedy = "Pass `learning_rate=` here too."
+        return keeps_rate(remedy) if rate is None else _set_again(use, context, call, rate, argument, tuple(holes))
     return RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
 
 
@@ -306,10 +308,25 @@ def _set_rate(
         holes = (*holes, *more)
     opt_state, more_supports = typed(opt_state, "{owner}.opt_state", use, context)
     prelude = ""
-    if _may_precede(call, override, use, context):
+    if _may_precede(call, (use.owner, override.value), use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
     return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports + more_supports, prelude)
+
+
+def _set_again(
+    use: Use, context: Context, call: ast.Call, rate: str, gradients: Argument, holes: Holes
+) -> Edit | Refusal:
+    """A step with the rate that the constructor was given, where another step sets one."""
+    if (refusal := refuse_rate(use, context)) is not None:
+        return refusal
+    opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={rate})"
+    opt_state, supports = typed(opt_state, "{owner}.opt_state", use, context)
+    prelude = ""
+    if _may_precede(call, (use.owner,), use, context):
+        prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
+    function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
+    return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports, prelude)
 
 
 def _step_with_rate(use: Use, call: ast.Call, holes: Holes, gradients: Argument) -> RewriteCall:
@@ -328,7 +345,7 @@ def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> 
     return all(context.facts.dataflow.may_swap(override.value, other) for other in others)
 
 
-def _may_precede(call: ast.Call, override: ast.keyword, use: Use, context: Context) -> bool:
+def _may_precede(call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context: Context) -> bool:
     """Whether a statement before may name the new state.
 
     The call always runs, nothing in its statement that comes before it matters to that, there is no other step in it, and the
@@ -339,7 +356,6 @@ def _may_precede(call: ast.Call, override: ast.keyword, use: Use, context: Conte
         scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
     ):
         return False
-    moved = (use.owner, override.value)
     node: ast.AST = call
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):

@@ -13,6 +13,7 @@ import pytest
 
 from codemods import Options
 from codemods.model import Style
+from codemods.optimizers import optimizers
 from optim2optax.parity.legacy import legacy_flax, replaced
 from tests.codemods.programs import program, result_of
 
@@ -154,6 +155,50 @@ def damp(optimizer):
 @pytest.mark.parametrize(("functions", "body"), NEW_STATES.values(), ids=NEW_STATES)
 def test_a_new_state_is_given_as_it_was(functions: str, body: str) -> None:
     assert_alike(text_of(body, functions))
+
+
+RATES_OF_STEPS = {
+    "that of the constructor, behind another": """
+optimizer = optimizer.apply_gradient(gradients(params), learning_rate=0.02)
+return step(step(optimizer)).target
+""",
+    "that of the constructor, in a loop of JAX": """
+def both(optimizer, rate):
+    return step(optimizer.apply_gradient(gradients(optimizer.target), learning_rate=rate)), rate
+return jax.lax.scan(both, optimizer, jnp.array([0.1, 0.3, 0.2]))[0].target
+""",
+    "read, where a step sets another": """
+rate = optimizer.optimizer_def.hyper_params.learning_rate
+return step(optimizer.apply_gradient(gradients(params), learning_rate=rate / 2)).target, rate
+""",
+    "one for all groups": """
+first = optim.ModelParamTraversal(lambda path, _: "w" in path), optim.Adam(0.1)
+second = optim.ModelParamTraversal(lambda path, _: "w" not in path), optim.Momentum(0.2, beta=0.5)
+optimizer = optim.MultiOptimizer(first, second).create(params)
+for rate in (0.1, 0.2):
+    optimizer = optimizer.apply_gradient(
+        gradients(params), hyper_params=[one.replace(learning_rate=rate) for one in optimizer.optimizer_def.hyper_params]
+    )
+return optimizer.target, step(definition.create(params)).target
+""",
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("style", ["train-state", "functional"])
+@pytest.mark.parametrize("body", RATES_OF_STEPS.values(), ids=RATES_OF_STEPS)
+def test_the_learning_rates_are_those_of_before(body: str, style: Style) -> None:
+    assert_alike(text_of(body), style)
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("name", [name for name in optimizers() if name not in ("MultiOptimizer", "WeightNorm")])
+def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> None:
+    legacy = optimizers()[name]
+    numbers = [one for one in legacy.parameters if one.default not in (None, "None") and "dtype" not in one.name]
+    read = ", ".join(f"made.optimizer_def.hyper_params.{one.name}" for one in numbers)
+    after = assert_alike(text_of(f"made = optim.{name}(0.5).create(params)\nreturn {read}"))
+    assert "hyper_params" not in after
 
 
 READ = {

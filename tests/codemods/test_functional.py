@@ -312,21 +312,12 @@ LEFT = {
     "no rate": ("(grads, learning_rate=None)", "FO910"),
     "two arguments": ("(grads, 0.1)", "FO905"),
     "two rates": ("(grads, learning_rate=0.1, hyper_params=None)", "FO910"),
-    "a rate at one of two steps": (
-        "(grads)\n\n        def warm_up(optimizer, grads):\n            return optimizer.apply_gradient(grads, learning_rate=1)",
-        "FO910",
-    ),
 }
 
 
 @pytest.mark.parametrize(("step", "code"), LEFT.values(), ids=LEFT)
 def test_what_has_no_counterpart_has_none_in_parts(step: str, code: str) -> None:
     text = BASE.replace("apply_gradient(grads)", f"apply_gradient{step}")
-    text = (
-        text.replace(LOOP, "            optimizer = warm_up(optimizer, batches[0])\n" + LOOP)
-        if "warm_up" in step
-        else text
-    )
     result = result_of(text, FUNCTIONAL)
 
     assert result.after == result.before

@@ -375,7 +375,7 @@ REFUSED = {
         from flax import optim
 
         def step(params, grads):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adam(float(len(params))).create(params)
             rate = optimizer.optimizer_def.hyper_params.learning_rate
             return optimizer.apply_gradient(grads, learning_rate=rate / 2)
         """,
@@ -496,7 +496,7 @@ REFUSED = {
         from flax import optim
 
         def rate(params):
-            optimizer = optim.Adam(0.1).create(params)
+            optimizer = optim.Adam(0.1, beta1=1 - 1 / len(params)).create(params)
             return optimizer.optimizer_def.hyper_params.beta1
         """,
     ),
@@ -771,8 +771,8 @@ REFUSED = {
         """
         from flax import optim
 
-        def step(params, grads):
-            optimizer = optim.Momentum(0.1).create(params)
+        def step(params, grads, rate):
+            optimizer = optim.Momentum(rate).create(params)
             optimizer = optimizer.apply_gradient(grads, learning_rate=0.2)
             return optimizer.apply_gradient(grads)
         """,

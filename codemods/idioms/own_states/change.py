@@ -78,6 +78,8 @@ class Change:
         gradients = self.draft.context.gradients(use)
         if gradients is None or self.draft.context.axes(use.things) or not self._may_wait([gradients], value, call):
             raise Unproven(f"the gradients at {where} would be others where the state changes")
+        if self.draft.context.keeps_rate(use):
+            raise Unproven(f"the constructor's learning rate is set again at {where}")
         holes.append(("grads", unit.span(gradients)))
         function, prelude = "{base}.apply_gradients", ""
         override = self.draft.context.override(use)
