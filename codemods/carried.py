@@ -44,7 +44,7 @@ def _rates(step: Use, context: Context) -> Iterator[ast.expr]:
         given += step.call.args[:1]
     calls = (inner for found in given for inner in ast.walk(found) if isinstance(inner, ast.Call))
     words = [*words, *(word for inner in calls for word in inner.keywords)]
-    yield from (word.value for word in words if word.arg == RATE)
+    yield from (word.value for word in words if word.arg in (RATE, None))
 
 
 def _in_loop(node: ast.AST, unit: Unit, context: Context, seen: set[FunctionNode]) -> bool:

@@ -68,12 +68,12 @@ class ClosedWorld:
 
         What only a function gives of which nothing in view speaks goes to whoever calls that, and does not come back by itself.
         """
-        given = {thing for function in self._outermost for thing in self._returned(function)}
+        given = {thing for function in self.outermost for thing in self._returned(function)}
         seen = (self.put_to_use | given) - self._gone_elsewhere.keys()
         return {thing: None for thing in self._made if thing not in seen}
 
     @cached_property
-    def _outermost(self) -> list[Function]:
+    def outermost(self) -> list[Function]:
         """The functions that nothing in view calls or speaks of, and the methods of classes of which nothing there makes any."""
         functions = (one for one in self.flow.reading.functions if isinstance(one.node, ast.FunctionDef))
         return [one for one in functions if not self.flow.entered[one.node] and not self._may_be_called(one)]
@@ -218,7 +218,7 @@ class ClosedWorld:
         known, or that nobody reads by it.
         """
         found = dict(self._gone_elsewhere)
-        for function in self._outermost:
+        for function in self.outermost:
             for thing in self._returned(function):
                 found.setdefault(thing, Escape(function.unit, function.node))
         return found
@@ -230,7 +230,7 @@ class ClosedWorld:
         ends: list[tuple[Function | Class, Iterable[Token]]] = [
             (function, self._returned(function))
             for function in self.flow.reading.functions
-            if not self.flow.entered[function.node] and function not in self._outermost
+            if not self.flow.entered[function.node] and function not in self.outermost
         ]
         for cls in self.flow.reading.classes:
             fields = ((place, contents.at((place,))) for place in self.flow.field_places(cls))

@@ -352,6 +352,10 @@ class Calls(Classes):
         self.solver.connect(source, place)
         self.solver.connect(place, ("elements", container))
 
+    def keys_of(self, container: Container) -> tuple[Key, ...]:
+        """The keys under which a container has elements, None among them if some are not known."""
+        return tuple(self._keys.get(container, ()))
+
     def by_key(self, container: Container, action: Callable[[Key], object]) -> None:
         """Do something for each key under which a container has elements, now and later."""
         self._key_actions.setdefault(container, []).append(action)

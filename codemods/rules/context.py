@@ -16,7 +16,7 @@ from codemods.dataflow.binding import Bound, arguments_of, bind, is_unpacked, va
 from codemods.exposure import exposed_classes
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
-from codemods.flow.objects import Container, External, Object, Thing
+from codemods.flow.objects import Container, External, Function, Method, Object, Partial, Thing
 from codemods.functional import Functional
 from codemods.handling import Handling
 from codemods.idioms import Unproven
@@ -98,9 +98,47 @@ class Context:
         return is_bare and not self.overridden.isdisjoint(self.definitions(use))
 
     def given_override(self, use: Use) -> ast.keyword | None:
-        """The `learning_rate=` or `hyper_params=` in the source text of a step."""
+        """The `learning_rate=` or `hyper_params=` of a step, or the `**overrides` in which nothing but a learning rate may be."""
         words = use.call.keywords if use.call is not None else ()
-        return next((word for word in words if word.arg in OVERRIDES), None)
+        named = next((word for word in words if word.arg in OVERRIDES), None)
+        return named or next((word for word in words if word.arg is None and self._holds_rate(word.value)), None)
+
+    def _holds_rate(self, overrides: ast.expr) -> bool:
+        """Whether all that a dict may be is in view, and has a learning rate if anything."""
+        items = [*self.facts.objects(overrides)]
+        dicts = [item for item in items if isinstance(item, Container) and self._is_filled_in_view(item)]
+        if not all(self._only_unpacks(node) for item in dicts for node in self.facts.holders.get(item, ())):
+            return False
+        keys = {key for item in dicts for key in self.facts.flow.keys_of(item)}
+        return len(dicts) == len(items) and keys == {"learning_rate"}
+
+    def _is_filled_in_view(self, container: Container) -> bool:
+        """Whether a dict is written out, or takes what calls in view of a function give by name."""
+        match container.node:
+            case ast.Dict(keys=keys):
+                return None not in keys
+            case ast.Call(args=[], keywords=words):
+                return container.role == "dict" and all(word.arg is not None for word in words)
+            case ast.arg() as parameter:
+                functions = self.facts.flow.reading.functions
+                function = next((one for one in functions if one.node.args.kwarg is parameter), None)
+                if function is None or function in self.handling.world.outermost:
+                    return False
+                return not any(site.unpacked for site, _ in self.origins.calls(function.node))
+        return False
+
+    def _only_unpacks(self, node: ast.expr) -> bool:
+        """Whether a dict is not changed where it is met: it is unpacked there, read or handed on."""
+        unit = self.facts.scope(node).unit
+        match unit.parents.get(node):
+            case ast.keyword(arg=None) | ast.Assign() | ast.IfExp() | ast.Return() | ast.Compare():
+                return True
+            case ast.Subscript(ctx=ast.Load()) as item:
+                return item.value is node
+            case ast.Call(func=function) if function is not node:
+                called = [*self.facts.objects(function)]
+                return bool(called) and all(isinstance(item, Function | Method | Partial) for item in called)
+        return isinstance(getattr(node, "ctx", None), ast.Store)
 
     @cached_property
     def more_uses(self) -> list[Use]:

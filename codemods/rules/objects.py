@@ -248,6 +248,9 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
         return reasons.create_as_value(
             "`apply_gradient` is passed on instead of being called.", "Call it in a function of its own."
         )
+    override = context.override(use)
+    if override is not None and override.arg is None:
+        return _set_unpacked(use, context, call, override)
     given = _arguments(call, STEP)
     if isinstance(given, Refusal):
         return given
@@ -261,7 +264,6 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if averaged != "{grads}":
         argument = Argument("grads", template=averaged)
         holes.append(("grads", use.unit.span(given["grads"])))
-    override = context.override(use)
     if override is not None:
         return _set_rate(use, context, call, override, argument, tuple(holes))
     if context.keeps_rate(use):
@@ -314,16 +316,47 @@ def _set_rate(
     return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports + more_supports, prelude)
 
 
+def _set_unpacked(use: Use, context: Context, call: ast.Call, overrides: ast.keyword) -> Edit | Refusal:
+    """A step with `**overrides` in which there may be a learning rate: without one, it is that of the constructor."""
+    words = [*call.args, *call.keywords]
+    others = [index for index, word in enumerate(words) if word is not overrides]
+    given = [words[index] for index in others]
+    values = [word.value if isinstance(word, ast.keyword) else word for word in given]
+    rate = made_with(RATE, use, context)
+    _, by_type = typed("", "", use, context)
+    is_plain = len(values) == 1 and not isinstance(values[0], ast.Starred) and not by_type
+    if not is_plain or context.axes(use.things) or not context.facts.dataflow.may_swap(values[0], overrides.value):
+        return reasons.unpacked_arguments("The arguments of this call are unpacked.", "Name the arguments.")
+    if rate is None and not all(map(_is_made_without_rate, context.definitions(use))):
+        return keeps_rate("Pass `learning_rate=` in any case.")
+    read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
+    holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
+    argument = Argument("grads", index=others[0])
+    return _set_again(use, context, call, f"{{overrides}}{read}", argument, holes, (overrides.value,))
+
+
+def _is_made_without_rate(definition: Thing) -> bool:
+    """Whether a constructor is not given a learning rate, so that each step had to be."""
+    call = definition.node
+    return isinstance(call, ast.Call) and not call.args and all(word.arg not in (RATE, None) for word in call.keywords)
+
+
 def _set_again(
-    use: Use, context: Context, call: ast.Call, rate: str, gradients: Argument, holes: Holes
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    rate: str,
+    gradients: Argument,
+    holes: Holes,
+    moved: tuple[ast.expr, ...] = (),
 ) -> Edit | Refusal:
-    """A step with the rate that the constructor was given, where another step sets one."""
+    """A step with a rate that is told by a template, such as the one that the constructor was given."""
     if (refusal := refuse_rate(use, context)) is not None:
         return refusal
     opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={rate})"
     opt_state, supports = typed(opt_state, "{owner}.opt_state", use, context)
     prelude = ""
-    if _may_precede(call, (use.owner,), use, context):
+    if _may_precede(call, (use.owner, *moved), use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
     return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports, prelude)

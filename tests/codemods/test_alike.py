@@ -171,6 +171,24 @@ return jax.lax.scan(both, optimizer, jnp.array([0.1, 0.3, 0.2]))[0].target
 rate = optimizer.optimizer_def.hyper_params.learning_rate
 return step(optimizer.apply_gradient(gradients(params), learning_rate=rate / 2)).target, rate
 """,
+    "one that may be given, by a function of the program": """
+def advance(optimizer, **overrides):
+    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
+return advance(advance(advance(step(optimizer)), learning_rate=0.03)).target
+""",
+    "one that may be given, in a dict": """
+def advance(optimizer, rate):
+    overrides = {} if rate is None else {"learning_rate": rate}
+    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
+return advance(advance(advance(step(optimizer), None), 0.03), None).target
+""",
+    "one that has to be given, in a dict": """
+def advance(optimizer, rate):
+    overrides = dict(learning_rate=rate)
+    return optimizer.apply_gradient(grads=gradients(optimizer.target), **overrides)
+other = optim.Momentum(beta=0.5).create(params)
+return advance(advance(other, 0.03), 0.01).target, step(optimizer).target
+""",
     "one for all groups": """
 first = optim.ModelParamTraversal(lambda path, _: "w" in path), optim.Adam(0.1)
 second = optim.ModelParamTraversal(lambda path, _: "w" not in path), optim.Momentum(0.2, beta=0.5)
@@ -199,6 +217,44 @@ def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> Non
     read = ", ".join(f"made.optimizer_def.hyper_params.{one.name}" for one in numbers)
     after = assert_alike(text_of(f"made = optim.{name}(0.5).create(params)\nreturn {read}"))
     assert "hyper_params" not in after
+
+
+UNPACKED = {
+    "with another hyperparameter": """
+def advance(optimizer, **overrides):
+    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
+return advance(advance(step(optimizer), learning_rate=0.03), weight_decay=0.1).target
+""",
+    "with what a call unpacks": """
+def advance(optimizer, **overrides):
+    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
+import json
+return advance(advance(step(optimizer), learning_rate=0.03), **json.loads('{"weight_decay": 0.1}')).target
+""",
+    "with what is added": """
+import json
+overrides = {"learning_rate": 0.03}
+overrides.update(json.loads('{"weight_decay": 0.1}'))
+return step(optimizer).apply_gradient(gradients(params), **overrides).target
+""",
+    "with what a function adds": """
+import json
+overrides = {"learning_rate": 0.03}
+json.loads('{"weight_decay": 0.1}', object_hook=overrides.update)
+return step(optimizer).apply_gradient(gradients(params), **overrides).target
+""",
+    "beside others": """
+import json
+overrides = {"learning_rate": 0.03, **json.loads('{"weight_decay": 0.1}')}
+return step(optimizer).apply_gradient(gradients(params), **overrides).target
+""",
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("body", UNPACKED.values(), ids=UNPACKED)
+def test_overrides_that_may_be_others_than_a_rate_are_left(body: str) -> None:
+    assert_left(text_of(body), "FO904")
 
 
 READ = {
