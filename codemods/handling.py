@@ -125,6 +125,8 @@ class Handling:
         things = self._pickled(unit, call) if kind == PICKLED else self.held(call) if kind else ()
         if things and not self._is_in_any_order(call, tree, names):
             yield Use("whole", kind, unit, call, things)
+        elif kind == PICKLED:
+            return  # what is read from there is looked at where it is
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
             things = tuple(self.facts.things(call, "optimizer"))
             if things and any(map(self._is_spelled_out, values_of(call)[-1:])):

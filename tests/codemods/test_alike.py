@@ -219,6 +219,38 @@ def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> Non
     assert "hyper_params" not in after
 
 
+PICKLED = """
+import pickle
+from flax import serialization
+stored = pickle.dumps({stored})
+return {read}
+"""
+RESTORED = "step(serialization.from_state_dict(optimizer, pickle.loads(stored))).target"
+DICTS = {
+    "by a function": "jax.device_get(serialization.to_state_dict(step(optimizer)))",
+    "by its method": "step(optimizer).state_dict()",
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("stored", DICTS.values(), ids=DICTS)
+def test_a_state_dict_may_be_pickled(stored: str) -> None:
+    assert_alike(text_of(PICKLED.format(stored=stored, read=RESTORED)))
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("key", ["['target']", "['state']['step']"])
+def test_the_keys_of_a_pickled_state_dict_are_left(key: str) -> None:
+    text = PICKLED.format(stored="serialization.to_state_dict(step(optimizer))", read=f"pickle.loads(stored){key}")
+    assert_left(text_of(text), "FO906")
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_an_optimizer_beside_its_state_dict_is_not_pickled() -> None:
+    text = PICKLED.format(stored="[serialization.to_state_dict(optimizer), optimizer]", read="optimizer.target")
+    assert_left(text_of(text), "FO924")
+
+
 UNPACKED = {
     "with another hyperparameter": """
 def advance(optimizer, **overrides):
