@@ -105,6 +105,9 @@ class Context:
 
     def _holds_rate(self, overrides: ast.expr) -> bool:
         """Whether all that a dict may be is in view, and has a learning rate if anything."""
+        flow = self.facts.flow
+        if not all(flow.solver.at(root) for root in flow.derivation.roots.of(flow.places[overrides])):
+            return False  # something comes there of which nothing is known
         items = [*self.facts.objects(overrides)]
         dicts = [item for item in items if isinstance(item, Container) and self._is_filled_in_view(item)]
         if not all(self._only_unpacks(node) for item in dicts for node in self.facts.holders.get(item, ())):

@@ -275,6 +275,17 @@ overrides = {"learning_rate": 0.03}
 json.loads('{"weight_decay": 0.1}', object_hook=overrides.update)
 return step(optimizer).apply_gradient(gradients(params), **overrides).target
 """,
+    "or something else": """
+import json
+overrides = json.loads('{"weight_decay": 0.1}') or {"learning_rate": 0.03}
+return step(optimizer).apply_gradient(gradients(params), **overrides).target
+""",
+    "or what a parameter may be": """
+def advance(optimizer, overrides):
+    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
+advance(optimizer, {"learning_rate": 0.03})
+return advance(step(optimizer), [dict(zip(['weight_decay'], [0.1]))][0]).target
+""",
     "beside others": """
 import json
 overrides = {"learning_rate": 0.03, **json.loads('{"weight_decay": 0.1}')}
