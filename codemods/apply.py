@@ -20,7 +20,6 @@ from codemods.movement import Block, Moves, gap_and_comments, with_gap
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import behind, with_mask, with_rate
 from codemods.optimizers.base import Support
-from codemods.optimizers.custom import custom_transformation
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.optimizers.pieces import EQUAL, NOTHING, SEPARATOR
@@ -161,8 +160,6 @@ class Applier(cst.CSTTransformer):
                 is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"
                 template = "({name} in {table})" if is_check else "{table}[{name}]"
                 return expression(template, table=table, name=node.args[1].value)
-            case edits.ConvertCustom() if isinstance(node, cst.Call):
-                return custom_transformation(node, edit.inject, edit.rate)
             case edits.ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
             case edits.ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):

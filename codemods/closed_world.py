@@ -60,7 +60,10 @@ class ClosedWorld:
         lost = [thing for thing in made if thing in self.lost]
         if not lost and not uses_jax(unit.code.encode()):
             return {}
-        return {thing: self.escapes.get(thing) for thing in lost or made}
+        kinds = {
+            thing.kind for thing in lost
+        }  # where no optimizer is lost, a definition that is tells nothing of these
+        return {thing: self.escapes.get(thing) for thing in made if thing in lost or thing.kind not in kinds}
 
     @cached_property
     def lost(self) -> dict[Thing, None]:

@@ -139,17 +139,6 @@ class ConvertLookup(Edit):
 
 
 @dataclass(frozen=True)
-class ConvertCustom(Edit):
-    """Take the transformation of the optimizer made by the call at `span`.
-
-    If the learning rate is to be an injected hyperparameter, `rate` is its index among the arguments, or None if it is not given.
-    """
-
-    inject: bool = False
-    rate: int | None = None
-
-
-@dataclass(frozen=True)
 class ReplaceQuoted(Edit):
     """Replace words of the quoted annotation at `span`: pairs of a legacy word and a template."""
 

@@ -11,8 +11,9 @@ from codemods.facts import Facts
 from codemods.flow.modules import Span, Unit
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import RATE, Parameter
-from codemods.optimizers.functions import function_name
+from codemods.optimizers.base import RATE, Parameter, learning_rate
+from codemods.optimizers.functions import COMPOSITE, function_name
+from codemods.optimizers.interface import has_interface
 from codemods.plan import Decision
 
 DEEPEST = 8
@@ -29,7 +30,11 @@ class Emitter:
         self.facts = facts
         self.after = after
         applied = [decision for decision in decisions if decision.applies]
-        made = (one for one in applied if one.rule.code in ("FO102", "FO302") and isinstance(one.use.node, ast.Call))
+        made = (
+            one
+            for one in applied
+            if one.rule.code in ("FO102", "FO302", "FO706") and isinstance(one.use.node, ast.Call)
+        )
         kinds = (ConvertDefinition, TakePart, Replace)
         self.converted: dict[ast.AST, Decision] = {one.use.node: one for one in made if isinstance(one.edit, kinds)}
         self.functions = {one.use.node: one for one in applied if isinstance(one.edit, ConvertClass)}
@@ -45,7 +50,7 @@ class Emitter:
                 after=self._text(decision),
                 legacy_expression=ast.unparse(self._legacy(node, DEEPEST)),
                 optax_expression=ast.unparse(self._optax(node, DEEPEST)),
-                injected=isinstance(decision.edit, ConvertDefinition) and decision.edit.inject,
+                injected=_is_given_rates(decision),
                 supports=supports,
                 schedule=self._schedule(decision),
             )
@@ -66,8 +71,12 @@ class Emitter:
         return (found.node for thing in decision.use.things for found in self.facts.legacy.definitions(thing))
 
     def _text(self, decision: Decision) -> str:
+        """What a definition is now; of one that keeps its interface, only the name of its class has changed."""
         assert isinstance(decision.edit, Edit)
-        return self.after[decision.use.unit].get(decision.edit.span, "")
+        use, text = decision.use, self.after[decision.use.unit].get(decision.edit.span, "")
+        if isinstance(use.node, ast.Call) and decision.edit.span == use.unit.span(use.node.func):
+            return text + use.unit.source(use.node).removeprefix(use.unit.source(use.node.func))
+        return text
 
     def _expression(self, decision: Decision) -> ast.expr:
         """The new transformation, without the link that does what was beside the old one."""
@@ -122,10 +131,19 @@ class Emitter:
         return next((call for call in made if call in self.converted and isinstance(call, ast.Call)), None)
 
 
+def _is_given_rates(decision: Decision) -> bool:
+    """Whether the learning rate of a definition is set at each step, for all that is known of it."""
+    if isinstance(decision.edit, ConvertDefinition):
+        return decision.edit.inject
+    call, name = decision.use.node, decision.use.name
+    return isinstance(call, ast.Call) and has_interface(name) and name not in COMPOSITE and learning_rate(call) is None
+
+
 def _stands_alone(decision: Decision) -> bool:
     """Whether the new transformation at a definition is what the old one was: one with a mask takes the place of two."""
     edit = decision.edit
-    return isinstance(edit, TakePart) or (isinstance(edit, ConvertDefinition) and edit.mask is None)
+    keeps_interface = decision.rule.code == "FO706" and has_interface(decision.use.name)
+    return keeps_interface or isinstance(edit, TakePart) or (isinstance(edit, ConvertDefinition) and edit.mask is None)
 
 
 def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:

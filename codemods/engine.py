@@ -11,7 +11,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import libcst as cst
@@ -32,6 +32,7 @@ from codemods.legacy_shapes import shapes_in, too_many
 from codemods.model import FileResult, Form, Options, Progress, Site, Source, Stage
 from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
+from codemods.optimizers.base import Support
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
@@ -187,6 +188,12 @@ class Work:
     """How often what looks like a legacy use may stand in the result: what is not rewritten is known to be something else, or
     left with its whole group."""
 
+    given: tuple[Support, ...] = ()
+    """The helpers that other files import from here."""
+
+    imported: Mapping[str, str] = field(default_factory=dict)
+    """The names of helpers that other files have, with the modules."""
+
 
 def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Progress
@@ -235,7 +242,8 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     markers = _markers(decisions, plan)
     applied = (decision.edit for decision in decisions if decision.applies)
     edits = tuple(edit for edit in applied if isinstance(edit, Edit) and not isinstance(edit, MoveImport))
-    if not (edits or imports.drop or markers):
+    given, imported = plan.shared.given.get(unit, {}), plan.shared.imported.get(unit, {})
+    if not (edits or imports.drop or markers or given):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
@@ -252,6 +260,8 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         opening(unit.places[first - 1][0]) if unit.places else "",
         markers,
         shapes_in(node for node in unit.nodes if node not in rewritten),
+        tuple(given.values()),
+        imported,
     )
 
 
@@ -297,14 +307,18 @@ def _edit_file(work: Work) -> Outcome:
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
     applier = Applier(module, work.code, positions, work.edits, work.names, work.form, editor, work.markers)
     updated = module.visit(applier)
-    supports = applier.applied.supports
+    supports = {support.name: support for support in (*applier.applied.supports.values(), *work.given)}
+    if work.imported:
+        supports = {name: support for name, support in supports.items() if not support.is_shared}
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
-    taken = bound_anywhere(Unit(work.path, work.code, parse(work.code))) if sources else set()
+    taken = _bound_still(work) if sources else set()
     clash = [name for name, source in sources.items() if name in taken and not has_support(module, source)]
+    clash += [name for name in work.imported if name in taken]
     if clash:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
     for support in supports.values():
         editor.require(support.imports)
+    editor.require(f"from {source} import {name}" for name, source in sorted(work.imported.items()))
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
         return work.code, applier.applied, "a helper would have to stand ahead of the imports that it needs"
@@ -313,6 +327,13 @@ def _edit_file(work: Work) -> Outcome:
     helpers = [node for source in sources.values() for node in ast.walk(parse(source))]
     problem = f"not found: {missed[0]}" if missed else _problem(work, after, shapes_in(helpers))
     return after if problem else realigned(work.code, after), applier.applied, problem
+
+
+def _bound_still(work: Work) -> set[str]:
+    """The names that any scope of a file binds, other than by imports that go."""
+    bound = bound_anywhere(Unit(work.path, work.code, parse(work.code)))
+    bound.subtract(name.name for name in work.drop)
+    return {name for name, count in bound.items() if count > 0}
 
 
 def nests_deeply(tree: ast.Module) -> bool:

@@ -158,6 +158,16 @@ class Evidence:
             for node in unit.nodes
         )
 
+    def _has_states_of_its_own(self, unit: Unit) -> bool:
+        """Whether a file's programs name nothing legacy, and have a class with such a field themselves."""
+        program = self.facts.together(unit)
+        units = [one for one in self.facts.project.units if one.path in program]
+        imports = (item for one in units for item in self.facts.imported(one))
+        if any(legacy_name(item.target) is not None for item in imports):
+            return False
+        classes = (cls for cls in self.facts.flow.reading.classes if cls.unit in units)
+        return any("param_states" in self.facts.flow.fields_in_order(cls) for cls in classes)
+
     def _is_definition_method(self, unit: Unit, node: ast.FunctionDef) -> bool:
         owner = unit.parents.get(node)
         if not isinstance(owner, ast.ClassDef):
@@ -173,6 +183,7 @@ class Evidence:
                 node.attr == "param_states"
                 and not self._known(unit, node.value, node.attr)
                 and self._is_of_an_optimizer(unit, node)
+                and not self._has_states_of_its_own(unit)
             ):
                 self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
                 seeded = True

@@ -14,8 +14,17 @@ from codemods.flow.objects import Module
 from codemods.flow.scopes import Scope
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
+from codemods.optimizers.interface import interface_of
 from codemods.plan import Decision, Plan
 from codemods.rules import reasons
+from codemods.sharing import Homes
+
+OFFERED = {
+    "Optimizer": "flax.training.train_state.TrainState",
+    "OptimizerDef": "optax.GradientTransformation",
+    "OptimizerState": "optax.OptState",
+}
+"""What a module offers in the place of legacy types."""
 
 Kept = tuple[Status, Refusal]
 INERT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
@@ -65,6 +74,8 @@ class Exports:
         if remaining:
             return _needed(remaining, decisions, unit)
         if self._is_export(item):
+            if self._exported_anew(item) is not None:
+                return None
             return "unresolved", reasons.name_kept(
                 f"`{item.name}` may be imported from this module by others.",
                 "Export what replaces it, or remove the import.",
@@ -74,6 +85,39 @@ class Exports:
                 "This import also runs the module that it imports from.", "Import the module itself in its place."
             )
         return None
+
+    def exported(self, item: Import) -> tuple[str, str] | None:
+        """From where a module imports what replaces a legacy name that it offered, and how; None if it offers none, or need not.
+
+        Of what only is there for others, all that is in view has changed. Where nothing replaces a name, it has to stay.
+        """
+        offers = not self.remaining(item) and self.kept(item) is None and self._is_export(item)
+        return self._exported_anew(item) if offers else None
+
+    def _exported_anew(self, item: Import) -> tuple[str, str] | None:
+        name = legacy_name(item.target)
+        if not name or item.name == "*" or not self._is_migrated(item.unit):
+            return None
+        supports = interface_of(name)
+        home = self._home(item.unit) if supports else None
+        if home is not None:
+            module = Homes(self.facts).module(home, item.unit)
+            if module is not None and item.unit.path not in self.facts.imported_by(home):
+                self.plan.shared.given[home].update((support.name, support) for support in supports)
+                return module, _as(supports[-1].name, item.name)
+        source, _, replacement = OFFERED.get(name, "").rpartition(".")
+        return (source, _as(replacement, item.name)) if source else None
+
+    def _home(self, unit: Unit) -> Unit | None:
+        """The file of a program that has classes for others."""
+        program = self.facts.together(unit)
+        return next((home for home, given in self.plan.shared.given.items() if given and home.path in program), None)
+
+    def _is_migrated(self, unit: Unit) -> bool:
+        """Whether nothing legacy stays in a file's programs but imports."""
+        program = self.facts.together(unit)
+        left = (one for one in self.plan.decisions if not one.applies and one.use.kind != "import")
+        return not any(one.use.unit.path in program for one in left)
 
     def _is_export(self, item: Import) -> bool:
         unit = item.unit
@@ -125,11 +169,18 @@ class Exports:
         return found
 
     def _only_for_names(self, item: Import) -> bool:
-        """Whether a module of the project does nothing when it is imported, so that only its names are missed."""
+        """Whether nothing is missed but a name: the module does nothing when it is imported, or is imported still."""
+        same = [one for one in self.facts.imported(item.unit) if one.statement is item.statement]
+        if len(item.statement.names) > len(same):
+            return True
         passed = (passed for passed in self.facts.flow.reading.passed_on if passed.alias is item.alias)
         run = (node for found in passed for scope in found.sources for node in scope.unit.tree.body)
         parts = (part for node in run if not isinstance(node, INERT) for part in ast.walk(node))
         return not any(isinstance(part, ast.Call) for part in parts)
+
+
+def _as(name: str, bound: str) -> str:
+    return name if bound == name else f"{name} as {bound}"
 
 
 def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:

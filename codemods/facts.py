@@ -84,6 +84,14 @@ class Facts:
             self._together[unit.path] = reachable(reachable({unit.path}, importers), imports)
         return self._together[unit.path]
 
+    def importers_of(self, unit: Unit) -> set[str]:
+        """The paths of the files that import a file themselves."""
+        return self._graphs[1][unit.path]
+
+    def imported_by(self, unit: Unit) -> set[str]:
+        """The paths of a file and of all that it imports, directly or not."""
+        return reachable({unit.path}, self._graphs[0])
+
     @cached_property
     def running_text(self) -> set[Unit]:
         """The files that run a text as code."""

@@ -33,6 +33,7 @@ from codemods.vocabulary import (
     TO_BYTES,
     TO_MSGPACK,
     TO_STATE_DICT,
+    WITHOUT_PICKLE,
 )
 
 if TYPE_CHECKING:
@@ -140,15 +141,17 @@ class Handling:
             return COUNTED
         if "with_path" in tree:
             return BY_PATH
-        return PICKLED if any(name.startswith(PICKLE) for name in names) or self._by_pickler(call) else ""
+        return PICKLED if any(map(_is_pickle, names)) or self._by_pickler(call) else ""
 
     def _pickled(self, unit: Unit, call: ast.Call) -> tuple[Thing, ...]:
         """The optimizers and definitions that a call pickles, or may pickle: state dicts are no more than dicts of arrays."""
         values = [value for value in values_of(call) if not self._gives_state_dicts(value)]
         things = self.held(values, may_be=True)
-        if not things and any(map(self._is_unknown, values)):
-            return tuple(self.facts.of_unknown_origin(unit))
-        return things
+        unknown = [] if things else [value for value in values if self._is_unknown(value)]
+        if not unknown:
+            return things
+        lost = (thing for value in unknown for thing in self.world.sources(unit, value) if thing in self.world.lost)
+        return tuple(dict.fromkeys((*self.facts.of_unknown_origin(unit), *lost)))
 
     def _gives_state_dicts(self, node: ast.expr) -> bool:
         """Whether something holds optimizers as state dicts, and none otherwise."""
@@ -272,7 +275,7 @@ class Handling:
         variable = self.context.origins.variable(call.func.value)
         stores = [] if variable is None else self.context.origins.stores(variable)
         return any(
-            any(name.startswith((*PICKLE, PROCESSES)) for name in names_of(self.facts, maker.func))
+            any(_is_pickle(name) or name.startswith(PROCESSES) for name in names_of(self.facts, maker.func))
             for store in stores
             if isinstance(store, ast.Name) and variable is not None
             for maker in _makers(statement_of(variable.unit, store))
@@ -284,12 +287,12 @@ class Handling:
         for node, scope in self.facts.flow.reading.scopes.items() if pickled else ():
             match node:
                 case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state")):
-                    if any(name.startswith(PICKLE) for name in self.facts.flow.derivation.roots.names(value)):
+                    if any(map(_is_pickle, self.facts.flow.derivation.roots.names(value))):
                         yield Use("whole", KEYED, scope.unit, node, pickled)
         for unit, node in self.facts.flow.reading.attributes:
             things = tuple(self.facts.things(node.value, "optimizer", "definition"))
             names = self.facts.flow.derivation.roots.names(node.value) if things else ()
-            if any(name.startswith(PICKLE) for name in names):
+            if any(map(_is_pickle, names)):
                 yield Use("whole", PICKLED, unit, node, things)
 
     @cached_property
@@ -391,6 +394,11 @@ def _is_used_as_dict(node: ast.expr, parent: ast.AST | None) -> bool:
         case ast.For(iter=gone_through) | ast.comprehension(iter=gone_through):
             return gone_through is node
     return isinstance(parent, ast.keyword | ast.Dict | ast.Starred) and not _moves(node, parent)
+
+
+def _is_pickle(name: str) -> bool:
+    """Whether a function writes or reads pickles."""
+    return name.startswith(PICKLE) and not name.startswith(WITHOUT_PICKLE)
 
 
 def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:

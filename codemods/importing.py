@@ -73,6 +73,13 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
             result.kept[item.statement] = keep
     # Names that nobody uses go with their statement, and stay with it.
     going += [item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan)]
+    offered: dict[str, dict[str, ast.stmt]] = {}
+    for item in going:
+        if (found := exports.exported(item)) is not None:
+            offered.setdefault(found[0], {})[found[1]] = item.statement
+    for module, names in offered.items():
+        near = _start(unit, next(iter(names.values())))
+        result.add.append(Addition(f"from {module} import {', '.join(sorted(names))}", near))
     result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
     for decision in applied:
         if isinstance(decision.edit, edits.MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
@@ -114,6 +121,8 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         match decision.edit:
             case edits.Replace(template=template) | edits.Spread(templates=template) if edits.IT in template:
                 continue
+            case edits.Replace() if decision.use.kind == "module":
+                parts = [node]
             case edits.Replace(holes=(), span=span) if isinstance(node, ast.expr):
                 inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
                 gone.update(inner for inner in inside if _is_in(inner, span, unit))
@@ -203,8 +212,6 @@ def _keys(decision: Decision) -> set[str]:
             return set() if name in COMPOSITE else {"optax"}
         case edits.DeriveState():
             return {"TrainState"}
-        case edits.ConvertCustom(inject=inject):
-            return {"optax"} if inject else set()
         case edits.MakeStatic():
             return set() if isinstance(decision.use.node, ast.Call) else {"partial"}
         case edits.TakePart() | edits.ChangeArguments():

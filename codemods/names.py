@@ -110,6 +110,6 @@ class Scopes:
         return self._opened[owner]
 
 
-def bound_anywhere(unit: Unit) -> set[str]:
-    """Every name that any scope of a file binds."""
-    return {name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node)}
+def bound_anywhere(unit: Unit) -> Counter[str]:
+    """Every name that any scope of a file binds, with how often."""
+    return Counter(name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node))

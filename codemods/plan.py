@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,17 +13,25 @@ from codemods.edits import Edit, Keep
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
+from codemods.legacy import RUN_TIME
 from codemods.model import Options, Refusal, Status
 from codemods.names import Name, names_for
 from codemods.notebook import is_behind_magic
+from codemods.optimizers.base import Support
+from codemods.optimizers.interface import has_interface, interface_of
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
+from codemods.rules.interface import is_decided
+from codemods.sharing import Shared, shared
 from codemods.suppression import Suppression, left, suppressions
 from codemods.trace import Traces, Way
 from codemods.uses import Use
 
 MAKING_STATES = ("FO213", "FO703")
 """The rules for what makes a state, or a part of one."""
+
+SIBLING = "FO901"
+"""The reason of what stays because of another site of its group."""
 
 MODERNIZED = ("removed", "removed_import")
 """The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
@@ -69,6 +78,7 @@ class Plan:
     left: dict[Unit, Mapping[int, tuple[str, str]]] = field(default_factory=dict)
     used_comments: set[tuple[Unit, Suppression]] = field(default_factory=set)
     hints: list[Decision] = field(default_factory=list)
+    shared: Shared = field(default_factory=Shared)
 
     def of(self, unit: Unit) -> list[Decision]:
         return [decision for decision in self.decisions if decision.use.unit is unit]
@@ -79,10 +89,35 @@ def make_plan(
 ) -> Plan:
     """Decide on every use.
 
-    The groups that reach a file in `failed` are refused; those in `plain` take their general forms.
+    The groups that reach a file in `failed` are refused; those in `plain` take their general forms. The optimizers that cannot
+    migrate as optax has them keep the interface of their definitions, where that makes them whole.
     """
+    plan = _decided(facts, options, failed, plain, {})
+    tried = _may_keep_interface(plan) if options.selects("FO706") else {}
+    if not tried:
+        return plan
+    kept = _decided(facts, options, failed, plain, tried)
+    left, groups = set(_refused_groups(kept)), _grouped(kept)
+    for decision in kept.decisions:
+        if decision.applies and decision.use.unit in kept.shared.homeless and _has_helpers(decision):
+            left |= {groups[thing] for thing in decision.use.things}
+    whole = {thing: why for thing, why in tried.items() if groups[thing] not in left}
+    if whole == tried:
+        return kept
+    return _decided(facts, options, failed, plain, whole) if whole else plan
+
+
+def _has_helpers(decision: Decision) -> bool:
+    supports: tuple[Support, ...] = getattr(decision.edit, "supports", ())
+    return any(support.is_shared for support in supports)
+
+
+def _decided(
+    facts: Facts, options: Options, failed: Mapping[Unit, str], plain: Collection[Unit], kept: Mapping[Thing, str]
+) -> Plan:
+    """A plan in which the things of `kept` keep the interface of their definitions."""
     plan = Plan(facts, options)
-    context = Context(facts, options, plain)
+    context = Context(facts, options, plain, kept)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
     for unit in facts.project.units:
         plan.names[unit] = names_for(unit, facts)
@@ -91,7 +126,9 @@ def make_plan(
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):
             continue
-        outcome = found.decide(use, context)
+        if kept and is_decided(use) and context.keeps_interface(use):
+            found = catalogue()["FO706"]
+        outcome = found.decide(use, context) if found.decide is not None else Keep()
         if not isinstance(outcome, Refusal):  # what has no general form has no other either
             outcome = _within_idiom(use, context) or outcome
         decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
@@ -104,8 +141,62 @@ def make_plan(
             _judge(decision, plan, failed)
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed_together), None))
+    applied = [decision for decision in plan.decisions if decision.applies]
+    edits = ((decision.use.unit, decision.edit) for decision in applied if isinstance(decision.edit, Edit))
+    plan.shared = shared(edits, facts)
     plan.decisions += list(_still_left(plan))
     return plan
+
+
+def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
+    """The things of groups that stay, and may not if their definitions keep their interface: for each, why they stay."""
+    facts, groups = plan.facts, _grouped(plan)
+    members: dict[Thing, list[Thing]] = defaultdict(list)
+    for thing, group in groups.items():
+        members[group].append(thing)
+    causes = _refused_groups(plan)
+    for decision in plan.decisions:
+        if not (decision.applies or decision.use.things) and interface_of(decision.use.name):
+            program = facts.together(decision.use.unit)
+            own = (thing for thing in groups if thing.name == "custom" and thing.unit.path in program)
+            causes |= {groups[thing]: decision for thing in own if groups[thing] not in causes}
+    return {
+        thing: f"{_reason_of(cause).removesuffix('.')} ({cause.use.where})."
+        for group, cause in causes.items()
+        if cause.status == "unresolved" and _can_keep_interface(members[group], facts)
+        for thing in members[group]
+    }
+
+
+def _reason_of(decision: Decision) -> str:
+    assert decision.refusal is not None
+    return decision.refusal.reason
+
+
+def _refused_groups(plan: Plan) -> dict[Thing, Decision]:
+    """The groups of which a site stays, each with the first that is a reason by itself."""
+    groups = _grouped(plan)
+    causes: dict[Thing, Decision] = {}
+    for decision in plan.decisions:
+        if not decision.applies and decision.code != SIBLING:
+            for thing in decision.use.things:
+                causes.setdefault(groups[thing], decision)
+    return causes
+
+
+def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
+    """Whether all definitions of a group are made in view, and by classes for which there is one that keeps the interface."""
+    definitions = [thing for thing in members if thing.kind == "definition"]
+    optimizers = (thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven")
+    made = [one for one in definitions if one.evidence == "proven"]
+    known = all(one.name in ("custom", RUN_TIME) or has_interface(one.name) for one in made)
+    return bool(made) and known and all(map(facts.legacy.definitions, optimizers))
+
+
+def _grouped(plan: Plan) -> dict[Thing, Thing]:
+    """The group of each thing. What changes for several optimizers at once is done for all of them or for none."""
+    together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
+    return unify([*plan.facts.groups.items(), *together])
 
 
 def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
@@ -153,7 +244,7 @@ def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Re
     place = (use.unit.path, use.unit.line(use.node.lineno), use.unit.source(use.node))
     if plan.left[use.unit] and (begins := _begins(use.node, use.unit)) in plan.left[use.unit]:
         return Refusal(*plan.left[use.unit][begins], BY_HAND)
-    if decision.rule.code == "FO102" and place in unproven:
+    if decision.rule.code in ("FO102", "FO706") and place in unproven:
         return reasons.unproven(
             "The optax form of this optimizer was not proven to be the same function.",
             "Run `optim2optax parity` on this file to see why; please report it.",
@@ -235,9 +326,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
 
     `viewed` is any of the states that keep their legacy form; what makes such states without an optimizer belongs to their group.
     """
-    # What changes for several optimizers at once is done for all of them or for none.
-    together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
-    group = unify([*plan.facts.groups.items(), *together])
+    group = _grouped(plan)
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:

@@ -139,6 +139,9 @@ PYTREES = (REPLICATE | UNREPLICATE | PUT | GET | WAIT | BARRIER | STOP_GRADIENT 
 PICKLE = ("_pickle.", "joblib.dump", "multiprocessing.", "numpy.save", "pickle.", "shelve.", "torch.save")
 """How the names begin of what pickles: functions, and classes whose methods do."""
 
+WITHOUT_PICKLE = ("multiprocessing.dummy.", "multiprocessing.pool.ThreadPool")
+"""And of what is called so, and hands its arguments to threads."""
+
 # Classes
 
 STRUCT = frozenset(("flax.struct.dataclass",))

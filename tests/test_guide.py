@@ -50,9 +50,9 @@ class Section:
         """A block behind the first, with its text and verdict as they are now."""
         kind, text = block["kind"], block["text"]
         if kind == "Report":
-            return block["head"] + _reasons(_rewritten(self.source)) + block["tail"]
+            return block["head"] + _reasons(_rewritten(self.source, Options(ignore=("FO706",)))) + block["tail"]
         if kind == "Partly":
-            self.after = _rewritten(self.source, Options(partial=True)).after.decode()
+            self.after = _rewritten(self.source, Options(partial=True, ignore=("FO706",))).after.decode()
             return block["head"] + self.after + block["tail"]
         if kind == "After":
             text = self.after = _complete(_rewritten(self.source, OPTIONS[block["how"]]))

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from codemods.flow.annotations import TypeWithin, types_within
 from codemods.flow.calls import Calls, CallSite, Key
-from codemods.flow.containers import GENERATOR
+from codemods.flow.containers import GENERATOR, scramble
 from codemods.flow.containers import METHODS as CONTAINER_METHODS
 from codemods.flow.derived import Derivation
 from codemods.flow.dynamic import ANY as ANY_NAME
@@ -248,7 +248,9 @@ class Constraints(Calls):
                     if item.optional_vars is not None:
                         self.iterate(source, item)
                         self.solver.connect(source, item)
-                        self._enter_context(source, item)
+                        self._enter_context(
+                            source, item, "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
+                        )
                         self._assign(item.optional_vars, item, scope)
                 self._body(node.body, scope)
             case ast.Import():
@@ -287,10 +289,10 @@ class Constraints(Calls):
             self.solver.connect(RAISED, self._bind(node.name, scope))
         self._body(node.body, scope)
 
-    def _enter_context(self, source: Place, target: Place) -> None:
+    def _enter_context(self, source: Place, target: Place, method: str) -> None:
         def arrive(item: Object) -> None:
             if isinstance(item, Instance):
-                self.call_special(item, "__enter__", target)
+                self.call_special(item, method, target)
 
         self.solver.watch(source, arrive)
 
@@ -570,11 +572,24 @@ class Constraints(Calls):
                 self.store_attribute(owner, name, source)
             case ast.Subscript(value=value, slice=key):
                 owner = self.expression(value, scope)
+                if isinstance(key, ast.Slice):
+                    source = self._sliced(target, owner, source)
                 self.derivation.add_store(Store(scope.unit, target, owner, source))
                 self.store(owner, self.key(key), source)
                 self._store_key(owner, self.expression(key, scope))
             case _:
                 self.expression(target, scope)
+
+    def _sliced(self, target: ast.expr, owner: Place, source: Place) -> Place:
+        """The elements that a slice is given; all others may be elsewhere behind it."""
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container):
+                scramble(self, item)
+
+        self.solver.watch(owner, arrive)
+        self.iterate(source, ("sliced", target))
+        return ("sliced", target)
 
     def _store_key(self, owner: Place, key: Place) -> None:
         """Let a dict have what is at `key` as one of its keys."""

@@ -23,6 +23,7 @@ from codemods.flow.objects import (
     Partial,
     Place,
 )
+from codemods.vocabulary import words
 
 if TYPE_CHECKING:
     from codemods.flow.calls import Calls, CallSite, Key
@@ -64,6 +65,11 @@ SHIFTING = frozenset(
     )
 )
 """Methods behind which an element may be at another index."""
+
+
+BY_CLASS = (list, dict, set, collections.deque, collections.OrderedDict)
+BY_NAME = STORING | MERGING | READING | SAME | {*words("setdefault items keys values popitem __setitem__")}
+"""The classes of which people call methods as functions, and these methods."""
 
 
 def is_container_class(item: Object) -> bool:

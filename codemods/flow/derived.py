@@ -42,6 +42,12 @@ NAMESPACES = (Class, Instance, Module, Namespace)
 """What may have something put in under any name."""
 
 
+TAKING_FIELDS = frozenset(
+    ("typing.NamedTuple", "flax.struct.PyTreeNode", "abc.ABC", "typing.Generic", "typing.Protocol", "builtins.object")
+)
+"""External bases of which it is known that a call makes an instance with the fields that it is given, and does nothing else."""
+
+
 @dataclass(frozen=True)
 class Escape:
     """Where something of interest gets out of view."""
@@ -118,7 +124,8 @@ class Derivation:
         """Whether a class may have a method from a base that is not in view, and has none from one that is."""
         ancestry = self.flow.ancestry(cls)
         defined = any(isinstance(base, Class) and method in base.scope.names for base in ancestry)
-        return not defined and any(isinstance(base, External) for base in ancestry)
+        known = TAKING_FIELDS if method == "__init__" else ()
+        return not defined and any(isinstance(base, External) and base.name not in known for base in ancestry)
 
     # Calls
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 
 from codemods import vocabulary
 from codemods.flow.calls import DEEPEST_WRAPPING, Behaviour, Calls, CallSite, wrapping
-from codemods.flow.containers import arguments, mix
+from codemods.flow.containers import BY_CLASS, BY_NAME, arguments, mix
 from codemods.flow.objects import (
     LEAVES,
     Class,
@@ -501,6 +502,20 @@ def _load_any(flow: Calls, item: Object, result: Place) -> None:
         flow.load_element(item, None, result)
 
 
+def of_class(name: str) -> Behaviour:
+    """`list.append(values, value)`: a method of a container by its class."""
+
+    def behaviour(flow: Calls, site: CallSite) -> None:
+        if site.positional and site.starred != 0:
+            starred = None if site.starred is None else site.starred - 1
+            flow.load_attribute(site.positional[0], name, ("by class", site.node))
+            flow.call(
+                ("by class", site.node), dataclasses.replace(site, positional=site.positional[1:], starred=starred)
+            )
+
+    return behaviour
+
+
 def set_named_attribute(flow: Calls, site: CallSite) -> None:
     """`setattr(owner, name, value)`."""
     node = site.node
@@ -631,4 +646,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "builtins.getattr": named_attribute,
     "builtins.setattr": set_named_attribute,
     "functools.reduce": fold,
+    **{
+        f"{kind.__module__}.{kind.__name__}.{name}": of_class(name)
+        for kind in BY_CLASS
+        for name in BY_NAME.intersection(dir(kind))
+    },
 }

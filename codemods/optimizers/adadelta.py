@@ -26,4 +26,13 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(rule, arguments.decay(), arguments.descent()))
 
 
-OPTIMIZER = LegacyOptimizer("Adadelta", SIGNATURE, {"sq_avg": "e_g", "acc_delta": "e_x"}, convert)
+RULE = """rho, eps = hyper_params.rho, hyper_params.eps
+sq_avg = rho * state.sq_avg + jnp.square(grad) * (1 - rho)
+delta = jnp.sqrt(state.acc_delta + eps) / jnp.sqrt(sq_avg + eps) * grad
+new_param = param - hyper_params.learning_rate * delta
+new_param -= hyper_params.learning_rate * hyper_params.weight_decay * param
+acc_delta = rho * state.acc_delta + jnp.square(delta) * (1 - rho)
+return new_param, AdadeltaParamState(sq_avg, acc_delta)
+"""
+
+OPTIMIZER = LegacyOptimizer("Adadelta", SIGNATURE, {"sq_avg": "e_g", "acc_delta": "e_x"}, convert, rule=RULE)

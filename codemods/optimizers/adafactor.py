@@ -92,7 +92,88 @@ def _average(arguments: Arguments) -> list[Piece]:
     ]
 
 
+INTERFACE = '''class Adafactor(OptimizerDef):
+    """Adafactor (Shazeer and Stern 2018), as a rule for each parameter."""
+
+    def __init__(
+        self,
+        learning_rate=None,
+        factored=True,
+        multiply_by_parameter_scale=True,
+        beta1=None,
+        decay_rate=0.8,
+        step_offset=0,
+        clipping_threshold=1.0,
+        weight_decay_rate=None,
+        min_dim_size_to_factor=128,
+        epsilon1=1e-30,
+        epsilon2=1e-3,
+        dtype_momentum=jnp.float32,
+    ):
+        rates = learning_rate, factored, multiply_by_parameter_scale, beta1, decay_rate, step_offset
+        others = clipping_threshold, weight_decay_rate, min_dim_size_to_factor, epsilon1, epsilon2
+        super().__init__(AdafactorHyperParams(*rates, *others))
+        self.dtype_momentum = jax.dtypes.canonicalize_dtype(dtype_momentum)
+
+    def _factored(self, shape):
+        """The second largest and the largest axis, if the second moments are factored."""
+        axes = sorted(range(len(shape)), key=lambda axis: shape[axis])[-2:]
+        large = len(axes) == 2 and shape[axes[0]] >= self.hyper_params.min_dim_size_to_factor
+        return axes if self.hyper_params.factored and large else None
+
+    def init_param_state(self, param):
+        kept = {name: jnp.zeros((1,)) for name in ("v_row", "v_col", "v", "m")}
+        axes = self._factored(param.shape)
+        if axes is None:
+            kept["v"] = jnp.zeros(param.shape, jnp.float32)
+        else:
+            for name, axis in zip(("v_col", "v_row"), axes):
+                rest = [size for index, size in enumerate(param.shape) if index != axis]
+                kept[name] = jnp.zeros(rest, jnp.float32)
+        if self.hyper_params.beta1 is not None:
+            kept["m"] = jnp.zeros(param.shape, self.dtype_momentum)
+        return AdafactorParamState(**kept)
+
+    def apply_param_gradient(self, step, hyper_params, param, state, grad):
+        hp = hyper_params
+        grad = grad.astype(jnp.float32)
+        kept = {name: jnp.zeros((1,)) for name in ("v_row", "v_col", "v", "m")}
+        count = jnp.array(step - hp.step_offset, jnp.float32) + 1.0
+        decay = 1.0 - count ** (-hp.decay_rate)
+        scale = hp.learning_rate
+        if self.hyper_params.multiply_by_parameter_scale:
+            scale *= jnp.maximum(jnp.sqrt(jnp.mean(param * param)), hp.epsilon2)
+
+        squares = grad * grad + hp.epsilon1
+        axes = self._factored(param.shape)
+        if axes is None:
+            kept["v"] = decay * state.v + (1.0 - decay) * squares
+            update = grad * kept["v"] ** -0.5
+        else:
+            second, first = axes
+            row = decay * state.v_row + (1.0 - decay) * jnp.mean(squares, axis=first)
+            col = decay * state.v_col + (1.0 - decay) * jnp.mean(squares, axis=second)
+            mean = jnp.mean(row, axis=second - 1 if second > first else second, keepdims=True)
+            by_row = jnp.expand_dims((row / mean) ** -0.5, axis=first)
+            update = grad * by_row * jnp.expand_dims(col**-0.5, axis=second)
+            kept["v_row"], kept["v_col"] = row, col
+        if hp.clipping_threshold is not None:
+            update /= jnp.maximum(1.0, jnp.sqrt(jnp.mean(update * update)) / hp.clipping_threshold)
+
+        update = scale * update
+        if hp.beta1 is not None:
+            update = hp.beta1 * state.m + (1.0 - hp.beta1) * update
+            kept["m"] = update.astype(self.dtype_momentum)
+        decayed = param if hp.weight_decay_rate is None else (1.0 - hp.weight_decay_rate) * param
+        return (decayed - update).astype(param.dtype), AdafactorParamState(**kept)
+'''
 STATE = {"v_row": "v_row", "v_col": "v_col", "v": "v", "m": "ema"}
 OPTIMIZER = LegacyOptimizer(
-    "Adafactor", SIGNATURE, STATE, convert, of_reals=True, refuses=refuser(SIGNATURE, OPTIONAL, OPTIONAL)
+    "Adafactor",
+    SIGNATURE,
+    STATE,
+    convert,
+    of_reals=True,
+    refuses=refuser(SIGNATURE, OPTIONAL, OPTIONAL),
+    interface=INTERFACE,
 )

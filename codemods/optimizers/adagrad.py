@@ -52,4 +52,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,))
 
 
-OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, convert)
+RULE = """sum_of_squares = state.G + jnp.square(grad)
+update = hyper_params.learning_rate * grad / (jnp.sqrt(sum_of_squares) + hyper_params.eps)
+return param - update, AdagradParamState(sum_of_squares)
+"""
+
+OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, convert, rule=RULE)

@@ -30,4 +30,16 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.alias("optax.adam", NAMES, STATIC))
 
 
-OPTIMIZER = LegacyOptimizer("Adam", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True)
+RULE = """beta1, beta2 = hyper_params.beta1, hyper_params.beta2
+grad_ema = beta1 * state.grad_ema + (1.0 - beta1) * grad
+grad_sq_ema = beta2 * state.grad_sq_ema + (1.0 - beta2) * jnp.square(grad)
+count = jnp.array(step + 1, param.dtype)
+mean, variance = grad_ema / (1 - beta1**count), grad_sq_ema / (1 - beta2**count)
+new_param = param - hyper_params.learning_rate * mean / (jnp.sqrt(variance) + hyper_params.eps)
+new_param -= hyper_params.learning_rate * hyper_params.weight_decay * param
+return new_param, AdamParamState(grad_ema, grad_sq_ema)
+"""
+
+OPTIMIZER = LegacyOptimizer(
+    "Adam", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True, rule=RULE
+)

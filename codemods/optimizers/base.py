@@ -27,11 +27,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Support:
-    """Code that is emitted once into the user's file: a function or class `name`, and the imports that it needs."""
+    """Code that is emitted once into the user's file: a function or class `name`, and the imports that it needs.
+
+    Of one that is shared, a program must have but one: of several files, one has it, and the others import it.
+    """
 
     name: str
     source: str
     imports: tuple[str, ...]
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,9 @@ class LegacyOptimizer:
     The last argument of `convert` tells whether the learning rate is to be an injected hyperparameter. `state` maps each field of
     the legacy state of a parameter to the field of the optax state that holds the same values. `of_reals` tells that complex
     parameters are stepped otherwise. `refuses` decides on a call in the place of the check against the parameters alone.
+
+    For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and `initial` has the fields of the
+    state of a parameter before the first step, where these are not all zeros; of one that has more, `interface` is the class.
     """
 
     name: str
@@ -57,6 +64,9 @@ class LegacyOptimizer:
     convert: Callable[[cst.Call, Form, bool], Converted]
     of_reals: bool = False
     refuses: Callable[[ast.Call], Refusal | None] | None = None
+    rule: str = ""
+    initial: str = ""
+    interface: str = ""
 
     @property
     def documentation(self) -> str:

@@ -19,4 +19,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(Arguments(call, SIGNATURE, inject).alias(function, {}))
 
 
-OPTIMIZER = LegacyOptimizer("GradientDescent", SIGNATURE, {}, convert)
+RULE = """return param - hyper_params.learning_rate * grad, state
+"""
+
+OPTIMIZER = LegacyOptimizer("GradientDescent", SIGNATURE, {}, convert, rule=RULE)

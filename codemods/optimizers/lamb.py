@@ -45,4 +45,20 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(moments, arguments.decay(), ratio, arguments.descent()), (SCALE_BY_NORM_RATIO,))
 
 
-OPTIMIZER = LegacyOptimizer("LAMB", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True)
+RULE = """beta1, beta2 = hyper_params.beta1, hyper_params.beta2
+grad_ema = beta1 * state.grad_ema + (1.0 - beta1) * grad
+grad_sq_ema = beta2 * state.grad_sq_ema + (1.0 - beta2) * jnp.square(grad)
+count = jnp.array(step + 1, param.dtype)
+mean, variance = grad_ema / (1 - beta1**count), grad_sq_ema / (1 - beta2**count)
+update = mean / (jnp.sqrt(variance) + hyper_params.eps)
+if hyper_params.weight_decay != 0:
+    update += hyper_params.weight_decay * param
+param_norm, update_norm = jnp.linalg.norm(param), jnp.linalg.norm(update)
+ratio = jnp.where(param_norm + update_norm > 0.0, param_norm / update_norm, 1.0)
+new_param = param - ratio * hyper_params.learning_rate * update
+return new_param, LAMBParamState(grad_ema, grad_sq_ema)
+"""
+
+OPTIMIZER = LegacyOptimizer(
+    "LAMB", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True, rule=RULE
+)

@@ -31,4 +31,11 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(decay, arguments.link(function, *rest)))
 
 
-OPTIMIZER = LegacyOptimizer("Momentum", SIGNATURE, {"momentum": "trace"}, convert)
+RULE = """if hyper_params.weight_decay != 0:
+    grad = grad + hyper_params.weight_decay * param
+momentum = hyper_params.beta * state.momentum + grad
+update = grad + hyper_params.beta * momentum if hyper_params.nesterov else momentum
+return param - hyper_params.learning_rate * update, MomentumParamState(momentum)
+"""
+
+OPTIMIZER = LegacyOptimizer("Momentum", SIGNATURE, {"momentum": "trace"}, convert, rule=RULE)

@@ -60,6 +60,58 @@ MASK_BY_PATH = Support(
 )
 
 
+INTERFACE = '''class MultiOptimizer(OptimizerDef):
+    """Optimizers for parts of the parameters: pairs of a traversal and an optimizer.
+
+    Parameters that no traversal selects stay as they are, and have no state.
+    """
+
+    class Part(NamedTuple):
+        """What an optimizer keeps for a parameter that its traversal selects."""
+
+        state: optax.OptState
+
+    def __init__(self, *groups):
+        self.traversals, self.sub_optimizers = zip(*groups)
+        super().__init__([optimizer.hyper_params for optimizer in self.sub_optimizers])
+
+    def init_state(self, params):
+        parts = params
+        for traversal, optimizer in zip(self.traversals, self.sub_optimizers):
+
+            def begin(param):
+                if isinstance(param, self.Part):
+                    raise ValueError("Multiple optimizers match the same parameter.")
+                return self.Part(optimizer.init_param_state(param))
+
+            parts = traversal.update(begin, parts)
+        return OptimizerState(jnp.zeros([], jnp.int32), self._states(parts))
+
+    def apply_gradient(self, hyper_params, params, state, grads):
+        new_params, parts = params, params
+        for traversal, optimizer, own in zip(self.traversals, self.sub_optimizers, hyper_params):
+            selected, kept, slopes = (
+                tuple(traversal.iterate(tree)) for tree in (params, state.param_states, grads)
+            )
+            old_state = OptimizerState(state.step, kept)
+            new, new_state = optimizer.apply_gradient(own, selected, old_state, slopes)
+            new_params = traversal.set(list(new), new_params)
+            parts = traversal.set([*map(self.Part, new_state.param_states)], parts)
+        return new_params, OptimizerState(state.step + 1, self._states(parts))
+
+    def update_hyper_params(self, **overrides):
+        hyper_params = overrides.pop("hyper_params", self.hyper_params)
+        return [own.replace(**overrides) for own in hyper_params] if overrides else hyper_params
+
+    def _states(self, parts):
+        return jax.tree_util.tree_map(
+            lambda part: part.state if isinstance(part, self.Part) else None,
+            parts,
+            is_leaf=lambda part: isinstance(part, self.Part),
+        )
+'''
+
+
 def refuse(call: ast.Call) -> Refusal | None:
     """Pairs by position are converted, unpacked ones too; legacy took nothing else."""
     if any(word.arg is None for word in call.keywords):
@@ -75,4 +127,4 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,))
 
 
-OPTIMIZER = LegacyOptimizer("MultiOptimizer", parameters(), {}, convert, refuses=refuse)
+OPTIMIZER = LegacyOptimizer("MultiOptimizer", parameters(), {}, convert, refuses=refuse, interface=INTERFACE)

@@ -37,4 +37,17 @@ def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
     return expression("optax.scale_by_stddev" if known else "optax.scale_by_rms")
 
 
-OPTIMIZER = LegacyOptimizer("RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, convert, of_reals=True)
+RULE = """beta2 = hyper_params.beta2
+v, mg = beta2 * state.v + (1.0 - beta2) * jnp.square(grad), state.mg
+variance = v
+if hyper_params.centered:
+    mg = beta2 * mg + (1.0 - beta2) * grad
+    variance = v - jnp.square(mg)
+update = hyper_params.learning_rate * grad / (jnp.sqrt(variance) + hyper_params.eps)
+return param - update, RMSPropParamState(v, mg)
+"""
+INITIAL = "jnp.zeros_like(param), jnp.zeros_like(param) if self.hyper_params.centered else None"
+
+OPTIMIZER = LegacyOptimizer(
+    "RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, convert, of_reals=True, rule=RULE, initial=INITIAL
+)

@@ -11,9 +11,6 @@ VIEWABLE = frozenset(("AdaBelief", "Adadelta", "Adagrad", "Adam", "LAMB", "Momen
 The trace of LARS has the opposite sign: it is behind the learning rate, on the way down.
 """
 
-DERIVABLE = VIEWABLE | {"LARS"}
-"""Those of which a class of the user's own may derive, with a rule of its own for a parameter."""
-
 COUNTING = frozenset(("AdaBelief", "Adafactor", "Adam", "LAMB"))
 """Those whose optax state counts the steps too."""
 
@@ -36,12 +33,13 @@ OPTIMIZER_STATE = Support(
     name="OptimizerState",
     source='''@struct.dataclass
 class OptimizerState:
-    """The state of a legacy optimizer: the steps taken, and what it keeps for each parameter."""
+    """The number of steps taken, and what the optimizer keeps for each parameter."""
 
     step: jax.Array
     param_states: optax.Params
 ''',
     imports=("from flax import struct", "import jax", "import optax"),
+    is_shared=True,
 )
 
 
@@ -50,7 +48,7 @@ def param_state(optimizer: str) -> Support:
     name = f"{optimizer}ParamState"
     fields = "\n".join(f"    {field}: jax.Array" for field in optimizers()[optimizer].state)
     source = f'@struct.dataclass\nclass {name}:\n    """What {optimizer} keeps for a parameter."""\n\n{fields}\n'
-    return Support(name, source, ("from flax import struct", "import jax"))
+    return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
 
 
 IS_FIELD = Support(

@@ -59,7 +59,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     if "." in use.name:
         return reasons.create_as_value(f"`{use.name}` is taken from its class.", "Call it on the object itself.")
     names = {use.name, *(thing.name for thing in use.things)}
-    if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME} - {*COMPOSITE}:
+    if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME, "custom"} - {*COMPOSITE}:
         return Keep()
     if use.name not in optimizers() or not names.isdisjoint(COMPOSITE):
         return reasons.run_time_class(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
+from types import MappingProxyType
 
 from codemods.bound import taken_by_classes
 from codemods.complexity import ComplexNumbers
@@ -45,12 +46,23 @@ OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "opta
 
 
 class Context:
-    """The facts, and the uses of the project by the things that meet at them. In the files of `plain`, no idioms are tried."""
+    """The facts, and the uses of the project by the things that meet at them.
 
-    def __init__(self, facts: Facts, options: Options | None = None, plain: Collection[Unit] = ()) -> None:
+    In the files of `plain`, no idioms are tried; nor for the things of `kept`, whose definitions keep their interface: for each,
+    the reason.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        options: Options | None = None,
+        plain: Collection[Unit] = (),
+        kept: Mapping[Thing, str] = MappingProxyType({}),
+    ) -> None:
         self.facts = facts
         self.options = options or Options()
         self.plain = plain
+        self.with_interface = kept
         self.origins = Origins(facts)
 
     schedules = cached_property(Schedules)
@@ -170,19 +182,50 @@ class Context:
         Raises:
           Unproven: if it does.
         """
+        places = list(places)
         units = {unit for unit, _ in edits.values()} | {place.unit for place in places}
         if not units.isdisjoint(self.plain):
             raise Unproven("the file could not be rewritten in this form")
+        if any(map(self.keeps_interface, places)):
+            raise Unproven("its definition keeps its interface")
+
+    def keeps_interface(self, place: Use | Thing) -> bool:
+        """Whether a thing, or any at a use, keeps the interface of its definition.
+
+        A use of no thing does if anything of its program does.
+        """
+        things = (place,) if isinstance(place, Thing) else place.things
+        if any(thing in self.with_interface for thing in things):
+            return True
+        if not self.with_interface or isinstance(place, Thing):
+            return False
+        program = self.facts.together(place.unit)
+        if not things:
+            return any(thing.unit.path in program for thing in self.with_interface)
+        if not place.kind.startswith("state.") or any(thing.evidence == "proven" for thing in things):
+            return False
+        made = {thing for thing in self.facts.groups if thing.kind == "optimizer" and thing.unit.path in program}
+        return made <= self.with_interface.keys() or self._is_within_kept(place.owner)
+
+    def _is_within_kept(self, node: ast.expr) -> bool:
+        """Whether something is read from a state of what keeps its interface, as in `optimizer.state.inner`."""
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+            if any(thing in self.with_interface for thing in self.facts.things(node, "state")):
+                return True
+        return False
 
     def note(self, use: Use) -> str:
         """Why a use has a general form, as a sentence; empty if there is no other."""
+        if use.kind in ("definition", "definition.create") and (kept := self._kept_because(use)):
+            return f"Its definition keeps the interface that it had: {kept}"
         if use.kind == "definition" and (why := self.masks.reasons.get(use.node)):
             return f"Its groups differ in weight decay alone, and stay groups: {why}."
         if use.kind == "annotation" and (why := self.own_states.reason(use)):
             return f"The dataclass around it is no train state itself: {why}."
         if use.kind == "definition.create":
-            why = self.functional.reason(use.things)
-            pieces = [f"This optimizer stays in one piece, as a train state: {why}."] if why else []
+            split = self.functional.reason(use.things)
+            pieces = [f"This optimizer stays in one piece, as a train state: {split}."] if split else []
             return " ".join([*pieces, *self._older_checkpoints(use), *self._handed_out(use)])
         if use.kind not in STEPS:
             return ""
@@ -192,6 +235,9 @@ class Context:
         if why := self.clippings.reason(use.things):
             said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
         return " ".join([*said, *self.kept.reasons(use)])
+
+    def _kept_because(self, use: Use) -> str:
+        return next((why for thing in use.things if (why := self.with_interface.get(thing))), "")
 
     def _groups(self, things: Iterable[Thing]) -> set[Thing]:
         """The groups in which some things migrate."""

@@ -7,18 +7,56 @@ import ast
 from codemods.carried import typed
 from codemods.dataflow.binding import arguments_of, values_of
 from codemods.dataflow.definitions import Definitions
-from codemods.edits import Edit, Replace, ReplaceStatement
+from codemods.edits import Argument, Edit, Replace, ReplaceStatement, RewriteCall
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Container
 from codemods.model import Refusal
-from codemods.optimizers.base import is_plain
+from codemods.optimizers.base import Support, is_plain
+from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
 from codemods.rules.hyper_params import keeps_rate, refuse_rate
 from codemods.rules.objects import averaged_gradients
 from codemods.uses import Use
+
+LOSS_AND_GRADIENT = Support(
+    name="loss_and_gradient",
+    source='''def loss_and_gradient(params, loss_fn):
+    """The loss, what `loss_fn` gives beside it if that is a pair, and the gradient."""
+    alone = []
+
+    def with_auxiliary(params):
+        found = loss_fn(params)
+        alone.append(isinstance(found, jax.Array))
+        return (found, None) if alone[-1] else found
+
+    (loss, auxiliary), grads = jax.value_and_grad(with_auxiliary, has_aux=True)(params)
+    return (loss, grads) if alone[-1] else (loss, auxiliary, grads)
+''',
+    imports=("import jax",),
+)
+
+OPTIMIZE = Support(
+    name="optimize",
+    source='''def optimize(state, loss_fn):
+    """A train state after a step, the loss, and what `loss_fn` gives beside it if that is a pair."""
+    *values, grads = loss_and_gradient(state.params, loss_fn)
+    return (state.apply_gradients(grads=grads), *values)
+''',
+    imports=(),
+)
+
+OPTIMIZE_WITH = Support(
+    name="optimize_with",
+    source='''def optimize_with(state, loss_fn, **hyper_params):
+    """The same as a step of `apply_gradients_with` gives it, the loss, and what `loss_fn` gives beside it if that is a pair."""
+    *values, grads = loss_and_gradient(state.params, loss_fn)
+    return (apply_gradients_with(state, grads, **hyper_params), *values)
+''',
+    imports=(),
+)
 
 
 @rule(
@@ -30,17 +68,22 @@ from codemods.uses import Use
     after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n",
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair; the loss function
-    has to be in view to know which.
+    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair. Where it is not in view
+    which, or the result is not assigned in a statement of its own, a small function does the same.
     """
     call = use.call
     loss = _loss(call) if call is not None else None
     auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
     if call is not None and auxiliary is False and not _is_unpacked_otherwise(call, use.unit):
         return Replace(use.unit.span(call), VALUE_AND_GRAD, _holes(use, context))
+    if call is None or loss is None:
+        return _refuse()
+    holes = _holes(use, context)
+    anywhere = f"{{support:{LOSS_AND_GRADIENT.name}}}({{owner}}.params, {{loss_fn}})"
+    general = Replace(use.unit.span(call), anywhere, holes, (LOSS_AND_GRADIENT,))
     parts = _parts(use, context)
-    if isinstance(parts, Refusal):
-        return parts
+    if parts is None:
+        return general
     call, statement, targets, auxiliary = parts
     lines: tuple[str, ...]
     if isinstance(statement.targets[0], ast.Name):
@@ -49,8 +92,8 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     elif len(targets) == 2 + auxiliary:
         lines = (_evaluation(targets[:-1], targets[-1], auxiliary),)
     else:
-        return _refuse()
-    return ReplaceStatement(use.unit.span(statement), lines, _holes(use, context))
+        return general
+    return ReplaceStatement(use.unit.span(statement), lines, holes)
 
 
 @rule(
@@ -62,16 +105,19 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives a pair."""
+    general = _anywhere(use, context)
     parts = _parts(use, context)
-    if isinstance(parts, Refusal):
-        return parts
+    if parts is None:
+        return general
     call, statement, targets, auxiliary = parts
     override = context.override(use)
     given = len(values_of(call))
+    if context.keeps_interface(use) and given > 1:
+        return general
     if len(targets) != 2 + auxiliary or given != 1 + (context.given_override(use) is not None):
-        return _refuse()
+        return general
     if not is_plain(use.owner):
-        return reasons.statement_form("The optimizer of this step has no name.", "Give it a name before the step.")
+        return general
     if override is not None and override.arg != "learning_rate":
         return reasons.overrides(
             f"This step overrides `{override.arg}`.",
@@ -84,7 +130,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     evaluation = _evaluation(targets[1:], gradient, auxiliary)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
-        if context.keeps_rate(use):
+        if context.keeps_rate(use) and not context.keeps_interface(use):
             return keeps_rate("Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.")
         templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
         return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))
@@ -97,6 +143,27 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     lines = (f"{state} = {rated}", evaluation, f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}")
     holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
     return ReplaceStatement(use.unit.span(statement), lines, holes, supports=supports)
+
+
+def _anywhere(use: Use, context: Context) -> Edit | Refusal:
+    """The step as a call of a helper, whatever becomes of its result."""
+    call = use.call
+    if call is None or _loss(call) is None or context.axes(use.things):
+        return _refuse()
+    given = [*call.args, *call.keywords]
+    if len(given) > 1 and not context.keeps_interface(use):
+        return reasons.overrides(
+            "This step overrides hyperparameters, and its result is not assigned to names in a statement of its own.",
+            "Compute the gradient with `jax.value_and_grad`, then take a step.",
+        )
+    if len(given) == 1 and context.keeps_rate(use) and not context.keeps_interface(use):
+        return keeps_rate("Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.")
+    supports = (
+        (LOSS_AND_GRADIENT, APPLY_GRADIENTS_WITH, OPTIMIZE_WITH) if len(given) > 1 else (LOSS_AND_GRADIENT, OPTIMIZE)
+    )
+    arguments = (Argument(None, template="{owner}"), *(Argument(None, index=index) for index in range(len(given))))
+    function = f"{{support:{supports[-1].name}}}"
+    return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), supports)
 
 
 VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
@@ -115,7 +182,7 @@ def _loss(call: ast.Call) -> ast.expr | None:
 
 def _refuse() -> Refusal:
     return reasons.statement_form(
-        "The result of this call is not assigned to names in a statement of its own, or its loss function is not in view.",
+        "This method is not called with a loss function alone, or averages over devices.",
         "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
     )
 
@@ -134,8 +201,8 @@ def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
     return any(isinstance(target, ast.Tuple | ast.List) and len(target.elts) != 2 for target in targets)
 
 
-def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str], bool] | Refusal:
-    """The call, its assignment, the source of that one's targets, and whether the loss function gives a pair."""
+def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str], bool] | None:
+    """The call, its assignment, the source of that one's targets, and whether the loss function gives a pair, if that is told."""
     call = use.call
     loss = _loss(call) if call is not None else None
     auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
@@ -143,7 +210,7 @@ def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str],
         case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement if call and auxiliary is not None:
             elements = target.elts if isinstance(target, ast.Tuple) else [target]
             return call, statement, [use.unit.source(element) for element in elements], auxiliary
-    return _refuse()
+    return None
 
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:

@@ -9,11 +9,15 @@ from codemods.edits import Edit, Keep, Replace
 from codemods.flow.objects import Object, Result, Thing
 from codemods.legacy import legacy_name
 from codemods.model import Refusal
-from codemods.optimizers.views import DERIVABLE, VIEWABLE, param_state, to_legacy
+from codemods.optimizers import optimizers
+from codemods.optimizers.views import VIEWABLE, param_state, to_legacy
 from codemods.rules import rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.types import made_by_hand
 from codemods.uses import Use
+
+WITH_STATES = [name for name, optimizer in optimizers().items() if optimizer.rule and optimizer.state]
+"""The optimizers of which a class of the user's own may derive, and which keep something for a parameter."""
 
 
 def viewed_as(use: Use, context: Context) -> str | None:
@@ -55,9 +59,7 @@ def _only_view(states: Iterable[Thing], context: Context) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-@rule(
-    "FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in sorted(DERIVABLE))
-)
+@rule("FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in WITH_STATES))
 def made(use: Use, context: Context) -> Edit | Refusal:
     """What works on an optimizer's state keeps its form: it is given the state as it was, made from the train state, and what
     `optimizer.replace(state=…)` is given is put back.

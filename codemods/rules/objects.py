@@ -14,6 +14,7 @@ from codemods.flow.objects import Thing
 from codemods.legacy import BARE
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE, STEP
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
@@ -94,8 +95,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
                 "Where this `focus` comes from is not in view.", "Label the parameters for `optax.partition`."
             )
         holes.append(("focus", use.unit.span(focus)))
-        supports = (PARTITION_BY_PATH,)
-        transformation = f"{{support:{PARTITION_BY_PATH.name}}}(({{focus}}, {{definition}}))"
+        supports = interface_of("MultiOptimizer") if context.keeps_interface(use) else (PARTITION_BY_PATH,)
+        transformation = f"{{support:{supports[-1].name}}}(({{focus}}, {{definition}}))"
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     state, needed = _state_class(made, context)
     joined = not context.handling.joined.isdisjoint(made)

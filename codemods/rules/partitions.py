@@ -37,10 +37,13 @@ PARTITIONED_RULE = Support(
     def init_state(self, params):
         return self.partition.init(params)
 
-    def transformation(self):
-        return optax.GradientTransformation(self.init_state, self.partition.update)
+    def init(self, params):
+        return self.init_state(params)
+
+    def update(self, updates, state, params=None):
+        return self.partition.update(updates, state, params)
 ''',
-    imports=("import optax",),
+    imports=(),
 )
 
 

@@ -49,8 +49,8 @@ definition_internals = reason(
 custom_definition = reason(
     "FO908",
     "a custom OptimizerDef",
-    """A subclass of `OptimizerDef` keeps its methods under a new base (FO701). One that derives from another optimizer, has a
-    `create` or `state_dict` of its own, or exchanges a part of its state has to be written anew.""",
+    """A subclass of `OptimizerDef`, or of one of the optimizers, keeps its methods under a new base (FO701). One that has a
+    `create`, `state_dict`, `init` or `update` of its own has to be written anew.""",
 )
 conflict = reason(
     "FO909",

@@ -110,13 +110,16 @@ def _legacy_side(definition: Any) -> Side:
     return trajectory
 
 
-def _optax_side(transformation: optax.GradientTransformation) -> Side:
+def _optax_side(transformation: Any) -> Side:
+    keeps_interface = hasattr(transformation, "update_hyper_params")  # and takes hyperparameters at each update
+
     def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
         def step(carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]) -> tuple[tuple[PyTree, Any], PyTree]:
             (params, state), (gradient, rate) = carry, inputs
             if rate is not None and optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
                 state = optax.tree_utils.tree_set(state, learning_rate=rate)
-            updates, state = transformation.update(gradient, state, params)
+            overrides = {} if rate is None or not keeps_interface else {"learning_rate": rate}
+            updates, state = transformation.update(gradient, state, params, **overrides)
             params = optax.apply_updates(params, updates)
             return (params, state), params
 

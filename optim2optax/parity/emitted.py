@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.compare import compare_transformations
@@ -23,6 +24,9 @@ INJECTED = "optax.inject_hyperparams"
 RATE, RATE_DECAY = 0.021, 0.97
 SCHEDULE = "SCHEDULE"
 MODULES = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax}
+TRAVERSAL = traverse_util.ModelParamTraversal
+"""What a MultiOptimizer that keeps its interface is given, as the old one was."""
+
 MOST_STEPS = 2_000
 """How far the schedule goes that stands for the program's own."""
 
@@ -58,13 +62,13 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
             raise UnevaluableError(
                 f"`{found}` is not evaluated, because it may do more than compute; a scenario can run the program itself"
             )
-    names = {**MODULES, **sampled.values, SCHEDULE: _schedule}
+    names = {**MODULES, **sampled.values, SCHEDULE: _schedule, TRAVERSAL.__name__: TRAVERSAL}
     with legacy_optim() as optim:
         old = _evaluate(sampled.legacy, {**names, "optim": optim})
         for source in emitted.supports:
             exec(source, names)
         new = _evaluate(sampled.optax, names)
-    if not isinstance(new, tuple) or not hasattr(new, "update"):
+    if not (hasattr(new, "init") and hasattr(new, "update")):
         raise UnevaluableError(f"`{emitted.after}` is not a gradient transformation")
     return old, new
 
@@ -81,7 +85,7 @@ def evaluate_text(text: str) -> Any:
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     """The two texts with placeholders, and what stands for them. A schedule is called by one name of ours."""
-    helpers = [*helper_names(emitted), SCHEDULE]
+    helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
         tree = _Exchange(emitted.schedule).visit(ast.parse(expression, mode="eval"))

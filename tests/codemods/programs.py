@@ -6,6 +6,9 @@ from textwrap import dedent
 
 from codemods import FileResult, Options, Source, migrate
 
+OPTAX_ALONE = Options(ignore=("FO706",))
+"""What cannot become optax's own is left, and keeps no interface: so the reasons show, and what stays for the sake of others."""
+
 
 def program(text: str) -> str:
     """An indented block of a test as a program."""

@@ -15,7 +15,7 @@ from codemods import Options
 from codemods.model import Style
 from codemods.optimizers import optimizers
 from optim2optax.parity.legacy import legacy_flax, replaced
-from tests.codemods.programs import program, result_of
+from tests.codemods.programs import OPTAX_ALONE, program, result_of
 
 PROGRAM = """
     import copy
@@ -79,7 +79,7 @@ def assert_alike(text: str, style: Style = "train-state") -> str:
 
 def assert_left(text: str, code: str) -> None:
     """Nothing changes, for that reason; and the program did run."""
-    result = result_of(text)
+    result = result_of(text, OPTAX_ALONE)
     assert result.after.decode() == program(text)
     assert code in {site.code for site in result.sites}
     with legacy_flax():

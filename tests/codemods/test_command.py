@@ -17,8 +17,8 @@ LEGACY = """
 REFUSED = """
     from flax import optim
 
-    def create(params, arguments):
-        return optim.WeightNorm(**arguments).create(params)
+    def create(arguments):
+        return optim.Adam(1e-3).create(*arguments)
     """
 
 

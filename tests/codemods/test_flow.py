@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from codemods import Source, migrate
-from tests.codemods.programs import migrated, program, project, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
 
 MAKE = """
 from flax import optim
@@ -1889,7 +1889,8 @@ def test_from_file_to_file(files: dict[str, tuple[str, str]]) -> None:
 
 def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> None:
     """What cannot change stays, although both are kept in the same object."""
-    result = result_of("""
+    result = result_of(
+        """
         from flax import optim
 
         class Gan:
@@ -1900,14 +1901,17 @@ def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> 
             def step(self, grads):
                 self.generator = self.generator.apply_gradient(grads)
                 self.critic = self.critic.apply_gradient(grads)
-        """)
+        """,
+        OPTAX_ALONE,
+    )
     assert b"self.generator = self.generator.apply_gradients(grads=grads)\n" in result.after
     assert b"self.critic = self.critic.apply_gradient(grads)\n" in result.after
     assert b"self.critic = optim.WeightNorm(**hps).create(params)\n" in result.after
 
 
 def test_two_optimizers_that_share_a_step_are_one_group() -> None:
-    result = result_of("""
+    result = result_of(
+        """
         from flax import optim
 
         def step(opt, grads):
@@ -1917,7 +1921,9 @@ def test_two_optimizers_that_share_a_step_are_one_group() -> None:
             generator = optim.Adam(1e-3).create(params)
             critic = optim.WeightNorm(**hps).create(params)
             return step(generator, grads), step(critic, grads)
-        """)
+        """,
+        OPTAX_ALONE,
+    )
     assert not result.changed
     assert {site.code for site in result.sites} == {"FO901", "FO904", "FO911"}
 
@@ -1955,7 +1961,8 @@ def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
         {
             "make": "from flax import optim\n\ndef make(params):\n    return optim.Adafactor(1e-3).create(params)\n",
             "step": "from make import make\n\n\n\ndef moments(params):\n    return make(params).state.param_states\n",
-        }
+        },
+        OPTAX_ALONE,
     )
     assert not any(result.changed for result in results.values())
     assert "step.py:6" in next(site.message for site in results["make"].sites if site.code == "FO901")
@@ -1966,7 +1973,8 @@ def test_a_long_way_to_what_cannot_change_is_told_in_short() -> None:
     between = "".join(f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names))
     result = result_of(
         "from flax import optim\n\ndef make(params):\n    return optim.Adafactor(0.1).create(params)\n\n"
-        f"{between}def moments(params):\n    return five(params).state.param_states\n"
+        f"{between}def moments(params):\n    return five(params).state.param_states\n",
+        OPTAX_ALONE,
     )
     [message] = {site.message for site in result.sites if site.code == "FO901"}
     assert "created in train.py:4, reaches train.py:22 through train.py:7, train.py:10, …, train.py:19, " in message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from codemods import FileResult, Options
@@ -318,7 +320,7 @@ LEFT = {
 @pytest.mark.parametrize(("step", "code"), LEFT.values(), ids=LEFT)
 def test_what_has_no_counterpart_has_none_in_parts(step: str, code: str) -> None:
     text = BASE.replace("apply_gradient(grads)", f"apply_gradient{step}")
-    result = result_of(text, FUNCTIONAL)
+    result = result_of(text, replace(FUNCTIONAL, ignore=("FO706",)))
 
     assert result.after == result.before
     assert {site.code for site in result.sites} - {"FO901", "FO911"} == {code}

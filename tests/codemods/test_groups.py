@@ -12,7 +12,7 @@ import pytest
 from codemods import Options, Source, migrate
 from codemods.edits import Replace
 from codemods.engine import Work, edit_file
-from tests.codemods.programs import migrated, program, project, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
 
 TWO_OPTIMIZERS = """
     from flax import optim
@@ -27,7 +27,7 @@ TWO_OPTIMIZERS = """
 
 
 def test_one_site_that_cannot_change_keeps_its_optimizer_and_no_other() -> None:
-    result = result_of(TWO_OPTIMIZERS)
+    result = result_of(TWO_OPTIMIZERS, OPTAX_ALONE)
 
     assert result.after.decode() == program("""
         import optax
@@ -49,13 +49,16 @@ def test_one_site_that_cannot_change_keeps_its_optimizer_and_no_other() -> None:
 
 
 def test_optimizers_that_meet_are_one_group() -> None:
-    result = result_of("""
+    result = result_of(
+        """
         from flax import optim
 
         def train(params, arguments, good):
             optimizer = optim.Adam(1e-3).create(params) if good else optim.WeightNorm(**arguments).create(params)
             return optimizer.target
-        """)
+        """,
+        OPTAX_ALONE,
+    )
     assert not result.changed
 
 
@@ -74,7 +77,7 @@ def test_a_group_spans_files() -> None:
                 return make.create(params).state.param_states
             """,
     }
-    results = project(files)
+    results = project(files, OPTAX_ALONE)
     assert not any(result.changed for result in results.values())
     assert [site.code for site in results["peek"].sites] == ["FO906"]
     assert all("peek.py:4" in site.message for site in results["make"].sites if site.code == "FO901")
@@ -83,11 +86,12 @@ def test_a_group_spans_files() -> None:
 
 
 def test_partial_marks_what_it_leaves_and_never_twice() -> None:
-    first = result_of(TWO_OPTIMIZERS, Options(partial=True))
+    partial = replace(OPTAX_ALONE, partial=True)
+    first = result_of(TWO_OPTIMIZERS, partial)
 
     assert b"bad = train_state.TrainState.create(" in first.after
     assert first.after.count(b"# TODO(optim2optax): FO904 ") == 1
-    [second] = migrate([Source("train.py", first.after)], Options(partial=True))
+    [second] = migrate([Source("train.py", first.after)], partial)
     assert second.after == first.after
 
 
@@ -199,7 +203,7 @@ def test_the_order_of_files_changes_nothing() -> None:
 
 def test_totals_and_text_agree() -> None:
     """No legacy name is in the new text but where the report says so."""
-    result = result_of(TWO_OPTIMIZERS)
+    result = result_of(TWO_OPTIMIZERS, OPTAX_ALONE)
     lines = result.after.decode().split("\n")
     kept = {site.before.split("\n")[0] for site in result.sites if site.status != "rewritten"}
     for line in lines:
@@ -252,7 +256,7 @@ def test_a_check_of_anything_and_all_optimizers_go_together() -> None:
     program = dedent(CHECKED.format(classes="optim.Optimizer"))
     [result] = migrate([Source("train.py", program.encode())])
     assert b"isinstance(value, train_state.TrainState)" in result.after
-    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())])
+    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())], OPTAX_ALONE)
     assert {site.status for site in result.sites} == {"unresolved"}
 
 
@@ -260,7 +264,7 @@ def test_a_check_for_both_stays_while_any_optimizer_does() -> None:
     program = dedent(CHECKED.format(classes="(optim.Optimizer, train_state.TrainState)"))
     [result] = migrate([Source("train.py", program.encode())])
     assert b"(train_state.TrainState, train_state.TrainState)" in result.after
-    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())])
+    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())], OPTAX_ALONE)
     assert b"(optim.Optimizer, train_state.TrainState)" in result.after
     assert b"tx=optax.adam(0.1)" in result.after
 
@@ -276,7 +280,7 @@ def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
     def moments(optimizer: optim.Optimizer):
         return {name: state.grad_ema for name, state in optimizer.state.param_states.items()}
     """
-    [result] = migrate([Source("train.py", dedent(program).encode())])
+    [result] = migrate([Source("train.py", dedent(program).encode())], OPTAX_ALONE)
     assert not result.changed
     assert {site.code for site in result.sites} == {"FO901", "FO906", "FO911"}
 
@@ -311,7 +315,7 @@ def test_what_is_chosen_or_named_in_one_program_keeps_nothing_of_another() -> No
             optimizer = torch.optim.Adam(model.parameters())
             return optimizer.state
         """
-    results = project({"chosen": chosen, "alone": alone, "elsewhere": elsewhere})
+    results = project({"chosen": chosen, "alone": alone, "elsewhere": elsewhere}, OPTAX_ALONE)
 
     assert not results["chosen"].changed
     assert results["alone"].changed

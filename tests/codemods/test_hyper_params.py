@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from codemods import Options
-from tests.codemods.programs import migrated, program, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
 
 HYPER_PARAMS = "optimizer.optimizer_def.hyper_params"
 ADAM = "optim.Adam(0.1)"
@@ -124,7 +125,7 @@ LEFT = {
 @pytest.mark.parametrize(("definition", "steps", "code"), LEFT.values(), ids=LEFT)
 def test_what_is_left(definition: str, steps: str, code: str) -> None:
     text = PROGRAM.format(definition, steps)
-    result = result_of(text)
+    result = result_of(text, OPTAX_ALONE)
 
     assert result.after.decode() == program(text)
     assert {site.status for site in result.sites} == {"unresolved"}
@@ -176,7 +177,7 @@ def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:
 
 def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
     text = PROGRAM.format(ADAM.replace("0.1", "0.1, config.beta"), f"print({HYPER_PARAMS}.beta1)")
-    assert f"    print({HYPER_PARAMS}.beta1)\n" in result_of(text, Options(partial=True)).after.decode()
+    assert f"    print({HYPER_PARAMS}.beta1)\n" in result_of(text, replace(OPTAX_ALONE, partial=True)).after.decode()
 
 
 MODULE = """
@@ -205,7 +206,7 @@ MODULE = """
     ],
 )
 def test_a_model_with_a_parameter_of_the_name_of_the_rate(value: str, refused: bool) -> None:
-    sites = result_of(MODULE.format(value)).sites
+    sites = result_of(MODULE.format(value), OPTAX_ALONE).sites
     assert ("FO910" in {site.code for site in sites}) == refused
     assert {site.status for site in sites} == ({"unresolved"} if refused else {"rewritten"})
 
@@ -323,7 +324,7 @@ EACH = f"hyper_params=[{new(f'{HYPER_PARAMS}[0]')}, {new(f'{HYPER_PARAMS}[1]')}]
 
 def test_a_class_with_its_own_number_of_groups() -> None:
     text = CLASS.format(MADE_WITHIN, f"{HEAD}, {BODY}", EACH)
-    result = result_of(text)
+    result = result_of(text, OPTAX_ALONE)
 
     assert result.after.decode() == program(text)
     assert [site.line for site in result.sites if site.code == "FO910"] == [9]

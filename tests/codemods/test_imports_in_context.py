@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Source, migrate
-from tests.codemods.programs import migrated, program, project, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
 
 SOMEBODY_ELSES = {
     "a module optim of the same package": """
@@ -1097,7 +1097,7 @@ def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
         def create(params, arguments):
             return Adam(1e-3, decay=arguments).create(params)
         """
-    result = result_of(text)
+    result = result_of(text, OPTAX_ALONE)
     assert result.after.decode() == program(text)
     assert {site.status for site in result.sites} == {"unresolved"}
 

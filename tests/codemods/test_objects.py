@@ -6,8 +6,7 @@ from textwrap import indent
 
 import pytest
 
-from codemods import Options
-from tests.codemods.programs import migrated, program, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
 
 REPLACED = """
     from flax import optim
@@ -46,7 +45,7 @@ def squeezed(code: str) -> str:
 
 @pytest.mark.parametrize(("value", "code"), KEPT.values(), ids=KEPT)
 def test_what_cannot_be_replaced_is_left(value: str, code: str) -> None:
-    result = result_of(REPLACED.format(value))
+    result = result_of(REPLACED.format(value), OPTAX_ALONE)
     assert {(site.line, site.code) for site in result.sites if site.code not in ("FO901", "FO911")} == {(6, code)}
     assert {site.status for site in result.sites} == {"unresolved"}
 
@@ -353,7 +352,7 @@ def test_a_step_by_hand_may_update_its_hyperparameters() -> None:
     )
     assert "tree_set(state, learning_rate=rate)" in result.after.decode()
     assert "optax.inject_hyperparams(" in result.after.decode()
-    assert {site.code for site in result_of(text, Options()).sites if site.status == "unresolved"} >= {"FO907"}
+    assert {site.code for site in result_of(text, OPTAX_ALONE).sites if site.status == "unresolved"} >= {"FO907"}
 
 
 CALLED = """
@@ -441,7 +440,7 @@ MISCALLED = {
 
 @pytest.mark.parametrize(("line", "code", "message"), MISCALLED.values(), ids=MISCALLED)
 def test_calls_that_legacy_optimizers_would_not_take_are_left(line: str, code: str, message: str) -> None:
-    result = result_of(CALLED.format(line))
+    result = result_of(CALLED.format(line), OPTAX_ALONE)
     assert line in result.after.decode()
     [site] = [site for site in result.sites if site.line == 5 and site.code not in ("FO901", "FO911")]
     assert (site.code, site.status) == (code, "unresolved")

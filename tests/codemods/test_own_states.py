@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Options
-from tests.codemods.programs import migrated, program, project, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
 
 HEAD = """
         from typing import Any
@@ -337,7 +337,7 @@ LEFT = {
 
 @pytest.mark.parametrize(("step", "code"), LEFT.values(), ids=LEFT)
 def test_what_has_no_counterpart_has_none_in_a_state_of_its_own(step: str, code: str) -> None:
-    result = result_of(HEAD + UNCOUNTED.replace(STEPPED, step))
+    result = result_of(HEAD + UNCOUNTED.replace(STEPPED, step), OPTAX_ALONE)
 
     assert result.after == result.before
     assert {site.code for site in result.sites} - {"FO901", "FO911"} == {code}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.codemods.programs import migrated, program, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
 
 STATES = "optimizer.state.param_states"
 PROGRAM = """
@@ -59,7 +59,7 @@ LEFT = {
 @pytest.mark.parametrize("statements", LEFT.values(), ids=LEFT)
 def test_what_is_left(statements: str) -> None:
     text = PROGRAM.format(statements)
-    result = result_of(text)
+    result = result_of(text, OPTAX_ALONE)
 
     assert result.after.decode() == program(text)
     assert {site.status for site in result.sites} == {"unresolved"}
@@ -72,8 +72,9 @@ OTHERS = ("Adafactor(0.1)", "RMSProp(0.1)", "WeightNorm(optim.Adam(0.1))", "Mult
 @pytest.mark.parametrize("definition", OTHERS)
 def test_the_first_leaf_of_a_state_that_optax_keeps_in_another_form_is_left(definition: str) -> None:
     text = PROGRAM.replace("Adam(0.1)", definition).format(f"print({LEAVES}[0])")
-    assert "FO906" in {site.code for site in result_of(text).sites}
-    assert result_of(text).after.decode() == program(text)
+    result = result_of(text, OPTAX_ALONE)
+    assert "FO906" in {site.code for site in result.sites}
+    assert result.after.decode() == program(text)
 
 
 VIEWED = {
@@ -208,7 +209,7 @@ def test_the_step_of_several(first: str, second: str, more: str, expected: str) 
 
 @pytest.mark.parametrize("second", ["optim.Momentum(0.1)", "Own()"], ids=["one of which does not count", "one's own"])
 def test_the_step_of_several_that_differ(second: str) -> None:
-    result = result_of(TWO.format("Adam", second, ""))
+    result = result_of(TWO.format("Adam", second, ""), OPTAX_ALONE)
     assert (14, "FO906", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
     assert "optimizer.state.replace(step=0)" in result.after.decode()
 

@@ -8,7 +8,7 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.rules import catalogue
-from tests.codemods.programs import migrated, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
 
 REFUSED = {
     "no learning rate, and a step that sets none": (
@@ -510,19 +510,6 @@ REFUSED = {
             return optimizer.optimizer_def.init_param_state(params)
         """,
     ),
-    "a definition of one's own that derives from another": (
-        "FO908",
-        """
-        from flax import optim
-
-        class SlowStart(optim.Adam):
-            def apply_gradient(self, hyper_params, params, state, grads):
-                return super().apply_gradient(hyper_params, params, state, grads)
-
-        def create(params):
-            return SlowStart(0.1).create(params)
-        """,
-    ),
     "a definition of one's own that works on the whole tree": (
         "FO908",
         """
@@ -552,22 +539,6 @@ REFUSED = {
             return SignDescent(0.1).create(params)
         """,
     ),
-    "a definition of one's own that exchanges a part of its state": (
-        "FO908",
-        """
-        from flax import optim
-
-        class SignDescent(optim.OptimizerDef):
-            def __init__(self, learning_rate):
-                super().__init__(learning_rate)
-
-            def apply_gradient(self, hyper_params, params, state, grads):
-                return params, state.replace(step=state.step + 1)
-
-        def create(params):
-            return SignDescent(0.1).create(params)
-        """,
-    ),
     "a definition of one's own whose rate a step sets, and that takes none": (
         "FO910",
         """
@@ -579,66 +550,6 @@ REFUSED = {
 
         def step(params, grads, hyper_params):
             return SignDescent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
-        """,
-    ),
-    "a definition of one's own that asks its base for the new value of a parameter": (
-        "FO908",
-        """
-        from flax import optim
-
-        class Decayed(optim.Adam):
-            def apply_param_gradient(self, step, hyper_params, param, state, grad):
-                return super().apply_param_gradient(step, hyper_params, param, state, grad + 0.1 * param)
-
-        def create(params):
-            return Decayed(0.1).create(params)
-        """,
-    ),
-    "a definition of one's own that asks its base for the whole step": (
-        "FO908",
-        """
-        import jax
-        from flax import optim
-
-        class Clipped(optim.OptimizerDef):
-            def init_param_state(self, param):
-                return ()
-
-            def apply_param_gradient(self, step, hyper_params, param, state, grad):
-                return param - hyper_params * grad, state
-
-            def apply_gradient(self, hyper_params, params, state, grads):
-                grads = jax.tree_util.tree_map(lambda grad: grad.clip(-1, 1), grads)
-                return super().apply_gradient(hyper_params, params, state, grads)
-
-        def create(params):
-            return Clipped(0.1).create(params)
-        """,
-    ),
-    "one that calls its state by another name, and exchanges a part of it": (
-        "FO908",
-        """
-        from flax import optim
-
-        class Frozen(optim.OptimizerDef):
-            def apply_gradient(self, hyper_params, params, opt_state, grads):
-                return params, opt_state.replace(step=opt_state.step + 1)
-
-        def create(params):
-            return Frozen(None).create(params)
-        """,
-    ),
-    "and by a third name": (
-        "FO908",
-        """
-        from flax import optim
-
-        class Frozen(optim.OptimizerDef):
-            def apply_gradient(self, hyper_params, params, optimizer_state, grads):
-                return params, optimizer_state.replace(step=optimizer_state.step + 1)
-
-        def create(params):
-            return Frozen(None).create(params)
         """,
     ),
     "a definition of one's own without a constructor, whose rate a step sets": (
@@ -1247,14 +1158,14 @@ REFUSED = {
             return getattr(optimizer, "target")
         """,
     ),
-    "compute_gradient with a loss that is not in view": (
+    "compute_gradient without a loss": (
         "FO917",
         """
         from flax import optim
 
-        def step(params, loss_fn):
+        def step(params):
             optimizer = optim.Adam(0.1).create(params)
-            loss, grad = optimizer.compute_gradient(loss_fn)
+            loss, grad = optimizer.compute_gradient()
             return optimizer.apply_gradient(grad), loss
         """,
     ),
@@ -1285,7 +1196,7 @@ REFUSED = {
 @pytest.mark.parametrize(("code", "program"), REFUSED.values(), ids=REFUSED)
 def test_refused_whole_with_a_reason(code: str, program: str) -> None:
     source = dedent(program).lstrip().encode()
-    [result] = migrate([Source("train.py", source)])
+    [result] = migrate([Source("train.py", source)], OPTAX_ALONE)
 
     assert result.error is None
     assert result.after == source
@@ -1293,6 +1204,97 @@ def test_refused_whole_with_a_reason(code: str, program: str) -> None:
     assert code in {site.code for site in result.sites}
     assert all(site.message and site.remedy for site in result.sites)
     assert {site.code for site in result.sites} <= set(catalogue())
+
+
+@pytest.mark.parametrize("program", [text for _, text in REFUSED.values()], ids=REFUSED)
+def test_with_an_interface_it_is_refused_whole_or_not_at_all(program: str) -> None:
+    assert {site.status for site in result_of(program).sites} in ({"unresolved"}, {"rewritten"})
+
+
+OF_ONE_S_OWN = {
+    "that derives from another": """
+        from flax import optim
+
+        class SlowStart(optim.Adam):
+            def apply_gradient(self, hyper_params, params, state, grads):
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            return SlowStart(0.1).create(params)
+        """,
+    "that exchanges a part of its state": """
+        from flax import optim
+
+        class SignDescent(optim.OptimizerDef):
+            def __init__(self, learning_rate):
+                super().__init__(learning_rate)
+
+            def apply_gradient(self, hyper_params, params, state, grads):
+                return params, state.replace(step=state.step + 1)
+
+        def create(params):
+            return SignDescent(0.1).create(params)
+        """,
+    "that asks its base for the new value of a parameter": """
+        from flax import optim
+
+        class Decayed(optim.Adam):
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return super().apply_param_gradient(step, hyper_params, param, state, grad + 0.1 * param)
+
+        def create(params):
+            return Decayed(0.1).create(params)
+        """,
+    "that asks its base for the whole step": """
+        import jax
+        from flax import optim
+
+        class Clipped(optim.OptimizerDef):
+            def init_param_state(self, param):
+                return ()
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return param - hyper_params * grad, state
+
+            def apply_gradient(self, hyper_params, params, state, grads):
+                grads = jax.tree_util.tree_map(lambda grad: grad.clip(-1, 1), grads)
+                return super().apply_gradient(hyper_params, params, state, grads)
+
+        def create(params):
+            return Clipped(0.1).create(params)
+        """,
+    "that calls its state by another name, and exchanges a part of it": """
+        from flax import optim
+
+        class Frozen(optim.OptimizerDef):
+            def apply_gradient(self, hyper_params, params, opt_state, grads):
+                return params, opt_state.replace(step=opt_state.step + 1)
+
+        def create(params):
+            return Frozen(None).create(params)
+        """,
+    "and by a third name": """
+        from flax import optim
+
+        class Frozen(optim.OptimizerDef):
+            def apply_gradient(self, hyper_params, params, optimizer_state, grads):
+                return params, optimizer_state.replace(step=optimizer_state.step + 1)
+
+        def create(params):
+            return Frozen(None).create(params)
+        """,
+}
+
+
+@pytest.mark.parametrize("text", OF_ONE_S_OWN.values(), ids=OF_ONE_S_OWN)
+def test_a_definition_of_one_s_own_is_not_refused(text: str) -> None:
+    """It keeps its methods, and with them what these ask of the base."""
+    methods = program(text).split(":\n", 1)[1].split("\n\ndef create")[0]
+
+    after = migrated(text)
+    assert methods in after
+    assert "train_state.TrainState.create(" in after
+    assert "optim." not in after
 
 
 def test_every_reason_is_documented() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,7 @@ KEPT = {
 
 @pytest.mark.parametrize(("text", "kept"), KEPT.values(), ids=KEPT)
 def test_names_that_stay(text: str, kept: str) -> None:
-    [result] = migrate([Source("train.py", program(text).encode())], RENAME)
+    [result] = migrate([Source("train.py", program(text).encode())], replace(RENAME, ignore=("FO706",)))
 
     assert kept in result.after.decode()
 

@@ -1,0 +1,151 @@
+"""Classes that keep the interface of legacy definitions, and are optax transformations too.
+
+An optimizer of the user's own derives from one. Where a program works with definitions themselves, such as a wrapper that asks
+another definition for its hyperparameters or for the step of one parameter, all of its definitions become such classes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from textwrap import indent
+
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import LegacyOptimizer, Support
+from codemods.optimizers.views import OPTIMIZER_STATE, param_state
+
+OPTIMIZER_DEF = Support(
+    name="OptimizerDef",
+    source='''class OptimizerDef:
+    """An optimizer that makes new parameters of old ones, which is an optax transformation too.
+
+    A subclass has `init_param_state` and `apply_param_gradient`, or `init_state` and
+    `apply_gradient`. The updates of optax are the new parameters less the old ones.
+    """
+
+    def __init__(self, hyper_params):
+        self.hyper_params = hyper_params
+
+    def init_param_state(self, param):
+        raise NotImplementedError
+
+    def apply_param_gradient(self, step, hyper_params, param, state, grad):
+        raise NotImplementedError
+
+    def init_state(self, params):
+        param_states = jax.tree_util.tree_map(self.init_param_state, params)
+        return OptimizerState(jnp.zeros([], jnp.int32), param_states)
+
+    def apply_gradient(self, hyper_params, params, state, grads):
+        params, treedef = jax.tree_util.tree_flatten(params)
+        parts = params, treedef.flatten_up_to(state.param_states), treedef.flatten_up_to(grads)
+        new = [self.apply_param_gradient(state.step, hyper_params, *part) for part in zip(*parts)]
+        new_params = treedef.unflatten([param for param, _ in new])
+        new_states = treedef.unflatten([param_state for _, param_state in new])
+        return new_params, OptimizerState(state.step + 1, new_states)
+
+    def update_hyper_params(self, **overrides):
+        hyper_params = overrides.pop("hyper_params", self.hyper_params)
+        return hyper_params.replace(**overrides) if overrides else hyper_params
+
+    def init(self, params):
+        return self.init_state(params)
+
+    def update(self, updates, state, params=None, **overrides):
+        hyper_params = self.update_hyper_params(**overrides)
+        new_params, state = self.apply_gradient(hyper_params, params, state, updates)
+        return jax.tree_util.tree_map(lambda new, old: new - old, new_params, params), state
+''',
+    imports=("import jax", "import jax.numpy as jnp"),
+    is_shared=True,
+)
+
+APPLY_GRADIENTS_WITH = Support(
+    name="apply_gradients_with",
+    source='''def apply_gradients_with(state, grads, **hyper_params):
+    """One step of a train state with other hyperparameters than its optimizer was made with."""
+    updates, opt_state = state.tx.update(grads, state.opt_state, state.params, **hyper_params)
+    params = optax.apply_updates(state.params, updates)
+    return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
+''',
+    imports=("import optax",),
+    is_shared=True,
+)
+
+FIELDS = {"wrapped_optimizer": "inner", "dtype_momentum": ""}
+"""The fields of hyperparameters that are called otherwise than the constructor's parameters, or are none."""
+
+IMPORTS = {
+    "NamedTuple": "from typing import NamedTuple",
+    "jax.": "import jax",
+    "jnp.": "import jax.numpy as jnp",
+    "optax.": "import optax",
+}
+HYPER_PARAMS = "HyperParams"
+PARAM_STATE = "ParamState"
+
+
+def has_interface(name: str) -> bool:
+    """Whether there is a class that keeps the interface of a legacy optimizer."""
+    return name in optimizers() and bool(optimizers()[name].rule or optimizers()[name].interface)
+
+
+def interface_of(name: str) -> tuple[Support, ...]:
+    """What takes the place of a legacy class, behind what it needs; nothing if there is none.
+
+    `name` is that of an optimizer, or of what it keeps for a parameter, as `_AdamParamState`, or of its hyperparameters.
+    """
+    if name == "OptimizerDef":
+        return OPTIMIZER_STATE, OPTIMIZER_DEF
+    if name == OPTIMIZER_STATE.name:
+        return (OPTIMIZER_STATE,)
+    for part, maker in ((PARAM_STATE, param_state), (HYPER_PARAMS, _hyper_params)):
+        optimizer = name.removeprefix("_").removesuffix(part)
+        if name == f"_{optimizer}{part}" and has_interface(optimizer):
+            found = optimizers()[optimizer]
+            return (maker(optimizer),) if (found.state if part == PARAM_STATE else found.parameters) else ()
+    return _optimizer(name) if has_interface(name) else ()
+
+
+def by_name(names: Iterable[str]) -> tuple[Support, ...]:
+    """A dictionary of the classes that keep the interface of some legacy ones, behind these."""
+    classes = {support.name: support for name in names for support in interface_of(name)}
+    entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
+    return *classes.values(), Support("FLAX_OPTIMIZERS", f"FLAX_OPTIMIZERS = {{\n{entries}}}\n", (), is_shared=True)
+
+
+def _hyper_params(optimizer: str) -> Support:
+    name = f"{optimizer}{HYPER_PARAMS}"
+    names = (FIELDS.get(parameter.name, parameter.name) for parameter in optimizers()[optimizer].parameters)
+    fields = "\n".join(f"    {field}: jax.Array" for field in names if field)
+    source = f'@struct.dataclass\nclass {name}:\n    """The hyperparameters of {optimizer}."""\n\n{fields}\n'
+    return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
+
+
+def _said_by(optimizer: LegacyOptimizer) -> str:
+    """The name of an optimizer with its paper."""
+    return re.split("[:,]", optimizer.documentation, maxsplit=1)[0]
+
+
+def _optimizer(name: str) -> tuple[Support, ...]:
+    found = optimizers()[name]
+    names = [parameter.name for parameter in found.parameters]
+    defaults = ", ".join(f"{parameter.name}={parameter.default}" for parameter in found.parameters)
+    initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
+    state = f"{name}{PARAM_STATE}({initial})" if found.state else "()"
+    source = f'''class {name}({OPTIMIZER_DEF.name}):
+    """{_said_by(found)}, as a rule for each parameter."""
+
+    def __init__(self, {defaults}):
+        super().__init__({name}{HYPER_PARAMS}({", ".join(names)}))
+
+    def init_param_state(self, param):
+        return {state}
+
+    def apply_param_gradient(self, step, hyper_params, param, state, grad):
+{indent(found.rule, " " * 8)}'''
+    source = found.interface or source
+    hyper_params = (_hyper_params(name),) if found.parameters else ()
+    kept = (param_state(name),) if found.state else ()
+    needed = [statement for word, statement in IMPORTS.items() if word in source]
+    return OPTIMIZER_STATE, OPTIMIZER_DEF, *kept, *hyper_params, Support(name, source, tuple(needed), is_shared=True)

@@ -1,0 +1,200 @@
+"""Optimizers whose definitions keep the interface that they had, where a program works with definitions themselves."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.dataflow.binding import Wrong, arguments_of, bind
+from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
+from codemods.flow.objects import Thing
+from codemods.handling import PICKLED
+from codemods.model import Refusal
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import Support
+from codemods.optimizers.interface import APPLY_GRADIENTS_WITH, by_name, has_interface, interface_of
+from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.rules.custom import custom
+from codemods.rules.types import named
+from codemods.uses import Use
+
+FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
+"""The fields of an optimizer, and those of a train state."""
+
+STORED = {"state_dict": STATE_DICT, "restore_state": RESTORE_STATE_DICT}
+"""The methods of a definition that store what it is given, and what they take."""
+
+RESTORED = Support(
+    name="restored",
+    source='''def restored(params, opt_state, state_dict):
+    """Parameters and the state of an optimizer, from their state dict."""
+    params = serialization.from_state_dict(params, state_dict["target"])
+    return params, serialization.from_state_dict(opt_state, state_dict["state"])
+''',
+    imports=("from flax import serialization",),
+)
+ARGUMENTS = "FO905"
+"""The reason of a call that legacy did not take."""
+
+ANNOTATED = ("OptimizerDef", "OptimizerState")
+OF_CLASSES = ("check", "class", "definition", "value")
+WORKING = (
+    "apply_gradient",
+    "apply_param_gradient",
+    "hyper_params",
+    "init_param_state",
+    "init_state",
+    "own",
+    "update_hyper_params",
+)
+STAYING = frozenset(("custom", "dynamic", "filter", "reflection", "whole", *(f"definition.{name}" for name in WORKING)))
+IN_PARTS = ("state.", "traversal.")
+"""How the kinds of uses begin of things that stay what they are."""
+
+
+def is_decided(use: Use) -> bool:
+    """Whether FO706 decides on a use of optimizers that keep their interface, and not the rule for all others."""
+    match use.kind:
+        case "whole" | "reflection":
+            return use.name != PICKLED and all(thing.kind == "definition" for thing in use.things)
+        case "base":
+            return bool(interface_of(use.name))
+        case "module":
+            return _looked_up(use) is not None
+        case "annotation":
+            return use.name in ANNOTATED or (use.name.startswith("_") and bool(interface_of(use.name)))
+        case "optimizer.apply_gradient" | "optimizer.replace":
+            return use.call is not None
+        case "definition.state_dict" | "definition.restore_state":
+            return use.call is not None
+        case "optimizer.replicate" | "optimizer.unreplicate":
+            return True
+        case "optimizer.state" | "optimizer.optimizer_def":
+            return True
+    return use.kind in STAYING or use.kind.startswith(IN_PARTS) or _names_class(use) or _is_traversal(use)
+
+
+def _is_traversal(use: Use) -> bool:
+    return use.kind == "definition" and use.name == "ModelParamTraversal"
+
+
+def _looked_up(use: Use) -> ast.Call | None:
+    """The whole of `getattr(optim, name)` or `hasattr(optim, name)`, if this is its module."""
+    match use.parent:
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[module, _], keywords=[]) as lookup:
+            return lookup if module is use.node else None
+    return None
+
+
+def _names_class(use: Use) -> bool:
+    return use.kind in OF_CLASSES and bool(interface_of(use.name))
+
+
+@rule(
+    "FO706",
+    "a definition keeps its interface",
+    before="optimizer_def = Lookahead(optim.Adam(1e-3))\n",
+    after="optimizer_def = Lookahead(Adam(1e-3))\n",
+)
+def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
+    """A program may work with definitions themselves: wrap one in another, ask it for the step of one parameter, exchange its
+    hyperparameters, or read and make states by hand. An optax transformation has none of that. Where an optimizer can't be
+    migrated otherwise, its definition stays what it was: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the
+    file with the same constructor, methods, hyperparameters and states, and with `init` and `update`, by which it is an optax
+    transformation too. So all that works with it stays as it is, and the optimizer becomes a `TrainState` all the same, whose
+    `opt_state` is the state that it had.
+
+    A step with hyperparameters of its own is a call of a small helper that hands them to `update`.
+    """
+    if use.kind == "base":
+        return custom(use, context)
+    if use.kind == "module":
+        return _by_name(use, context)
+    if _is_traversal(use):
+        return named(use, "{ModelParamTraversal}") if use.legacy_import else Keep()
+    if isinstance(use.node, ast.Call) and has_interface(use.name):
+        refusal = optimizers()[use.name].refuse(use.node)
+        if refusal is not None and refusal.code == ARGUMENTS:
+            return refusal
+    if _names_class(use) or use.kind == "annotation":
+        supports = interface_of(use.name)
+        return named(use, f"{{support:{supports[-1].name}}}", supports)
+    if use.name in ("replicate", "unreplicate"):
+        return reasons.deprecated_method(
+            f"`{use.name}` makes another definition of one that keeps its interface.",
+            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
+        )
+    if use.kind == "optimizer.state" and isinstance(use.parent, ast.Subscript):
+        return reasons.state("One of several states is taken here.", "Read the state of the group that is meant.")
+    if any(isinstance(other, Thing) and other.kind == "optimizer" for other in use.others):
+        return reasons.conflict(
+            f"What has `.{use.name}` here may be an optimizer or its definition.", "Use different names for the two."
+        )
+    if use.call is None or use.kind in STAYING or use.kind.startswith(IN_PARTS):
+        field = FIELDS.get(use.name) if use.kind.startswith("optimizer.") else None
+        return Keep() if field is None else Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
+    if use.kind == "optimizer.replace":
+        return _replaced(use, use.call, context)
+    if use.name in STORED:
+        return _stored(use, use.call)
+    return _step(use, use.call)
+
+
+def _by_name(use: Use, context: Context) -> Edit | Refusal:
+    """A class that is looked up by its name, among those that the project names."""
+    lookup = _looked_up(use)
+    names = sorted(name for name in context.facts.named_classes if interface_of(name))
+    if lookup is None or not names:
+        return reasons.run_time_class("A class is looked up by a name that is not in view.", "Name it.")
+    supports = by_name(names)
+    table = f"{{support:{supports[-1].name}}}"
+    is_check = isinstance(lookup.func, ast.Name) and lookup.func.id == "hasattr"
+    template = f"({{name}} in {table})" if is_check else f"{table}[{{name}}]"
+    return Replace(use.unit.span(lookup), template, (("name", use.unit.span(lookup.args[1])),), supports)
+
+
+def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
+    words = [FIELDS.get(word.arg or "") for word in call.keywords]
+    if call.args or None in words:
+        return reasons.unpacked_arguments(
+            "The arguments of `replace` are unpacked, or none of its fields.", "Name them."
+        )
+    definitions = (word.value for word in call.keywords if word.arg == "optimizer_def")
+    if not all(context.facts.things(definition, "definition") for definition in definitions):
+        return reasons.definition_internals(
+            "Where the definition comes from that replaces another is not in view.",
+            "Run on the files that make it too.",
+        )
+    arguments = tuple(Argument(word, index=index) for index, word in enumerate(words))
+    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,))
+
+
+def _stored(use: Use, call: ast.Call) -> Edit | Refusal:
+    """The state dict of parameters and a state, or what is restored from one."""
+    given = arguments_of(STORED[use.name], call)
+    if given is None:
+        return reasons.arguments(f"`{use.name}` is not given what it takes.", "Correct the call.")
+    holes = tuple((name, use.unit.span(value)) for name, value in given.items())
+    if use.name == "state_dict":
+        template = '{serialization}.to_state_dict({"target": {target}, "state": {state}})'
+        return Replace(use.unit.span(call), template, holes)
+    template = f"{{support:{RESTORED.name}}}({{opt_target}}, {{opt_state}}, {{state_dict}})"
+    return Replace(use.unit.span(call), template, holes, (RESTORED,))
+
+
+def _step(use: Use, call: ast.Call) -> Edit | Refusal:
+    """A step: with hyperparameters of its own, the same arguments go to a helper, in the same order."""
+    found = bind(STEP, call)
+    if isinstance(found, Wrong):
+        return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
+    given = [*call.args, *call.keywords]
+    first = given[0] if given else None
+    if len(given) == 1 and not isinstance(first, ast.Starred) and getattr(first, "arg", "grads") == "grads":
+        return RewriteCall(
+            use.unit.span(call), "{owner}.apply_gradients", (Argument("grads", index=0),), (use.owner_hole,)
+        )
+    same = (Argument(None, index=index) for index in range(len(given)))
+    arguments = (Argument(None, template="{owner}"), *same)
+    function = f"{{support:{APPLY_GRADIENTS_WITH.name}}}"
+    return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), (APPLY_GRADIENTS_WITH,))

@@ -1,0 +1,284 @@
+"""Programs that work with definitions themselves: these keep their interface, and the programs train as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from codemods import Options
+from tests.codemods.programs import program
+from tests.codemods.test_closed_world import COMMON
+from tests.generated.verdicts import verdict
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+HEAD = """\
+import jax
+import jax.numpy as jnp
+from flax import optim, struct
+from flax.optim import OptimizerDef, OptimizerState
+
+from common import gradients, loss
+"""
+WRAPPER = """
+
+class Lookahead(OptimizerDef):
+    def __init__(self, inner, every=2):
+        super().__init__(inner.hyper_params)
+        self.inner, self.every = inner, every
+
+    def update_hyper_params(self, **overrides):
+        return self.inner.update_hyper_params(**overrides)
+
+    def init_state(self, params):
+        return OptimizerState(jnp.zeros([], jnp.int32), (self.inner.init_state(params), params))
+
+    def apply_gradient(self, hyper_params, params, state, grads):
+        inner, slow = state.param_states
+        params, inner = self.inner.apply_gradient(hyper_params, params, inner, grads)
+        step = state.step + 1
+        slow = jax.tree_util.tree_map(lambda s, p: jnp.where(step % self.every == 0, (s + p) / 2, s), slow, params)
+        return params, OptimizerState(step, (inner, slow))
+"""
+TRAIN = """
+
+def run(params, batches):
+    optimizer = {made}.create(params)
+    for number, batch in enumerate(batches):
+        optimizer = optimizer.apply_gradient(gradients(optimizer.target, batch){given})
+    return [optimizer.target], {told}
+"""
+
+
+def one(made: str, told: str = "[]", given: str = "", more: str = "") -> dict[str, str]:
+    return {"train.py": HEAD + program(more) + TRAIN.format(made=made, told=told, given=given)}
+
+
+STEPPED = """
+
+def run(params, batches):
+    definition = {made}
+    state = definition.init_state(params)
+    for batch in batches:
+        {step}
+    return [params], {told}
+"""
+
+
+def bare(step: str, told: str = "[int(state.step)]", made: str = "optim.Adam(0.1)") -> dict[str, str]:
+    return {"train.py": HEAD + STEPPED.format(made=made, step=step, told=told)}
+
+
+RATE = ", learning_rate=0.1 / (1 + number)"
+CALL = "definition.apply_gradient(definition.hyper_params, params, state, gradients(params, batch))"
+PROGRAMS = {
+    "a wrapper": one("Lookahead(optim.Adam(0.1))", more=WRAPPER),
+    "a wrapper, with rates": one("Lookahead(optim.Momentum())", given=RATE, more=WRAPPER),
+    "a wrapper of a wrapper, and its states": one(
+        "Lookahead(Lookahead(optim.RMSProp(0.1, centered=True)), 3)",
+        told="[int(optimizer.state.param_states[0].param_states[0].step)]",
+        more=WRAPPER,
+    ),
+    "another hyperparameter": one("optim.Adam(0.1)", given=", weight_decay=0.1 * number"),
+    "several hyperparameters": one("optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"),
+    "unpacked hyperparameters": one("optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"),
+    "hyperparameters that are read": one(
+        "optim.LARS(0.1)", told="[optimizer.optimizer_def.hyper_params.replace(beta=0.5).beta]"
+    ),
+    "an optimizer for some, by a traversal": one(
+        "optim.MultiOptimizer((KERNELS, optim.Adam(0.1)), (OTHERS, optim.Adagrad(0.1)))",
+        told="[len(list(KERNELS.iterate(params)))]",
+        more="""
+        KERNELS = optim.ModelParamTraversal(lambda path, _: path.endswith('w'))
+        OTHERS = optim.ModelParamTraversal(lambda path, _: not path.endswith('w'))
+        """,
+    ),
+    "the hyperparameters of groups": one(
+        "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'w' in path), optim.Adam(0.1)))",
+        given=", hyper_params=[one.replace(beta1=0.5) for one in optimizer.optimizer_def.hyper_params]",
+    ),
+    "directions and scales": one(
+        "optim.WeightNorm(optim.Adam(0.1), wn_decay=0.1)",
+        told="[sorted(vars(optimizer.state.param_states['w']))]",
+        given=", wn_decay=0.2",
+    ),
+    "a definition of a class": one(
+        "Half(0.1)",
+        given=RATE,
+        more="""
+        from flax.optim.adam import _AdamParamState
+
+
+        class Half(optim.Adam):
+            def init_param_state(self, param):
+                state = super().init_param_state(param)
+                return state.replace(grad_sq_ema=jnp.full_like(param, 0.5))
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                new, state = super().apply_param_gradient(step, hyper_params, param, state, grad / 2)
+                return new, _AdamParamState(state.grad_ema * 0.9, state.grad_sq_ema)
+        """,
+    ),
+    "hyperparameters of a class": one(
+        "Clipped(0.1, limit=0.2)",
+        told="[optimizer.optimizer_def.hyper_params.limit]",
+        more="""
+        from flax.optim.momentum import _MomentumHyperParams
+
+
+        @struct.dataclass
+        class Limited(_MomentumHyperParams):
+            limit: float = 1.0
+
+
+        class Clipped(optim.Momentum):
+            def __init__(self, learning_rate, limit):
+                super().__init__(learning_rate)
+                self.hyper_params = Limited(*vars(self.hyper_params).values(), limit=limit)
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                limited = jnp.clip(grad, -hyper_params.limit, hyper_params.limit)
+                return super().apply_param_gradient(step, hyper_params, param, state, limited)
+        """,
+    ),
+    "by its name, for its states": one(
+        "make('RMSProp')",
+        told="[float(jnp.sum(optimizer.state.param_states['b'].v)) > 0]",
+        more="""
+        def make(name):
+            return getattr(optim, name)(0.1)
+        """,
+    ),
+    "of a table, told apart": one(
+        "TABLE['adam'](0.1)",
+        told="[type(optimizer.optimizer_def).__name__, isinstance(optimizer.optimizer_def, optim.Adam)]",
+        more="TABLE = {'adam': optim.Adam, 'sgd': optim.GradientDescent}\n",
+    ),
+    "another definition": one(
+        "optim.Adam(0.1)",
+        told="[optimizer.replace(optimizer_def=optim.Adam(0.2)).optimizer_def.hyper_params.learning_rate]",
+    ),
+    "a bare step, returned": bare(
+        "params, state = (lambda *given: definition.apply_gradient(*given))("
+        "definition.update_hyper_params(beta1=0.5), params, state, gradients(params, batch))"
+    ),
+    "a bare step, among others": bare(f"(params, state), batch = {CALL}, 0"),
+    "a bare state, stored": bare(
+        f"params, state = {CALL}; stored = definition.state_dict(params, state)",
+        told="[sorted(stored), int(definition.restore_state(params, state, stored)[1].step)]",
+    ),
+    "a loss with a rate": {
+        "train.py": HEAD
+        + """
+
+def run(params, batches):
+    optimizer = optim.Adam(0.1).create(params)
+    optimizer, value = optimizer.optimize(loss)
+    for batch in batches:
+        optimizer, value = optimizer.optimize(loss, learning_rate=batch, beta1=0.5)
+    return [optimizer.target], [round(float(value), 8)]
+"""
+    },
+    "in several files": {
+        "kit/__init__.py": "from flax.optim import Adam, Optimizer, OptimizerState\n\nfrom .ahead import Lookahead\n",
+        "kit/ahead.py": HEAD.replace("from common import gradients, loss\n", "") + WRAPPER,
+        "kit/moments.py": (
+            "from flax.optim.adam import _AdamParamState\n\n\n"
+            "def zero(state):\n    return _AdamParamState(state.grad_ema * 0, state.grad_sq_ema)\n\n\n"
+            "def is_moment(state):\n    return isinstance(state, _AdamParamState)\n"
+        ),
+        "train.py": """\
+import jax
+from flax import optim
+
+from common import gradients
+from kit import Lookahead
+from kit.moments import is_moment, zero
+
+
+def reset(state):
+    inner, slow = state.param_states
+    moments = jax.tree_util.tree_map(zero, inner.param_states, is_leaf=is_moment)
+    return state.replace(param_states=(inner.replace(param_states=moments), slow))
+
+
+def run(params, batches):
+    optimizer = Lookahead(optim.Adam(0.1)).create(params)
+    for batch in batches:
+        optimizer = optimizer.apply_gradient(gradients(optimizer.target, batch))
+        optimizer = optimizer.replace(state=reset(optimizer.state))
+    return [optimizer.target], [int(optimizer.state.step)]
+""",
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_trains_as_before(name: str) -> None:
+    found = verdict({**PROGRAMS[name], "common.py": COMMON})
+    assert found.kind == "equal", f"{found.kind}: {found.why}"
+    assert not found.said
+    assert "class OptimizerDef:" in "".join(found.after.values())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_left_where_the_rule_is_not_wanted(name: str) -> None:
+    found = verdict({**PROGRAMS[name], "common.py": COMMON}, Options(ignore=("FO706",)))
+    assert found.kind in ("equal", "refused"), f"{found.kind}: {found.why}"
+
+
+def test_several_files_share_one_class() -> None:
+    after = verdict({**PROGRAMS["in several files"], "common.py": COMMON}).after
+    having = [path for path, text in after.items() if "class AdamParamState:" in text]
+    assert len(having) == 1
+    assert after["kit/__init__.py"].startswith("from ")
+    assert "TrainState as Optimizer" in after["kit/__init__.py"]
+
+
+STAYING = {
+    "it is pickled": one(
+        "Lookahead(optim.Adam(0.1))", told="[len(pickle.dumps(optimizer))]", more=f"import pickle\n{WRAPPER}"
+    ),
+    "it has a create of its own": one(
+        "Mine(0.1)",
+        given=RATE,
+        more="""
+        class Mine(optim.Adam):
+            def create(self, target, focus=None):
+                return super().create(target)
+        """,
+    ),
+    "it is replicated by its own method": {
+        "train.py": HEAD
+        + """
+
+def run(params, batches):
+    optimizer = optim.Adam(0.1).create(params).replicate()
+    told = optimizer.unreplicate().optimizer_def.hyper_params.replace(beta1=0.5)
+    return [optimizer.unreplicate().target], [told.beta1]
+"""
+    },
+    "what it is of has another method of the name": one(
+        "optim.Adam(0.1)",
+        told="[pair.pop().apply_gradient is not None for pair in ([optimizer, optimizer.optimizer_def],)]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_it_stays(name: str) -> None:
+    found = verdict({**STAYING[name], "common.py": COMMON})
+    assert found.kind == "refused", f"{found.kind}: {found.why}"
+
+
+def notes(files: dict[str, str]) -> Iterator[str]:
+    from codemods import Source, migrate
+
+    for result in migrate([Source(path, text.encode()) for path, text in files.items()]):
+        yield from (site.note for site in result.sites if site.note)
+
+
+def test_the_reason_is_told() -> None:
+    told = [*notes(PROGRAMS["another hyperparameter"])]
+    assert "Its definition keeps the interface that it had: This step overrides `weight_decay` (train.py:12)." in told
