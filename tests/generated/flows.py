@@ -66,6 +66,7 @@ STEPS = (
     "step = $y.apply_gradient\n$y = step(slope($y.target, batch))",
     "params = $y.target\n$y = $y.apply_gradient(slope(params, batch))",
     "$y = report.stepped($y, batch)",
+    "$y, *_ = $y.optimize(lambda p: loss_fn(p, batch))",
 )
 ADVANCE = (
     """
@@ -114,8 +115,17 @@ def stepped(thing, batch):
 """
 """What a file of its own does with what it is handed."""
 
-SELDOM = "notes.append(len(jax.tree_util.tree_leaves($y.state.param_states)) >= 0)"
-"""What has no counterpart: a refusal."""
+SELDOM = (
+    "notes.append(len(jax.tree_util.tree_leaves($y.state.param_states)))",
+    "$y = $y.replace(state=$y.state.replace(step=$y.state.step + 2))",
+    "notes.append(sorted(vars($y.optimizer_def.hyper_params)))",
+    "notes.append(type($y.optimizer_def).__name__)",
+    "$y = $y.apply_gradient(slope($y.target, 0.1), **{'learning_rate': 0.01})",
+    "rated = $y.optimizer_def.update_hyper_params(learning_rate=0.25)\nnotes.append(float(rated.learning_rate))",
+    "bare, _ = $y.optimizer_def.apply_gradient($y.optimizer_def.hyper_params, $y.target, $y.state, slope($y.target, 0.2))\n"
+    "found.append(bare)",
+)
+"""What optax has no counterpart of: the definitions keep their interface."""
 
 
 @dataclass(frozen=True)
@@ -280,8 +290,8 @@ class _Writer:
 
     def _train(self, when: str, first: str, last: str, hops: str) -> None:
         reads = [self.choose(READS) for _ in range(0 if self.plain else self.random.randint(0, 2))]
-        if self.chance(40):
-            reads.append(SELDOM)
+        if self.chance(8):
+            reads.append(self.choose(SELDOM))
         name = first if when == "after" else last
         step = [self.choose(STEPS), *(reads if when != "after" else [])]
         if when == "before":
