@@ -65,6 +65,17 @@ class Evidence:
         self._seed_likely()
         self.facts.flow.solve()
         self._adopt()
+        self._ask_for_definitions()
+
+    def _ask_for_definitions(self) -> None:
+        """Let the definitions of optimizers that were linked with others since reach where these are asked for them."""
+        flow = self.facts.flow
+        for _, node in flow.reading.attributes:
+            if node.attr == "optimizer_def":
+                for thing in self.facts.things(node.value, "optimizer"):
+                    for definition in self.facts.legacy.definitions(thing):
+                        flow.solver.add(flow.places[node], definition)
+        flow.solve()
 
     def _adopt(self) -> None:
         """Link optimizers of unknown origin to those that they may be.

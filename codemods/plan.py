@@ -158,7 +158,8 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
     for decision in plan.decisions:
         if not (decision.applies or decision.use.things) and interface_of(decision.use.name):
             program = facts.together(decision.use.unit)
-            own = (thing for thing in groups if thing.name == "custom" and thing.unit.path in program)
+            names = ("custom", decision.use.name)
+            own = (thing for thing in groups if thing.name in names and thing.unit.path in program)
             causes |= {groups[thing]: decision for thing in own if groups[thing] not in causes}
     return {
         thing: f"{_reason_of(cause).removesuffix('.')} ({cause.use.where})."

@@ -350,6 +350,13 @@ class Context:
                 axes[thing].add(axis)
         return axes
 
+    def replicated(self, optimizers: Iterable[Thing]) -> list[Use]:
+        """Where optimizers are replicated by their own method."""
+        found = {*optimizers}
+        return [
+            use for use in self.facts.uses if use.kind == "optimizer.replicate" and not found.isdisjoint(use.things)
+        ]
+
     def axes(self, optimizers: Iterable[Thing]) -> set[str | None]:
         """The axes over which the gradients of some optimizers are averaged since `Optimizer.replicate()`.
 

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from codemods.carried import typed
 from codemods.dataflow.binding import Wrong, bind, values_of
+from codemods.dataflow.definitions import function_of
 from codemods.edits import Argument, Edit, Holes, Keep, Replace, RewriteCall, TakeBody
 from codemods.flow.objects import Thing
 from codemods.legacy import BARE
@@ -279,12 +280,22 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
     axes = context.axes(use.things)
     if not axes:
         return "{grads}"
+    if any(_stand_together(use, other) for other in context.replicated(use.things)):
+        return reasons.deprecated_method(
+            "This step is taken where the optimizer is replicated, and may come before that.",
+            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all devices.",
+        )
     if len(axes) > 1 or None in axes:
         return reasons.deprecated_method(
             "Not all optimizers that take this step average the gradients over the same devices.",
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
         )
     return f"{{jax}}.lax.pmean({{grads}}, axis_name={axes.pop()!r})"
+
+
+def _stand_together(one: Use, other: Use) -> bool:
+    """Whether two uses stand in the same function."""
+    return one.unit is other.unit and function_of(one.unit, one.node) is function_of(other.unit, other.node)
 
 
 def _set_rate(

@@ -122,8 +122,10 @@ SELDOM = (
     "notes.append(type($y.optimizer_def).__name__)",
     "$y = $y.apply_gradient(slope($y.target, 0.1), **{'learning_rate': 0.01})",
     "rated = $y.optimizer_def.update_hyper_params(learning_rate=0.25)\nnotes.append(float(rated.learning_rate))",
-    "bare, _ = $y.optimizer_def.apply_gradient($y.optimizer_def.hyper_params, $y.target, $y.state, slope($y.target, 0.2))\n"
-    "found.append(bare)",
+    (
+        "bare, _ = $y.optimizer_def.apply_gradient($y.optimizer_def.hyper_params, $y.target, $y.state, slope($y.target, 0.2))\n"
+        "found.append(bare)"
+    ),
 )
 """What optax has no counterpart of: the definitions keep their interface."""
 
