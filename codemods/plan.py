@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -92,19 +92,27 @@ def make_plan(
     The groups that reach a file in `failed` are refused; those in `plain` take their general forms. The optimizers that cannot
     migrate as optax has them keep the interface of their definitions, where that makes them whole.
     """
-    plan = _decided(facts, options, failed, plain, {})
+    plan = Plan(facts, options)
+    for unit in facts.project.units:
+        plan.names[unit] = names_for(unit, facts)
+        plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
+
+    def decided(kept: Mapping[Thing, str]) -> Plan:
+        return _decided(replace(plan, decisions=[], used_comments=set(), hints=[]), failed, plain, kept)
+
+    plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
     if not tried:
         return plan
-    kept = _decided(facts, options, failed, plain, tried)
-    left, groups = set(_refused_groups(kept)), _grouped(kept)
+    kept = decided(tried)
+    staying, groups = set(_refused_groups(kept)), _grouped(kept)
     for decision in kept.decisions:
         if decision.applies and decision.use.unit in kept.shared.homeless and _has_helpers(decision):
-            left |= {groups[thing] for thing in decision.use.things}
-    whole = {thing: why for thing, why in tried.items() if groups[thing] not in left}
+            staying |= {groups[thing] for thing in decision.use.things}
+    whole = {thing: why for thing, why in tried.items() if groups[thing] not in staying}
     if whole == tried:
         return kept
-    return _decided(facts, options, failed, plain, whole) if whole else plan
+    return decided(whole) if whole else plan
 
 
 def _has_helpers(decision: Decision) -> bool:
@@ -112,16 +120,11 @@ def _has_helpers(decision: Decision) -> bool:
     return any(support.is_shared for support in supports)
 
 
-def _decided(
-    facts: Facts, options: Options, failed: Mapping[Unit, str], plain: Collection[Unit], kept: Mapping[Thing, str]
-) -> Plan:
-    """A plan in which the things of `kept` keep the interface of their definitions."""
-    plan = Plan(facts, options)
+def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], kept: Mapping[Thing, str]) -> Plan:
+    """A plan, filled with decisions by which the things of `kept` keep the interface of their definitions."""
+    facts, options = plan.facts, plan.options
     context = Context(facts, options, plain, kept)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
-    for unit in facts.project.units:
-        plan.names[unit] = names_for(unit, facts)
-        plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
     for use in _in_order(facts, context.more_uses):
         found = rule_for(use)
         if found is None or found.decide is None or _foreign_traversal(use, facts):

@@ -236,8 +236,8 @@ class Constraints(Calls):
                 self.annotate(annotation, scope, self._annotated_place(target, scope))
                 if value is not None:
                     self._assign(target, self.expression(value, scope), scope)
-            case ast.AugAssign(target=target, value=value):
-                self._assign(target, self.expression(value, scope), scope)
+            case ast.AugAssign():
+                self._augment(node, scope)
             case ast.For() | ast.AsyncFor():
                 self.iterate(self.expression(node.iter, scope), node)
                 self._assign(node.target, node, scope)
@@ -734,6 +734,33 @@ class Constraints(Calls):
             self.solver.watch(side, partial(self._operate, name, other, node))
             if name in JOINING:
                 self.concatenate(side, node, node)
+
+    def _augment(self, node: ast.AugAssign, scope: Scope) -> None:
+        """`target op= value`: what is added, or what a special method of either gives."""
+        source, result = self.expression(node.value, scope), ("augmented", node)
+        current = self._current(node.target, scope)
+        name = OPERATORS.get(type(node.op), "")
+        self.solver.connect(source, result)
+        for side, other, prefixes in ((current, source, ("__i", "__")), (source, current, ("__r",))):
+            methods = [f"{prefix}{name}__" for prefix in prefixes]
+            self.solver.watch(side, partial(self._call_methods, methods, other, result))
+        self._assign(node.target, result, scope)
+
+    def _call_methods(self, names: list[str], given: Place, result: Place, item: Object) -> None:
+        if isinstance(item, Instance):
+            for name in names:
+                self.call_special(item, name, result, given)
+
+    def _current(self, target: ast.expr, scope: Scope) -> Place:
+        """What is at the target of an assignment before that."""
+        match target:
+            case ast.Name(id=name):
+                return self._bind(name, scope)
+            case ast.Attribute(value=value, attr=name):
+                self.load_attribute(self.expression(value, scope), name, ("augmented", target))
+            case ast.Subscript(value=value, slice=key):
+                self.load(self.expression(value, scope), self.key(key), ("augmented", target))
+        return ("augmented", target)
 
     def _operate_on(self, name: str, node: ast.UnaryOp, item: Object) -> None:
         if isinstance(item, Instance):

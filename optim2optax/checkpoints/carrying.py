@@ -49,6 +49,10 @@ def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
       CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape.
     """
     new = {name: value for name, value in serialization.to_state_dict(state).items() if name in TRAIN_STATE}
+    if hasattr(
+        state.tx, "update_hyper_params"
+    ):  # it keeps the interface of its definition, and so the state that it had
+        return _Carrying(old, new, keeps_state=True).carried()
     return _Carrying(old, new, _descending(state)).carried()
 
 
@@ -103,9 +107,16 @@ def _begun(path: tuple[Any, ...], leaf: Any) -> Any:
 
 
 class _Carrying:
-    def __init__(self, old: Mapping[str, Tree], new: Mapping[str, Any], descending: Collection[Path] = ()) -> None:
+    def __init__(
+        self,
+        old: Mapping[str, Tree],
+        new: Mapping[str, Any],
+        descending: Collection[Path] = (),
+        keeps_state: bool = False,
+    ) -> None:
         self.new = new
         self.descending = descending
+        self.keeps_state = keeps_state
         self.used: set[Path] = set()
         self.leaves = {path: leaf for path, leaf in leaves(renewed(old, new)) if leaf is not None}
         self.params = {path[1:]: leaf for path, leaf in self.leaves.items() if path[0] == "target"}
@@ -137,7 +148,7 @@ class _Carrying:
 
     def _value(self, path: Path, place: Any) -> Any:
         source = self._source(path)
-        if source is None:
+        if source is None or (place is None and source not in self.leaves):
             return place
         if source not in self.leaves:
             raise CheckpointError(
@@ -161,6 +172,8 @@ class _Carrying:
             return ("target", *rest)
         if head == "step":
             return STEP
+        if self.keeps_state:
+            return ("state", *rest)
         if (found := field_of(tuple(rest), self.params)) is not None:
             return self._of_parameter(*found)
         if any(word in rest for word in INJECTED):

@@ -47,6 +47,10 @@ PROGRAM = (
 )
 
 
+KEPT = "\n\ndef asked(params):\n    return create(params).optimizer_def.update_hyper_params()\n"
+"""For the sake of this, the definition keeps its interface."""
+
+
 def migrated(program: str) -> dict[str, Any]:
     """The names of a program after its migration."""
     [result] = migrate([Source("train.py", program.encode())], Options())
@@ -55,9 +59,9 @@ def migrated(program: str) -> dict[str, Any]:
     return names
 
 
-def new_state(definition: str, params: Any) -> Any:
+def new_state(definition: str, params: Any, more: str = "") -> Any:
     """A train state as the migrated program creates it."""
-    state: Any = migrated(PROGRAM.replace("{definition}", definition))["create"](params)
+    state: Any = migrated(PROGRAM.replace("{definition}", definition) + more)["create"](params)
     return state
 
 
@@ -89,13 +93,15 @@ def old_run(definition: str, path: Path) -> Any:
         return optimizer.target
 
 
+@pytest.mark.parametrize("more", ["", KEPT], ids=["optax", "interface"])
 @pytest.mark.parametrize("definition", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_goes_on_as_if_nothing_had_happened(definition: str, tmp_path: Path) -> None:
+def test_goes_on_as_if_nothing_had_happened(definition: str, more: str, tmp_path: Path) -> None:
     from flax import serialization
 
     expected = old_run(definition, tmp_path / "checkpoint_50")
     with precise():
-        state = new_state(definition, parameters())
+        state = new_state(definition, parameters(), more)
+        assert hasattr(state.tx, "update_hyper_params") == bool(more)
         tree = carried(read(tmp_path / "checkpoint_50"), state)
         state = serialization.from_state_dict(state, tree)
         assert int(state.step) == STEPS
