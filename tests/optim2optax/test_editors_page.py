@@ -32,10 +32,11 @@ def test_the_matcher_of_vs_code(report: str) -> None:
     [task] = json.loads(block("json"))["tasks"]
     found = re.findall(task["problemMatcher"]["pattern"]["regexp"], report, re.MULTILINE)
     assert [(path, line, code) for path, line, _, code, _ in found] == [
-        ("moments.py", "1", "FO911"),
-        ("moments.py", "5", "FO901"),
-        ("moments.py", "8", "FO901"),
-        ("moments.py", "9", "FO906"),
+        ("describe.py", "1", "FO911"),
+        ("describe.py", "5", "FO901"),
+        ("describe.py", "8", "FO901"),
+        ("describe.py", "9", "FO924"),
+        ("describe.py", "9", "FO901"),
     ]
 
 
@@ -49,6 +50,6 @@ def test_the_settings_of_vim(project: Path, report: str) -> None:
     words = [word for command in commands for word in ("-c", command)]
     subprocess.run([vim, "-Nes", "-u", "settings.vim", *words], check=True, timeout=60, capture_output=True)
     lines = (project / "found").read_text().strip().splitlines()
-    assert len(lines) == 4
-    assert "moments.py:9 col 53 warning: FO906 " in lines[-1]
-    assert "Read `.opt_state` instead" in lines[-1]
+    assert len(lines) == 5
+    assert "describe.py:9 col 15 warning: FO924 " in lines[-2]
+    assert "Tell optimizers apart" in lines[-2]

@@ -31,7 +31,7 @@ def keys(value: Any) -> Iterator[str]:
 
 
 def test_keys(project: Path, run: Run) -> None:
-    (project / "moments.py").write_text(UNRESOLVABLE)
+    (project / "describe.py").write_text(UNRESOLVABLE)
     rewritten = json.loads(run("rewrite", "--diff", "--output-format", "json", ".").stdout)
     real = {*keys(rewritten), *keys(json.loads(render_json(report())))}
     prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
