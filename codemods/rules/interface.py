@@ -161,13 +161,28 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
             "The arguments of `replace` are unpacked, or none of its fields.", "Name them."
         )
     definitions = (word.value for word in call.keywords if word.arg == "optimizer_def")
-    if not all(context.facts.things(definition, "definition") for definition in definitions):
+    if not all(_is_definition(definition, context) for definition in definitions):
         return reasons.definition_internals(
             "Where the definition comes from that replaces another is not in view.",
             "Run on the files that make it too.",
         )
     arguments = tuple(Argument(word, index=index) for index, word in enumerate(words))
     return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,))
+
+
+def _is_definition(node: ast.expr, context: Context) -> bool:
+    """Whether something is a definition, or one more of the same class: `type(definition)(…)`."""
+    if context.facts.things(node, "definition"):
+        return True
+    values = context.origins.values_of(node) if isinstance(node, ast.Name) else [node]
+    return bool(values) and all(_is_of_the_same_class(value, context) for value in values)
+
+
+def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
+    match value:
+        case ast.Call(func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])):
+            return bool(context.facts.things(definition, "definition"))
+    return False
 
 
 def _stored(use: Use, call: ast.Call) -> Edit | Refusal:

@@ -159,6 +159,15 @@ PROGRAMS = {
         "optim.Adam(0.1)",
         told="[optimizer.replace(optimizer_def=optim.Adam(0.2)).optimizer_def.hyper_params.learning_rate]",
     ),
+    "another definition of the same class": one(
+        "optim.Adam(0.1)",
+        told="[again(optimizer).apply_gradient(gradients(params, 0.1)).target['b'].shape]",
+        more="""
+        def again(optimizer):
+            made = type(optimizer.optimizer_def)(0.3, beta1=0.5)
+            return optimizer.replace(optimizer_def=made)
+        """,
+    ),
     "a bare step, returned": bare(
         "params, state = (lambda *given: definition.apply_gradient(*given))("
         "definition.update_hyper_params(beta1=0.5), params, state, gradients(params, batch))"
