@@ -57,7 +57,7 @@ def is_decided(use: Use) -> bool:
     """Whether FO706 decides on a use of optimizers that keep their interface, and not the rule for all others."""
     match use.kind:
         case "whole" | "reflection":
-            return use.name != PICKLED and all(thing.kind == "definition" for thing in use.things)
+            return use.name != PICKLED and {thing.kind for thing in use.things} == {"definition"}
         case "base":
             return bool(interface_of(use.name))
         case "module":
