@@ -95,9 +95,7 @@ def migrate(
     codes = {path: text.code for path, text in texts.items()}
     relevance = Relevance(codes)
     begun: set[str] = set()
-    removed = {path for path in codes if uses_removed(codes[path])} if options.modernize else set()
-    matters = {*relevance.paths, *removed}
-    program = {path: codes[path] for path in codes if path in matters}
+    program = {path: codes[path] for path in codes if path in relevance.paths}
 
     def read(path: str) -> Unit | None:
         text = texts[path]
@@ -114,30 +112,40 @@ def migrate(
 
     named = {name for code in codes.values() for name in named_classes(code)}
     try:
-        found = Slice(program, read, relevance, removed, named, options.budget)
-        units, facts = found.units, found.facts
+        found = Slice(program, read, relevance, named, options.budget)
+        facts = found.facts
         errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
         errors |= {path: with_sites(ENTANGLED, codes[path]) for path in found.left_out - errors.keys()}
     except EntangledError:
         errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
-        units, facts = {}, Facts(())
+        facts = Facts(())
+    files = {source.path: (source.content, texts[source.path]) for source in sources if source.path in texts}
+    results = _results(facts, files, options, jobs, tell)
+    if options.modernize:
+        others = (path for path, code in codes.items() if path not in results and uses_removed(code))
+        for unit in (unit for path in others if path not in errors and (unit := read(path)) is not None):
+            results |= _results(Facts([unit]), files, options, 1, _say_nothing)
+    unchanged = (FileResult(one.path, one.content, one.content, error=errors.get(one.path)) for one in sources)
+    return [one if one.path in errors else results.get(one.path, one) for one in unchanged]
+
+
+def _results(
+    facts: Facts, files: Mapping[str, tuple[bytes, Text | Notebook]], options: Options, jobs: int, tell: Progress
+) -> dict[str, FileResult]:
+    """What becomes of the files of a program, of which each is given as it is and as read."""
     plan, edited = _edit_all(facts, options, jobs, tell)
     emitter = Emitter(facts, plan.decisions, {unit: applied.after for unit, (_, _, applied) in edited.items()})
-    results = []
-    for source in sources:
-        if source.path in errors or source.path not in units:
-            results.append(FileResult(source.path, source.content, source.content, error=errors.get(source.path)))
-            continue
-        unit = units[source.path]
-        code, sites, applied = edited[unit]
+    results = {}
+    for unit, (code, sites, applied) in edited.items():
         supported = (support for support in applied.supports.values() if TRAIN_STATE not in support.source)
         supports = tuple("\n".join((*support.imports, support.source)) for support in supported)
-        after = source.content if code == unit.code else texts[source.path].encode(code)
+        before, text = files[unit.path]
+        after = before if code == unit.code else text.encode(code)
         optimizers = emitter.emitted(unit, supports)
         hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
         unused = (comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
         lines = tuple(map(unit.line, unused))
-        results.append(FileResult(source.path, source.content, after, sites, None, lines, optimizers, hints))
+        results[unit.path] = FileResult(unit.path, before, after, sites, None, lines, optimizers, hints)
     return results
 
 

@@ -62,7 +62,6 @@ class Slice:
         texts: Mapping[str, str],
         read: Callable[[str], Unit | None],
         relevance: Relevance,
-        more: Collection[str],
         named: Iterable[str],
         budget: int,
     ) -> None:
@@ -72,7 +71,6 @@ class Slice:
           texts: the text of each of its files.
           read: parses a file; None if that cannot be done.
           relevance: what the texts tell of the files.
-          more: further files that matter in any case.
           named: the legacy classes that the project names in quotes.
           budget: the number of facts beyond which no more files are taken in.
 
@@ -91,7 +89,7 @@ class Slice:
         is_small = sum(map(len, texts.values())) < SMALL
         facts = self._taking(texts, budget // 2) if is_small else None
         if facts is None or self.too_deep:
-            facts = self._grown({*relevance.speaking, *more}, relevance.beside)
+            facts = self._grown(relevance.speaking, relevance.beside)
         self.facts = facts
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
