@@ -78,10 +78,11 @@ class Columns:
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, in time that does not grow with the file."""
         return self.code[
-            self._offset(node.lineno, node.col_offset) : self._offset(node.end_lineno, node.end_col_offset)
+            self.offset(node.lineno, node.col_offset) : self.offset(node.end_lineno, node.end_col_offset)
         ]
 
-    def _offset(self, line: int | None, byte_column: int | None) -> int:
+    def offset(self, line: int | None, byte_column: int | None) -> int:
+        """Where in the code, in characters, a line (from 1) and a column in bytes (from 0) are."""
         assert line is not None
         assert byte_column is not None
         return self._starts[line - 1] + self.character(line, byte_column)

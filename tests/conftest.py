@@ -17,7 +17,7 @@ if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")
 @pytest.fixture(scope="session")
 def legacy_wheel() -> Path:
     """The wheel of Flax 0.5.3, fetched if need be. Without it nothing can be compared, so its lack is an error."""
-    from optim2optax.parity.wheel import find_wheel
+    from optim2optax.legacy_wheel import find_wheel
 
     return find_wheel()
 

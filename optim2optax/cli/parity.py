@@ -121,7 +121,7 @@ def command(
 
     prepare(platform, devices)
     if legacy_wheel is not None:
-        from optim2optax.parity.wheel import WHEEL_VARIABLE
+        from optim2optax.legacy_wheel import WHEEL_VARIABLE
 
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
@@ -171,7 +171,7 @@ def _run(
     import pytest
 
     from optim2optax.parity.outcome import FAILED, Listener
-    from optim2optax.parity.wheel import LegacyWheelError, find_wheel
+    from optim2optax.legacy_wheel import LegacyWheelError, find_wheel
 
     try:
         find_wheel()

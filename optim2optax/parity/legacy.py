@@ -22,7 +22,7 @@ from typing import Any
 import flax
 import jax
 
-from optim2optax.parity.wheel import find_wheel
+from optim2optax.legacy_wheel import find_wheel
 
 _load_count = itertools.count()
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.parity.wheel import WHEEL_VARIABLE
+from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY as PROGRAM
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from optim2optax.parity.wheel import REQUIREMENT, WHEEL_NAME, WHEEL_VARIABLE, LegacyWheelError, find_wheel
+from optim2optax.legacy_wheel import REQUIREMENT, WHEEL_NAME, WHEEL_VARIABLE, LegacyWheelError, find_wheel
 
 
 @pytest.fixture

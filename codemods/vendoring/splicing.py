@@ -1,0 +1,60 @@
+"""Pieces of a file exchanged for others, to the letter: whatever else stands in a line stays."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from codemods.flow.modules import Unit
+
+Splice = tuple[int, int, str]
+"""Where a piece begins and ends, in characters, and what takes its place."""
+
+
+def spliced(code: str, splices: Sequence[Splice]) -> str:
+    """The code with some pieces exchanged, none of which overlap."""
+    for start, end, text in sorted(splices, reverse=True):
+        code = code[:start] + text + code[end:]
+    return code
+
+
+def extent(unit: Unit, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
+    """Where a node begins and ends."""
+    columns = unit.columns
+    start = columns.offset(node.lineno, node.col_offset)
+    return start, columns.offset(node.end_lineno, node.end_col_offset)
+
+
+def without(unit: Unit, statement: ast.Import | ast.ImportFrom, gone: Sequence[ast.alias], in_line: bool) -> list[Splice]:
+    """Take some names out of an import, but not all; with `in_line`, the lines keep their numbers."""
+    splices = []
+    code = unit.code
+    kept = [alias for alias in statement.names if alias not in gone]
+    for alias in gone:
+        start, end = extent(unit, alias)
+        if statement.names.index(alias) > statement.names.index(kept[-1]):  # with the comma ahead of it
+            start = len(code[:start].rstrip().removesuffix(",").rstrip())
+        else:
+            comma = re.compile(r"\s*,[ \t]*").match(code, end)
+            end = comma.end() if comma else end
+            line_start = code.rfind("\n", 0, start) + 1
+            is_alone = not code[line_start:start].strip() and code[end : end + 1] in ("\n", "\r")
+            if is_alone and not in_line:
+                start, end = line_start, code.index("\n", end) + 1
+        splices.append((start, end, ""))
+    return splices
+
+
+def behind(unit: Unit, statement: ast.Import | ast.ImportFrom, new: Sequence[str], in_line: bool) -> Splice:
+    """Put statements behind another one: on lines of their own, unless it shares its line or is to keep the numbers of lines."""
+    code = unit.code
+    start, end = extent(unit, statement)
+    line_start = max(code.rfind("\n", 0, start), code.rfind("\r", 0, start)) + 1
+    line_end = next((index for index in range(end, len(code)) if code[index] in "\r\n"), len(code))
+    indent, rest = code[line_start:start], code[end:line_end].strip()
+    if in_line or indent.strip() or (rest and not rest.startswith("#")):
+        return end, end, "".join(f"; {text}" for text in new)
+    ending = re.match(r"\r?\n|\r|", code[line_end:])
+    newline = (ending[0] if ending else "") or "\n"
+    return line_end, line_end, "".join(f"{newline}{indent}{text}" for text in new)
