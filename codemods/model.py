@@ -9,8 +9,9 @@ from typing import Literal
 
 Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
-Status = Literal["rewritten", "suppressed", "unresolved", "hint"]
+Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
+Kind = Literal["edited", "new", "deleted"]
 Stage = Literal["Reading", "Analysing", "Rewriting"]
 Progress = Callable[[Stage, int, int], None]
 """Is told what is being done, with how many files it has been, and with how many it will be: 0 if that is not known."""
@@ -67,7 +68,8 @@ class Site:
     """One legacy construct in a file, and what became of it.
 
     `line` and `column` count from 1, columns in characters. `before` and `after` are source text; `after` is None unless the
-    site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless that is needed. A hint is what
+    site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless that is needed. A site that is
+    vendored is left, for the reason that it says, and speaks to a copy of `flax.optim` within the project. A hint is what
     `modernize` would have rewritten or reported. `note` says why a rewritten site has the general form, which is always right,
     where a shorter one was to be hoped for; it is empty otherwise.
     """
@@ -113,7 +115,10 @@ class EmittedOptimizer:
 
 @dataclass(frozen=True)
 class FileResult:
-    """What became of one file. `error` is set, and nothing is changed, when the file could not be read as Python."""
+    """What became of one file. `error` is set, and nothing is changed, when the file could not be read as Python.
+
+    A new file has no content before, a deleted one none after.
+    """
 
     path: str
     before: bytes
@@ -123,6 +128,7 @@ class FileResult:
     unused_suppressions: tuple[int, ...] = field(default=())
     optimizers: tuple[EmittedOptimizer, ...] = field(default=())
     hints: tuple[Site, ...] = field(default=())
+    kind: Kind = "edited"
 
     @property
     def changed(self) -> bool:

@@ -81,7 +81,7 @@ class _Pointing:
                 self._exchange(one, import_of(self.way.new + one.rest, one.name))
         quoted = list(self._quoted_annotations())
         self._point_dotted({one.scope for one in self.bindings.uses if one.node.lineno not in self.way.spared}, quoted)
-        self._point_strings({node for node, _ in quoted})
+        self._point_strings()
         for statement, change in self.changes.items():
             self._write(statement, change)
         return spliced(self.unit.code, self.splices)
@@ -177,8 +177,9 @@ class _Pointing:
                 case ast.FunctionDef(returns=ast.expr() as returns) | ast.AsyncFunctionDef(returns=ast.expr() as returns):
                     yield from _strings(returns)
 
-    def _point_strings(self, annotations: set[ast.Constant]) -> None:
+    def _point_strings(self) -> None:
         """Exchange the names that are whole strings, as for `import_module`, with or without a dot at the end."""
+        annotations = set(self._annotations())
         whole = re.compile(rf"{re.escape(self.way.old_full)}((?:\.\w+)*\.?)")
         parts = {part for node in self.unit.nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
         for node in self.unit.nodes:

@@ -1,0 +1,182 @@
+"""The copies of `flax.optim` that a project has, or gets: its files are migrated as if there were none, and pointed at them after."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from codemods.engine import parse, undefined_names
+from codemods.flow.modules import Unit
+from codemods.legacy import PACKAGE
+from codemods.model import FileResult, Source
+from codemods.notebook import SUFFIX, Notebook, read_notebook
+from codemods.suppression import suppressions
+from codemods.text import Text, UndecodableError, decode
+from codemods.vendoring.accounting import Account, concerns
+from codemods.vendoring.places import Name, Places
+from codemods.vendoring.pointing import Way, imports_any, pointed
+from codemods.vendoring.unpointed import unpointed
+
+IMPORTS = "FO101"
+"""The rule that a comment has to name, or not to name any, so that an import stays."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The files of a project, of which some may import a copy of `flax.optim`.
+
+    Attributes:
+      sources: the files, without those of copies.
+      existing: where copies are, by path.
+      places: from where files can import what.
+      users: the files that import a copy, or name it in a string, with what they call it.
+      back: and what they are when they are pointed back at `flax.optim`; all lines keep their numbers.
+    """
+
+    sources: Sequence[Source]
+    existing: Collection[str]
+    places: Places
+    users: Mapping[str, tuple[str, Name]]
+    back: Mapping[str, Source]
+
+    @property
+    def pointed_back(self) -> list[Source]:
+        """The files as they are to be migrated."""
+        return [self.back.get(source.path, source) for source in self.sources]
+
+    def homeless(self, results: Iterable[FileResult]) -> list[str]:
+        """The files that import no copy, and in which something is left that needs `flax.optim`."""
+        others = (one for one in results if one.path not in self.users and one.error is None)
+        left = (one for one in others if any(map(concerns, one.sites)))
+        units = (unit for one in left if (unit := _unit(one.path, one.after)) is not None)
+        return [unit.path for unit in units if imports_any(unit, [PACKAGE], spared(unit))]
+
+    def place_for(self, paths: Sequence[str], name: str, wanted: str | None) -> str | None:
+        """Where some files find a copy: one that is there, the place that is wanted, or the best; None if there is none.
+
+        A second copy is none: what one makes is nothing that the other knows.
+        """
+        if self.existing:
+            return next((copy for copy in sorted(self.existing) if self.places.serves(copy, paths)), None)
+        if wanted is not None:
+            return wanted if self.places.is_free(wanted) and self.places.serves(wanted, paths) else None
+        return self.places.find(paths, name)
+
+    def pointed_at(self, results: Sequence[FileResult], new: Collection[str], place: str | None) -> list[FileResult]:
+        """The results with the files pointed at the copies, and an account of what is left.
+
+        Args:
+          results: of the files as they were pointed back.
+          new: the files that need a copy and import none.
+          place: where that is; None if there is no place for it.
+        """
+        names = {path: name for path, (_, name) in self.users.items()}
+        if place is not None:
+            names |= {path: name for path in new if (name := self.places.name(path, place)) is not None}
+            names |= self._only_named(results, new, names)
+        units: list[Unit] = []
+        failed = set(new if place is None else ())
+        finished = []
+        for source, result in zip(self.sources, results, strict=True):
+            after = result.after
+            if result.path in self.back and result.after == self.back[result.path].content:
+                after = source.content
+                units += filter(None, [_unit(result.path, after)])
+            elif result.path in names and result.error is None:
+                found = _pointed(result.path, result.after, names[result.path])
+                if found is None:
+                    failed.add(result.path)
+                else:
+                    after, unit = found
+                    units.append(unit)
+            finished.append(replace(result, before=source.content, after=after))
+        account = Account(self.places, {unit.path for unit in units}, failed, unpointed(units))
+        return [account.of(result, result.path in new and place is None) for result in finished]
+
+    def _only_named(
+        self, results: Iterable[FileResult], new: Iterable[str], names: Mapping[str, Name]
+    ) -> dict[str, Name]:
+        """The files of the same programs that name something of `flax.optim` in a string, and import nothing of it."""
+        program = {one for path in new for one in self.places.together(path)}
+        full = next(name.full for path, name in names.items() if path in new)
+        named = (one.path for one in results if one.path in program and PACKAGE.encode() in one.after)
+        return {path: Name(full, full) for path in named if path not in names}
+
+
+def read_copies(sources: Sequence[Source], existing: Collection[str], others: Iterable[str] = ()) -> Copies:
+    """The files of a project that has some copies.
+
+    Args:
+      sources: all its files, those of copies included.
+      existing: the paths of the copies' folders.
+      others: the paths of files that are there as well.
+    """
+    own = [source for source in sources if str(PurePosixPath(source.path).parent) not in existing]
+    units = {source.path: unit for source in own if (unit := _unit(source.path, source.content)) is not None}
+    packages = (f"{copy}/__init__.py" for copy in existing)
+    places = Places({path: unit.code for path, unit in units.items()}, (*others, *packages))
+    users: dict[str, tuple[str, Name]] = {}
+    back: dict[str, Source] = {}
+    for source in own:
+        unit = units.get(source.path)
+        for copy in existing if unit is not None else ():
+            assert unit is not None
+            found = _pointed_back(unit, copy, places) if PurePosixPath(copy).name in unit.code else None
+            if found is not None:
+                name, code = found
+                text = _read(source.path, source.content)
+                assert text is not None
+                users[source.path] = (copy, name)
+                back[source.path] = Source(source.path, text.encode(code))
+    return Copies(own, existing, places, users, back)
+
+
+def spared(unit: Unit) -> set[int]:
+    """The lines of a file on which a comment says that imports stay."""
+    return {comment.line for comment in suppressions(unit.code) if comment.covers(IMPORTS)}
+
+
+def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[Name, str] | None:
+    """What a file calls a copy, and its code when it is pointed back; None if it does not speak of that."""
+    said = places.names_said(unit.path, copy)
+    name = places.name(unit.path, copy)
+    full = name.full if name is not None else min(said, default="")
+    if not full:
+        return None
+    code = pointed(unit, Way(said, PACKAGE, full, PACKAGE, in_line=True, spared=spared(unit)))
+    return None if code == unit.code else (Name(min(said, default=full), full), code)
+
+
+def _pointed(path: str, content: bytes, name: Name) -> tuple[bytes, Unit] | None:
+    """A file with its imports pointed at a copy; None if that came out wrong."""
+    unit, text = _unit(path, content), _read(path, content)
+    assert unit is not None
+    assert text is not None
+    code = pointed(unit, Way([PACKAGE], name.said, PACKAGE, name.full, spared=spared(unit)))
+    try:
+        new = Unit(path, code, parse(code), unit.places)
+        after = text.encode(code)
+    except (SyntaxError, UndecodableError):
+        return None
+    return None if undefined_names(new) - undefined_names(unit) else (after, new)
+
+
+def _read(path: str, content: bytes) -> Text | Notebook | None:
+    try:
+        return read_notebook(content) if path.endswith(SUFFIX) else decode(content)
+    except UndecodableError:
+        return None
+
+
+def _unit(path: str, content: bytes) -> Unit | None:
+    """A file that is parsed; None if it cannot be."""
+    text = _read(path, content)
+    try:
+        tree: ast.Module | None = None if text is None else parse(text.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if text is None or tree is None:
+        return None
+    return Unit(path, text.code, tree, text.places if isinstance(text, Notebook) else ())
