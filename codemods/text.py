@@ -77,9 +77,7 @@ class Columns:
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, in time that does not grow with the file."""
-        return self.code[
-            self.offset(node.lineno, node.col_offset) : self.offset(node.end_lineno, node.end_col_offset)
-        ]
+        return self.code[self.offset(node.lineno, node.col_offset) : self.offset(node.end_lineno, node.end_col_offset)]
 
     def offset(self, line: int | None, byte_column: int | None) -> int:
         """Where in the code, in characters, a line (from 1) and a column in bytes (from 0) are."""

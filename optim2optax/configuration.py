@@ -93,6 +93,7 @@ STRINGS: Check = (
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "a list of strings",
 )
+STRING: Check = (lambda value: isinstance(value, str) and value != "", "a string")
 BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
 COUNT: Check = (
     lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
@@ -109,6 +110,8 @@ KEYS: Mapping[str, Check] = {
     "unsafe": BOOLEAN,
     "rename": BOOLEAN,
     "modernize": BOOLEAN,
+    "vendor": BOOLEAN,
+    "vendor-as": STRING,
     "jobs": COUNT,
     "budget": COUNT,
     "output-format": _one_of(FORMATS),

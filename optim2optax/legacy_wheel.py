@@ -9,8 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
 REQUIREMENT = "flax==0.5.3"
 WHEEL_NAME = "flax-0.5.3-py3-none-any.whl"
 WHEEL_SHA256 = "911dc4d6463ccba9808d303f44dfb4a0a6de277be8f3cbfda1471ed1a3e19374"
@@ -42,6 +40,8 @@ def find_wheel(wheel: Path | None = None) -> Path:
     if wheel is None and (given := os.environ.get(WHEEL_VARIABLE)):
         wheel = Path(given)
     if wheel is None:
+        import platformdirs
+
         wheel = platformdirs.user_cache_path("optim2optax") / WHEEL_NAME
         if not wheel.exists():
             _download(wheel)

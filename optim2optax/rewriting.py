@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from codemods.prefilter import mentions_legacy
-from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, write_files
+from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, root_of, shown, write_files
+from optim2optax.vendoring import Vendoring, migrated_with_copies
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)(?=:\d)")
@@ -22,6 +25,7 @@ def rewrite_files(
     jobs: int = 1,
     progress: Progress | None = None,
     prove: Prove | None = None,
+    vendoring: Vendoring | None = None,
 ) -> list[FileResult]:
     """Migrate files as one project, and write those that change.
 
@@ -32,9 +36,14 @@ def rewrite_files(
       jobs: the number of processes.
       progress: is told of each file that is read, taken in, or edited.
       prove: tells of some optimizers which are proven; the others are left as they are, with a reason.
+      vendoring: whether what cannot be migrated gets a copy of `flax.optim`, and where.
 
     Returns:
-      A result for each file, in the same order. One that could not be read or written is unchanged and has an `error`.
+      A result for each file, in the same order, and one for each new file. One that could not be read or written is unchanged
+      and has an `error`.
+
+    Raises:
+      LegacyWheelError: if a copy of `flax.optim` is needed and cannot be had; nothing has been written.
     """
     contents: dict[Found, bytes] = {}
     results: dict[Found, FileResult] = {}
@@ -46,13 +55,22 @@ def rewrite_files(
         except UnreadableError as error:
             results[file] = FileResult(file.path, b"", b"", error=str(error))
     if _concern(contents.values(), options):
-        results |= _migrated(contents, options, jobs, progress, prove)
+        results |= _migrated(contents, options, jobs, progress, prove, vendoring or Vendoring())
     if write:
         changed = {file.location: file for file, result in results.items() if result.changed}
-        changes = [Change(place, results[file].before, results[file].after) for place, file in changed.items()]
+        changes = [_change(place, results[file]) for place, file in changed.items()]
         for place, reason in write_files(changes).items():
             results[changed[place]] = _unwritten(results[changed[place]], reason)
-    return [results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found]
+    new = [result for result in results.values() if result.kind == "new"]
+    return [*(results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found), *new]
+
+
+def _change(location: str, result: FileResult) -> Change:
+    before, after = (
+        (None if result.kind == "new" else result.before),
+        (None if result.kind == "deleted" else result.after),
+    )
+    return Change(location, before, after)
 
 
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:
@@ -70,20 +88,39 @@ def _concern(contents: Iterable[bytes], options: Options) -> bool:
 
 
 def _migrated(
-    contents: Mapping[Found, bytes], options: Options, jobs: int, progress: Progress | None, prove: Prove | None
+    contents: Mapping[Found, bytes],
+    options: Options,
+    jobs: int,
+    progress: Progress | None,
+    prove: Prove | None,
+    vendoring: Vendoring,
 ) -> dict[Found, FileResult]:
-    """What the engine makes of a project; again, and without them, until no optimizer is left that is not proven."""
-    from codemods import migrate
-
+    """What the engine makes of a project, by file; new files are among them."""
     paths = dict(zip(contents, module_paths(list(contents)), strict=True))
     sources = [Source(paths[file], content) for file, content in contents.items()]
+    run = partial(_proven, options=options, jobs=jobs, progress=progress, prove=prove)
+    migrated = migrated_with_copies(paths, sources, run, vendoring)
+    files = {path: file for file, path in paths.items()}
+    root = root_of(paths)
+    for result in migrated[len(sources) :]:
+        location = os.path.join(root, *result.path.split("/"))
+        files[result.path] = Found(shown(location), location, os.path.dirname(location))
+    names = {path: file.path for path, file in files.items()}
+    return {files[result.path]: _with_paths(result, names) for result in migrated}
+
+
+def _proven(
+    sources: Sequence[Source], options: Options, jobs: int, progress: Progress | None, prove: Prove | None
+) -> list[FileResult]:
+    """What the engine makes of some files; again, and without them, until no optimizer is left that is not proven."""
+    from codemods import migrate
+
     migrated = migrate(sources, options, progress, jobs)
     proven: dict[EmittedOptimizer, bool] = {}
     while prove is not None and (unproven := _unproven(migrated, prove, proven)):
         options = replace(options, unproven=options.unproven | unproven)
         migrated = migrate(sources, options, progress, jobs)
-    shown = {path: file.path for file, path in paths.items()}
-    return {file: _with_paths(result, shown) for file, result in zip(contents, migrated, strict=True)}
+    return migrated
 
 
 def _unproven(
@@ -111,5 +148,9 @@ def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
 
 def _unwritten(result: FileResult, reason: str) -> FileResult:
     """The result of a file that stayed as it was: what was rewritten in it was not."""
-    left = tuple(site for site in result.sites if site.status != "rewritten")
+    left = tuple(
+        replace(site, status="unresolved") if site.status == "vendored" else site
+        for site in result.sites
+        if site.status != "rewritten"
+    )
     return FileResult(result.path, result.before, result.before, left, reason)

@@ -160,18 +160,18 @@ nests = reason(
 unpointed = reason(
     "FO927",
     "an import cannot be pointed at the copy of flax.optim",
-    """With `--vendor`, what cannot be migrated speaks to a copy of `flax.optim` within the project. Imports, dotted names and names that
-    are whole strings are pointed at it. What gets at the module otherwise, as `getattr(flax, "optim")` does, stays.""",
+    """With `--vendor`, what cannot be migrated speaks to a copy of `flax.optim` within the project. Imports, dotted names and
+    names that are whole strings are pointed at it. What gets at it otherwise, as `getattr(flax, "optim")` does, stays.""",
 )
 no_place = reason(
     "FO928",
     "there is no place for a copy of flax.optim",
-    """A project has one copy, with one name: what one copy makes is nothing that another knows. Scripts in several folders, each of
-    which imports what lies beside it, have no place in common.""",
+    """A project has one copy, with one name: what one copy makes is nothing that another knows. Scripts in several folders, each
+    of which imports what lies beside it, have no place in common.""",
 )
 changed_copy = reason(
     "FO929",
     "a copy of flax.optim that nothing needs has been changed",
-    """When the last optimizer has been migrated, the copy that `--vendor` made is deleted. One in which something was changed since,
-    or to which a file was added, is left as it is.""",
+    """When the last optimizer has been migrated, the copy that `--vendor` made is deleted. One in which something was changed
+    since, or to which a file was added, is left as it is.""",
 )

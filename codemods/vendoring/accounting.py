@@ -37,7 +37,9 @@ class Account:
 
     def of(self, result: FileResult, without_place: bool) -> FileResult:
         """A result with the status of its sites."""
-        left = [(unit, span, text) for unit, found in self.left.items() if unit.path == result.path for span, text in found]
+        left = [
+            (unit, span, text) for unit, found in self.left.items() if unit.path == result.path for span, text in found
+        ]
         lines = {unit.line(line) for unit, span, _ in left for line in range(span[0], span[2] + 1)}
         sites = [self._vendored(site, lines) if self._is_served(result.path) else site for site in result.sites]
         if without_place:

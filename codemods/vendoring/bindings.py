@@ -59,22 +59,19 @@ class Bindings:
                 return module, name[len(module) :]
         return None
 
-    def loads(self, name: str, scope: Scope | None) -> Iterator[ast.Name]:
+    def loads(self, name: str, scope: Scope | None) -> Iterator[ast.AST]:
         """The places that read a name of a scope."""
         for node in self.unit.nodes:
-            if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store):
-                if self._scopes.around(node).binding(name) is scope:
-                    yield node
+            is_read = isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store)
+            if is_read and self._scopes.around(node).binding(name) is scope:
+                yield node
 
     def _of(self, node: Statement) -> Iterator[Bound]:
         scope = self._scopes.around(node)
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             holder = scope.binding(name)
-            if isinstance(node, ast.ImportFrom):
-                full = joined(said(node), alias.name)
-            else:
-                full = alias.name
+            full = joined(said(node), alias.name) if isinstance(node, ast.ImportFrom) else alias.name
             found = self.within(full)
             if isinstance(node, ast.ImportFrom):
                 if full in self.modules:

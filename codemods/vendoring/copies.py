@@ -1,4 +1,4 @@
-"""The copies of `flax.optim` that a project has, or gets: its files are migrated as if there were none, and pointed at them after."""
+"""The copies of `flax.optim` that a project has, or gets: files are migrated as if there were none, and pointed at them after."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ class Places:
     def find(self, paths: Sequence[str], name: str) -> str | None:
         """A place for a package of this name that all of some files can import from; None if there is none.
 
-        It is in the innermost package that has them all, else in a folder from which their imports find the project's modules, else
-        beside them.
+        It is in the innermost package that has them all, else in a folder from which their imports find the project's modules,
+        else beside them.
         """
         common = PurePosixPath(*_common([PurePosixPath(path).parent.parts for path in paths]))
         packages = [folder for folder in (common, *common.parents) if self._is_package(folder)]
@@ -74,7 +74,7 @@ class Places:
 
     def names_said(self, path: str, place: str) -> set[str]:
         """The names by which a file imports a package at a place, or something in it."""
-        found = set()
+        found = set[str]()
         depth = len(PurePosixPath(place).parts)
         for name, paths in self._named(path):
             deeper = [len(PurePosixPath(one).parts) - depth for one in paths if f"{one}/".startswith(f"{place}/")]
@@ -82,7 +82,7 @@ class Places:
         return found
 
     def roots(self, path: str) -> list[PurePosixPath]:
-        """The folders from which absolute imports find modules, as far as a file tells, or those that import it, or its program."""
+        """The folders where absolute imports find modules, as far as a file tells, or those that import it, or its program."""
         imports, importers = self._graphs
         program = sorted(reachable(reachable({path}, importers), imports) - {path})
         own = self._roots_of([path])

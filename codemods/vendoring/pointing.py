@@ -119,7 +119,10 @@ class _Pointing:
                 self.splices.append((*extent(self.unit, use.node), self.local))
         self.splices += [splice for _, found in quoted for splice in found]
         if quoted:
-            scopes = {*scopes, *(one.scope for one in self.bindings.packages_bound if one.scope and not one.scope.parent)}
+            scopes = {
+                *scopes,
+                *(one.scope for one in self.bindings.packages_bound if one.scope and not one.scope.parent),
+            }
         bound: dict[Scope | None, list[Bound]] = defaultdict(list)
         for one in self.bindings.packages_bound:
             bound[one.scope].append(one)
@@ -174,7 +177,9 @@ class _Pointing:
             match node:
                 case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation):
                     yield from _strings(annotation)
-                case ast.FunctionDef(returns=ast.expr() as returns) | ast.AsyncFunctionDef(returns=ast.expr() as returns):
+                case (
+                    ast.FunctionDef(returns=ast.expr() as returns) | ast.AsyncFunctionDef(returns=ast.expr() as returns)
+                ):
                     yield from _strings(returns)
 
     def _point_strings(self) -> None:

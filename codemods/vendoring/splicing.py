@@ -26,7 +26,9 @@ def extent(unit: Unit, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]
     return start, columns.offset(node.end_lineno, node.end_col_offset)
 
 
-def without(unit: Unit, statement: ast.Import | ast.ImportFrom, gone: Sequence[ast.alias], in_line: bool) -> list[Splice]:
+def without(
+    unit: Unit, statement: ast.Import | ast.ImportFrom, gone: Sequence[ast.alias], in_line: bool
+) -> list[Splice]:
     """Take some names out of an import, but not all; with `in_line`, the lines keep their numbers."""
     splices = []
     code = unit.code

@@ -170,8 +170,8 @@ def _run(
     """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
     import pytest
 
-    from optim2optax.parity.outcome import FAILED, Listener
     from optim2optax.legacy_wheel import LegacyWheelError, find_wheel
+    from optim2optax.parity.outcome import FAILED, Listener
 
     try:
         find_wheel()

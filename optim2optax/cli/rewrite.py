@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -13,6 +14,7 @@ from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
+from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
 from optim2optax.project import find_files
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
@@ -63,6 +65,16 @@ class StoppedError(click.ClickException):
     "--modernize/--no-modernize", help="Also rename what else JAX, Flax and NumPy removed, such as jax.tree_map."
 )
 @click.option("--rename/--no-rename", help="Call variables `state` that hold a train state and were called optimizer.")
+@click.option(
+    "--vendor/--no-vendor",
+    help="Put a copy of flax.optim into the project for what cannot be migrated, and import that.",
+)
+@click.option("--vendor-as", metavar="FOLDER", help="Where that copy is, by default where all files find it.")
+@click.option(
+    "--legacy-wheel",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The wheel of Flax 0.5.3 for --vendor, where there is no network to fetch it.",
+)
 @click.option("--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven.")
 @click.option(
     "--budget",
@@ -80,13 +92,22 @@ class StoppedError(click.ClickException):
 @click.option("--stdin-filename", metavar="PATH", help="The name of what is read from standard input.")
 @click.pass_context
 def command(
-    context: click.Context, /, paths: Sequence[str], stdin_filename: str | None, verify: bool, **_: object
+    context: click.Context,
+    /,
+    paths: Sequence[str],
+    stdin_filename: str | None,
+    verify: bool,
+    legacy_wheel: Path | None,
+    **_: object,
 ) -> None:
     """Rewrite flax.optim code to optax, in place.
 
     PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for standard input to standard
     output. Give all files of a project at once: an optimizer built in one file is often stepped in another, and is
     rewritten as a whole or not at all.
+
+    What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the same: a copy of flax.optim is put
+    into the project, and the imports that are left are pointed at it. Later runs keep the copy for as long as anything needs it.
 
     A comment "# optim2optax: ignore[FO202]" leaves its line alone. Options can also be set in the table
     [tool.optim2optax] of pyproject.toml.
@@ -96,6 +117,8 @@ def command(
         raise click.UsageError("standard input (-) cannot be combined with other paths")
     if from_stdin and verify:
         raise click.UsageError("--verify needs files, not standard input")
+    if legacy_wheel is not None:
+        os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
@@ -117,9 +140,12 @@ def _rewrite_files(paths: Sequence[str], settings: Settings, prove: Prove | None
                 jobs=settings.jobs,
                 progress=progress,
                 prove=prove,
+                vendoring=settings.vendoring,
             )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error
+    except LegacyWheelError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _prover(jobs: int) -> Prove:

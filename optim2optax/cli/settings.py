@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from codemods.model import Options
 from optim2optax.cli.codes import split_codes, unknown_code
 from optim2optax.configuration import Configuration, ConfigurationError, find_configuration
 from optim2optax.project import PatternError, Patterns, shown
+from optim2optax.vendoring import Vendoring
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Settings:
     jobs: int
     check: bool
     diff: bool
+    vendoring: Vendoring
 
     @property
     def preview(self) -> bool:
@@ -52,7 +55,9 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         budget=values["budget"],
     )
     jobs = values["jobs"] or os.cpu_count() or 1
-    return Settings(options, _exclude(values), values["output_format"], jobs, values["check"], values["diff"])
+    return Settings(
+        options, _exclude(values), values["output_format"], jobs, values["check"], values["diff"], _vendoring(values)
+    )
 
 
 class _Values:
@@ -73,7 +78,8 @@ class _Values:
     def origin(self, name: str) -> str:
         """How to name an option in a complaint about its value."""
         path = self.configuration.path
-        return f"{shown(path)}: tool.optim2optax.{name}" if path and name in self.configured else f"--{name}"
+        option = name.replace("_", "-")
+        return f"{shown(path)}: tool.optim2optax.{option}" if path and name in self.configured else f"--{option}"
 
 
 def _codes(values: _Values, name: str) -> tuple[str, ...]:
@@ -90,6 +96,19 @@ def _exclude(values: _Values) -> Patterns:
         return Patterns(base, values["exclude"])
     except PatternError as error:
         raise click.UsageError(f"{values.origin('exclude')}: {error}") from error
+
+
+def _vendoring(values: _Values) -> Vendoring:
+    place = values["vendor_as"]
+    if place is None:
+        return Vendoring(values["vendor"])
+    name = os.path.basename(os.path.normpath(place))
+    if not name.isidentifier() or iskeyword(name):
+        raise click.UsageError(f"{values.origin('vendor_as')}: {name} cannot be imported")
+    if not values["vendor"] and "vendor_as" not in values.configured:
+        raise click.UsageError("--vendor-as says where the copy is that --vendor makes: give both")
+    base = values.configuration.folder if "vendor_as" in values.configured else os.getcwd()
+    return Vendoring(values["vendor"], os.path.realpath(os.path.join(base, place)))
 
 
 def _common_directory(paths: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Finding, reading and writing the files of a project safely."""
 
-from optim2optax.project.finding import Found, find_files, module_paths, printable, shown
+from optim2optax.project.finding import Found, find_files, module_paths, printable, root_of, shown
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading import UnreadableError, read_file
 from optim2optax.project.writing import Change, write_files
@@ -15,6 +15,7 @@ __all__ = [
     "module_paths",
     "printable",
     "read_file",
+    "root_of",
     "shown",
     "write_files",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
@@ -75,6 +75,12 @@ def module_paths(found: Sequence[Found]) -> list[str]:
         return []
     root = _project_root(os.path.commonpath([file.named for file in found]))
     return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
+
+
+def root_of(files: Mapping[Found, str]) -> str:
+    """The folder from which the paths of files go that `module_paths` gave."""
+    file, path = next(iter(files.items()))
+    return file.location[: -len(path)].rstrip(os.sep) or os.sep
 
 
 def shown(location: str) -> str:

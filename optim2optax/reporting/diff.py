@@ -8,6 +8,7 @@ from itertools import groupby
 
 from codemods.model import FileResult
 
+NOTHING = b"/dev/null"
 RESET = b"\x1b[0m"
 COLOURS = ((b"---", b"\x1b[1m"), (b"+++", b"\x1b[1m"), (b"@@", b"\x1b[36m"), (b"-", b"\x1b[31m"), (b"+", b"\x1b[32m"))
 
@@ -19,10 +20,10 @@ def unified_diff(result: FileResult, *, colour: bool = False) -> bytes:
 
 def _lines(result: FileResult) -> Iterator[bytes]:
     path = result.path.encode()
+    old = NOTHING if result.kind == "new" else b"a/" + path
+    new = NOTHING if result.kind == "deleted" else b"b/" + path
     before, after = result.before.split(b"\n"), result.after.split(b"\n")
-    lines = difflib.diff_bytes(
-        difflib.unified_diff, _kept_ends(before), _kept_ends(after), b"a/" + path, b"b/" + path, lineterm=b"\n"
-    )
+    lines = difflib.diff_bytes(difflib.unified_diff, _kept_ends(before), _kept_ends(after), old, new, lineterm=b"\n")
     for line in _matched(list(lines)):
         if line.endswith(b"\n"):
             yield line

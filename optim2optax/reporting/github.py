@@ -53,6 +53,8 @@ def _annotations(report: Report) -> Iterator[Annotation]:
             if site.status == "unresolved":
                 message = f"{site.message}\nfix: {site.remedy}" if site.remedy else site.message
                 yield Annotation("warning", properties, message)
+            elif site.status == "vendored":
+                yield Annotation("notice", properties, f"vendored: {site.message}")
             elif site.status == "rewritten" and report.preview:
                 yield Annotation("notice", properties, f"would be rewritten: {site.message}")
         for line in result.unused_suppressions:

@@ -24,6 +24,7 @@ def _is_worth_mention(result: FileResult) -> bool:
 def _file(result: FileResult, report: Report) -> dict[str, Any]:
     described = {
         "path": result.path,
+        "kind": result.kind,
         "changed": result.changed,
         "error": result.error,
         "sites": [_site(site) for site in result.sites],

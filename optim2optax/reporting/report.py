@@ -24,7 +24,12 @@ class Report:
                 yield result, site
 
     def count(self, status: Status) -> int:
-        return sum(site.status == status for _, site in self.sites)
+        return sum(self.of(result, status) for result in self.results)
+
+    @staticmethod
+    def of(result: FileResult, status: Status) -> int:
+        """The number of sites of one file that have a status."""
+        return sum(site.status == status for site in result.sites)
 
     @cached_property
     def changed(self) -> Sequence[FileResult]:
@@ -36,13 +41,14 @@ class Report:
 
     @cached_property
     def summary(self) -> dict[str, int]:
-        """The totals; `sites` is the sum of the three that follow it."""
+        """The totals; `sites` is the sum of `rewritten`, `suppressed`, `vendored` and `unresolved`."""
         return {
-            "files_scanned": len(self.results),
+            "files_scanned": sum(result.kind != "new" for result in self.results),
             "files_changed": len(self.changed),
             "sites": sum(1 for _ in self.sites),
             "rewritten": self.count("rewritten"),
             "suppressed": self.count("suppressed"),
+            "vendored": self.count("vendored"),
             "unresolved": self.count("unresolved"),
             "errors": len(self.errors),
         }

@@ -25,9 +25,27 @@ def _lines(report: Report) -> Iterator[str]:
     if details:
         yield ""
     done = "would be rewritten" if report.preview else "rewritten"
-    for result in report.changed:
-        yield f"{click.style(printable(result.path), bold=True)}: {_counted(_rewritten(result), 'site')} {done}"
+    yield from _changed(report, done)
     yield from _totals(report, done)
+
+
+def _changed(report: Report, done: str) -> Iterator[str]:
+    """What becomes of each file that changes; of new files and of those that go, a line for each folder."""
+    for result in report.changed:
+        if result.kind == "edited":
+            path = click.style(printable(result.path), bold=True)
+            vendored = report.of(result, "vendored")
+            rewritten = f"{_counted(report.of(result, 'rewritten'), 'site')} {done}"
+            yield f"{path}: {rewritten}, {vendored} vendored" if vendored else f"{path}: {rewritten}"
+    for kind, what in (("new", "written"), ("deleted", "deleted")):
+        folders: dict[str, list[str]] = {}
+        for result in report.changed:
+            if result.kind == kind:
+                folder, _, name = printable(result.path).rpartition("/")
+                folders.setdefault(folder, []).append(name)
+        for folder, names in folders.items():
+            told = f"would be {what}" if report.preview else what
+            yield f"{click.style(folder, bold=True)}: {_counted(len(names), 'file')} {told}: {', '.join(names)}"
 
 
 def _file(result: FileResult) -> Iterator[str]:
@@ -36,7 +54,7 @@ def _file(result: FileResult) -> Iterator[str]:
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
-    unresolved = (_unresolved(path, site) for site in result.sites if site.status == "unresolved")
+    unresolved = (_unresolved(path, site) for site in result.sites if site.status in ("unresolved", "vendored"))
     yield from dict.fromkeys(unresolved)  # a constructor and its `create` are two sites at one place
     for site in result.sites:
         if site.note:
@@ -46,9 +64,9 @@ def _file(result: FileResult) -> Iterator[str]:
 
 
 def _unresolved(path: str, site: Site) -> str:
-    reason = (
-        f"{path}:{site.line}:{site.column}: {click.style(site.code, fg='yellow', bold=True)} {printable(site.message)}"
-    )
+    code = click.style(site.code, fg="yellow", bold=True)
+    status = " vendored:" if site.status == "vendored" else ""
+    reason = f"{path}:{site.line}:{site.column}: {code}{status} {printable(site.message)}"
     return f"{reason}\n    {click.style('fix:', fg='cyan')} {printable(site.remedy)}" if site.remedy else reason
 
 
@@ -56,9 +74,10 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     summary = report.summary
     if summary["sites"]:
         files = sum(1 for result in report.results if result.sites)
+        vendored = f"{summary['vendored']} vendored, " if summary["vendored"] else ""
         yield (
             f"{_counted(summary['sites'], 'site')} in {_counted(files, 'file')}: {summary['rewritten']} {done}, "
-            f"{summary['suppressed']} suppressed, {summary['unresolved']} unresolved"
+            f"{summary['suppressed']} suppressed, {vendored}{summary['unresolved']} unresolved"
         )
     elif readable := summary["files_scanned"] - summary["errors"]:
         yield f"Nothing to migrate in {_counted(readable, 'file')}."
@@ -94,10 +113,6 @@ def _commonest(texts: Iterable[str]) -> str:
     counted = Counter(" ".join(text.split()) for text in texts)
     shown = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:3]
     return printable(", ".join(text for text, _ in shown)) + (", …" if len(counted) > 3 else "")
-
-
-def _rewritten(result: FileResult) -> int:
-    return sum(site.status == "rewritten" for site in result.sites)
 
 
 def _counted(number: int, noun: str) -> str:
