@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from codemods.engine import parse, undefined_names
 from codemods.flow.modules import Unit
-from codemods.legacy import PACKAGE
+from codemods.legacy import PACKAGE, SUBPACKAGE
 from codemods.model import FileResult, Source
 from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.suppression import suppressions
@@ -115,7 +115,7 @@ def read_copies(sources: Sequence[Source], existing: Collection[str], others: It
     """
     own = [source for source in sources if str(PurePosixPath(source.path).parent) not in existing]
     units = {source.path: unit for source in own if (unit := _unit(source.path, source.content)) is not None}
-    packages = (f"{copy}/__init__.py" for copy in existing)
+    packages = (f"{copy}/{module}.py" for copy in existing for module in ("__init__", *SUBPACKAGE))
     places = Places({path: unit.code for path, unit in units.items()}, (*others, *packages))
     users: dict[str, tuple[str, Name]] = {}
     back: dict[str, Source] = {}

@@ -14,6 +14,8 @@ from codemods.names import bound_anywhere
 from codemods.vendoring.bindings import Bindings, Bound, Statement, joined, said
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
 
+IMPORTING = ("import_module", "__import__")
+
 
 @dataclass(frozen=True)
 class Way:
@@ -32,12 +34,13 @@ class Way:
 
 
 def imports_any(unit: Unit, modules: Collection[str], spared: Collection[int] = ()) -> bool:
-    """Whether a file imports one of some modules, or something of it, by a statement."""
+    """Whether a file imports one of some modules, or something of it, by a statement or `import_module`."""
     bindings = Bindings(unit, modules)
     nodes = (*bindings.froms, *(one.statement for one in bindings.modules_bound), *(one.node for one in bindings.uses))
     dotted = (one.statement for one in bindings.packages_bound if isinstance(one.statement, ast.Import))
     named = (node for node in dotted if any(bindings.within(alias.name) for alias in node.names))
-    return any(node.lineno not in spared for node in (*nodes, *named))
+    by_name = (node for node in unit.nodes if isinstance(node, ast.Call) and bindings.within(_imported_by(node)))
+    return any(node.lineno not in spared for node in (*nodes, *named, *by_name))
 
 
 def pointed(unit: Unit, way: Way) -> str:
@@ -187,6 +190,7 @@ class _Pointing:
         annotations = set(self._annotations())
         whole = re.compile(rf"{re.escape(self.way.old_full)}((?:\.\w+)*\.?)")
         parts = {part for node in self.unit.nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+        parts |= {part for node in self.unit.nodes if _gives_package(node) for part in ast.iter_child_nodes(node)}
         for node in self.unit.nodes:
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node in annotations | parts:
                 continue
@@ -205,6 +209,24 @@ class _Pointing:
             self.splices.append((*extent(self.unit, statement), new.pop(0)))
         if new:
             self.splices.append(behind(self.unit, statement, new, self.way.in_line))
+
+
+def _imported_by(call: ast.Call) -> str:
+    """The module that a call imports by its name; empty if it is none that does."""
+    match call:
+        case ast.Call(
+            func=ast.Name(id=function) | ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
+        ):
+            return name if function in IMPORTING and not _gives_package(call) else ""
+    return ""
+
+
+def _gives_package(node: ast.AST) -> bool:
+    """Whether this is `__import__` with a name alone, which gives the outermost package around the module."""
+    match node:
+        case ast.Call(func=ast.Name(id="__import__"), args=[_], keywords=[]):
+            return True
+    return False
 
 
 def _strings(annotation: ast.expr) -> Iterator[ast.Constant]:

@@ -1,0 +1,33 @@
+"""Programs whose last legacy optimizers speak to a copy of `flax.optim`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from codemods import FileResult, Options, Source, migrate
+from codemods.vendoring.copies import read_copies
+from optim2optax.legacy_wheel import find_wheel
+from optim2optax.vendoring.content import PACKAGE_NAME, package_files
+
+Files = dict[str, str]
+
+
+@cache
+def _package() -> Mapping[str, str]:
+    return {name: content.decode() for name, content in package_files(find_wheel()).items()}
+
+
+def vendored(
+    files: Mapping[str, str], options: Options | None = None, existing: tuple[str, ...] = (), wanted: bool = True
+) -> tuple[Files, list[FileResult], str | None]:
+    """What becomes of a program with `--vendor`: its files, the copy's among them, an account, and where the copy is if it is new."""
+    copies = read_copies([Source(path, text.encode()) for path, text in files.items()], existing)
+    results = migrate(copies.pointed_back, options)
+    new = copies.homeless(results) if wanted else []
+    place = copies.place_for(new, PACKAGE_NAME, None) if new else None
+    results = copies.pointed_at(results, new, place)
+    after = {**files, **{result.path: result.after.decode() for result in results}}
+    if place is not None and place not in existing:
+        return after | {f"{place}/{name}": text for name, text in _package().items()}, results, place
+    return after, results, None
