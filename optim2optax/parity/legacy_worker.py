@@ -77,7 +77,7 @@ def _load(path: str) -> Any:
 
 
 def _is_optimizer(node: Any) -> bool:
-    return isinstance(node, flax.optim.Optimizer)
+    return hasattr(node, "optimizer_def") and hasattr(node, "target")  # of flax.optim, or of a copy of it
 
 
 def _parameters(tree: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import jax
 import optax
+from flax import struct
 from flax.training import train_state
 
 from optim2optax.parity.legacy import legacy_flax
@@ -37,12 +38,12 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
         optax.apply_updates = _applied(optax.apply_updates, keeper)
+        _record_copies(stack, keeper)
         if legacy:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
             name = "apply_gradient"
-            stack.callback(setattr, cls, "replace", vars(cls)["replace"])
-            cls.replace = _watched(vars(cls)["replace"], keeper)
+            _watch(cls, stack, keeper)
         else:
             cls, name = train_state.TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
@@ -53,7 +54,32 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
         jax.effects_barrier()  # type: ignore[no-untyped-call]
 
 
+def _record_copies(stack: ExitStack, keeper: Keeper) -> None:
+    """Record the optimizers of a copy of `flax.optim` that either side may have, as soon as it is imported."""
+    base: Any = struct.PyTreeNode
+    before = vars(base)["__init_subclass__"]
+
+    def hook(cls: Any, /, **arguments: Any) -> None:
+        before.__get__(None, cls)(**arguments)
+        if vars(cls).keys() >= COPIED:
+            _watch(cls, stack, keeper)
+            stack.callback(setattr, cls, "apply_gradient", vars(cls)["apply_gradient"])
+            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper)
+
+    stack.callback(setattr, base, "__init_subclass__", before)
+    base.__init_subclass__ = classmethod(hook)
+
+
+def _watch(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
+    """Let a keeper know when the state of a legacy optimizer is exchanged."""
+    stack.callback(setattr, cls, "replace", vars(cls)["replace"])
+    cls.replace = _watched(vars(cls)["replace"], keeper)
+
+
 _inside = threading.local()
+
+COPIED = {"apply_gradient", "compute_gradient", "optimize"}
+"""Methods by which the class of a legacy optimizer is told."""
 
 TOLD = {"grads", "learning_rate"}
 """What a step is given by name and its keeper is told. A legacy optimizer may be given other hyperparameters beside that."""
