@@ -160,7 +160,9 @@ class _Pointing:
     def _still_read(self, one: Bound) -> bool:
         """Whether a name is read otherwise than on the way to the module."""
         pointed_uses = {id(_root(use.node)) for use in self.bindings.uses if use.node.lineno not in self.way.spared}
-        return any(id(node) not in pointed_uses for node in self.bindings.loads(one.name, one.scope))
+        other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{re.escape('.'.join(one.missing))}(?!\w))")
+        quoted = any(other.search(self.unit.source(node)) for node in self._annotations())
+        return quoted or any(id(node) not in pointed_uses for node in self.bindings.loads(one.name, one.scope))
 
     # Strings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from codemods.facts import Facts
 from codemods.flow.modules import Span, Unit
@@ -12,31 +12,28 @@ from codemods.legacy import PACKAGE, legacy_name
 
 
 def unpointed(units: Iterable[Unit]) -> dict[Unit, list[tuple[Span, str]]]:
-    """The expressions that may be something of `flax.optim`, outermost first, or build its name; with their source, by file."""
+    """The expressions that get at `flax.optim`, or build its name, and their source text, by file."""
+    units = list(units)
     try:
         facts = Facts(units)
     except (EntangledError, RecursionError):
         facts = Facts(())
-    return {unit: [(unit.span(node), unit.source(node)) for node in _outermost(unit, facts)] for unit in units}
+    found = {
+        unit: [node for node in unit.nodes if isinstance(node, ast.expr) and _gets_at(node, facts)] for unit in units
+    }
+    return {unit: [(unit.span(node), unit.source(node)) for node in nodes] for unit, nodes in found.items()}
 
 
-def _outermost(unit: Unit, facts: Facts) -> Iterator[ast.expr]:
-    found: set[ast.AST] = set()
-    for node in unit.nodes:
-        if isinstance(node, ast.expr) and (_is_legacy(node, facts) or _builds_name(node)):
-            if found.isdisjoint(unit.ancestors(node)):
-                yield node
-            found.add(node)
+def _gets_at(node: ast.expr, facts: Facts) -> bool:
+    """Whether an expression is something of the package, and nothing in it is: no variable, and no attribute of one."""
+    match node:
+        case ast.Name():
+            return _is_legacy(node, facts) and facts.names_legacy(node)
+        case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
+            return text.startswith(f"{PACKAGE}.")
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.expr) and part is not node)
+    return _is_legacy(node, facts) and not any(_is_legacy(part, facts) for part in parts)
 
 
 def _is_legacy(node: ast.expr, facts: Facts) -> bool:
-    is_read = not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Load)
-    return is_read and any(legacy_name(name) is not None for name in facts.externals(node))
-
-
-def _builds_name(node: ast.expr) -> bool:
-    """Whether a formatted string begins with the package's name."""
-    match node:
-        case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
-            return text.startswith(f"{PACKAGE}.")
-    return False
+    return any(legacy_name(name) is not None for name in facts.externals(node))

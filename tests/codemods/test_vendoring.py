@@ -1,0 +1,307 @@
+"""What cannot be migrated speaks to a copy of `flax.optim`: which imports are pointed at it, and programs train as before."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from codemods import Options
+from codemods.flow.modules import Unit
+from codemods.vendoring.pointing import Way, pointed
+from optim2optax.parity.legacy import legacy_flax
+from tests.codemods import test_closed_world, test_interface
+from tests.codemods.programs import OPTAX_ALONE, program
+from tests.codemods.vendored import vendored
+from tests.generated.verdicts import assert_same, outcome
+
+
+def at_copy(text: str, module: str = "kit.legacy_flax_optim", spared: tuple[int, ...] = ()) -> str:
+    full = f"kit{module}" if module.startswith(".") else module
+    return pointed(unit(text), Way(["flax.optim"], module, "flax.optim", full, spared=spared))
+
+
+def back(text: str, module: str = "kit.legacy_flax_optim") -> str:
+    full = f"kit{module}" if module.startswith(".") else module
+    return pointed(unit(text), Way([module], "flax.optim", full, "flax.optim", in_line=True))
+
+
+def unit(text: str) -> Unit:
+    return Unit("kit/train.py", program(text), ast.parse(program(text)))
+
+
+UNTOUCHED = {
+    "an optim of torch": "from torch import optim\nx: 'optim.Adam'\n",
+    "an optim of one's own": "from kit import optim\nfrom .optim import Adam\nfrom . import optim as o\n",
+    "a package that begins alike": "import flax.optimizers\nfrom flax.optimization import Adam\nflax.optimizers.Adam\n",
+    "another flax": "def f(flax):\n    return flax.optim.Adam\n",
+    "another flax, at the top": "import flax\nclass A:\n    flax = object()\n    flax.optim\nprint(flax.struct)\n",
+    "a sentence": "'flax.optim is gone'\n'flax.optimizers'\n'my.flax.optim.Adam'\n",
+    "a formatted string": "f'flax.optim.{name}'\n",
+    "a comment": "# from flax import optim\n",
+    "what is set": "import flax\nflax.optim = None\n",
+    "the package around, by a call": "__import__('flax.optim').optim\n",
+}
+
+
+@pytest.mark.parametrize("text", UNTOUCHED.values(), ids=UNTOUCHED)
+def test_what_stays(text: str) -> None:
+    assert at_copy(text) == text
+
+
+def test_lines_that_are_spared_stay() -> None:
+    assert at_copy("from flax import optim\nimport flax.optim as o\n", spared=(1,)) == (
+        "from flax import optim\nfrom kit import legacy_flax_optim as o\n"
+    )
+
+
+POINTED = {
+    "a module, with a comment": (
+        "from flax import optim  # noqa\noptim.Adam(1)\n",
+        "from kit import legacy_flax_optim as optim  # noqa\noptim.Adam(1)\n",
+    ),
+    "a module among others": (
+        "from flax import linen, optim as o, struct  # all\n",
+        "from flax import linen, struct  # all\nfrom kit import legacy_flax_optim as o\n",
+    ),
+    "the last of several": (
+        "from flax import linen, optim\n",
+        "from flax import linen\nfrom kit import legacy_flax_optim as optim\n",
+    ),
+    "among others, a line each": (
+        "from flax import (\n    linen,\n    optim,\n    struct,\n)\n",
+        "from flax import (\n    linen,\n    struct,\n)\nfrom kit import legacy_flax_optim as optim\n",
+    ),
+    "with other statements in its line": (
+        "import jax; from flax import optim, struct; x = 1\n",
+        "import jax; from flax import struct; from kit import legacy_flax_optim as optim; x = 1\n",
+    ),
+    "behind a colon": (
+        "if new: from flax import optim, struct\n",
+        "if new: from flax import struct; from kit import legacy_flax_optim as optim\n",
+    ),
+    "within a function, and a try": (
+        "def f():\n    try:\n        from flax import optim\n    except ImportError:\n        optim = None\n",
+        "def f():\n    try:\n        from kit import legacy_flax_optim as optim\n    except ImportError:\n        optim = None\n",
+    ),
+    "names": (
+        "from flax.optim import (Adam,\n    Optimizer)\nfrom flax.optim.adam import _AdamState as State\n",
+        "from kit.legacy_flax_optim import (Adam,\n    Optimizer)\nfrom kit.legacy_flax_optim.adam import _AdamState as State\n",
+    ),
+    "all names": ("from flax.optim import *\n", "from kit.legacy_flax_optim import *\n"),
+    "a module under another name": (
+        "import flax.optim as o, flax.optim.adam as a\n",
+        "from kit import legacy_flax_optim as o\nfrom kit.legacy_flax_optim import adam as a\n",
+    ),
+    "a dotted name": (
+        "import flax\n\noptimizer = flax.optim.Adam(1)\n",
+        "from kit import legacy_flax_optim\n\noptimizer = legacy_flax_optim.Adam(1)\n",
+    ),
+    "a dotted name, of a package in use": (
+        "import flax\n\noptimizer = flax.optim.Adam(1)\nprint(flax.struct)\n",
+        "import flax\nfrom kit import legacy_flax_optim\n\noptimizer = legacy_flax_optim.Adam(1)\nprint(flax.struct)\n",
+    ),
+    "a dotted import, of a package in use": (
+        "import flax.optim\nflax.optim.Adam(1), flax.struct\n",
+        "import flax\nfrom kit import legacy_flax_optim\nlegacy_flax_optim.Adam(1), flax.struct\n",
+    ),
+    "dotted names in several scopes": (
+        "import flax\n\ndef f():\n    import flax.optim\n    return flax.optim.Adam\n\nflax.linen\n",
+        "import flax\n\ndef f():\n    from kit import legacy_flax_optim\n    return legacy_flax_optim.Adam\n\nflax.linen\n",
+    ),
+    "quoted annotations": (
+        "import flax\n\ndef f(o: 'List[flax.optim.Optimizer]') -> 'flax.X': ...\n",
+        "import flax\nfrom kit import legacy_flax_optim\n\ndef f(o: 'List[legacy_flax_optim.Optimizer]') -> 'flax.X': ...\n",
+    ),
+    "names in strings": (
+        "import_module('flax.optim')\npatch(\"flax.optim.Adam.create\")\n'flax.optim.' + name\n",
+        "import_module('kit.legacy_flax_optim')\npatch(\"kit.legacy_flax_optim.Adam.create\")\n'kit.legacy_flax_optim.' + name\n",
+    ),
+    "where the name is taken": (
+        "import flax\n\nlegacy_flax_optim = flax.optim.Adam\n",
+        "from kit import legacy_flax_optim as legacy_flax_optim_\n\nlegacy_flax_optim = legacy_flax_optim_.Adam\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), POINTED.values(), ids=POINTED)
+def test_what_is_pointed(before: str, after: str) -> None:
+    assert at_copy(before) == after
+
+
+@pytest.mark.parametrize(
+    "module", ["kit.legacy_flax_optim", ".legacy_flax_optim", "..legacy_flax_optim", "legacy_flax_optim"]
+)
+@pytest.mark.parametrize("before", [before for before, _ in POINTED.values()], ids=POINTED)
+def test_back_and_again(before: str, module: str) -> None:
+    """Back, no line has another number; and what is pointed again is as it was."""
+    after = at_copy(before, module)
+    assert "flax.optim" not in after
+    returned = back(after, module)
+    assert returned.count("\n") == after.count("\n")
+    assert "legacy_flax_optim import" not in returned
+    assert at_copy(returned, module) == after
+
+
+MERGED = "from kit import model, legacy_flax_optim as optim, data\n"
+
+
+def test_back_where_somebody_has_joined_imports() -> None:
+    assert back(MERGED) == "from kit import model, data; from flax import optim\n"
+
+
+REFUSED = "getattr(optim, name, None)(0.1)"
+SCRIPT = "from flax import optim\n\n\ndef make(name):\n    return getattr(optim, name, None)(0.1)\n"
+IMPORTED = "from {} import make\n"
+LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
+    "one script": ({"train.py": SCRIPT}, "legacy_flax_optim", "import legacy_flax_optim as optim"),
+    "a script in a folder": ({"a/train.py": SCRIPT}, "a/legacy_flax_optim", "import legacy_flax_optim as optim"),
+    "a package": (
+        {"src/kit/__init__.py": "", "src/kit/train.py": SCRIPT, "run.py": IMPORTED.format("kit.train")},
+        "src/kit/legacy_flax_optim",
+        "from kit import legacy_flax_optim as optim",
+    ),
+    "a package that imports by dots": (
+        {"kit/__init__.py": "from .deep.train import make\n", "kit/deep/__init__.py": "", "kit/deep/train.py": SCRIPT},
+        "kit/deep/legacy_flax_optim",
+        "from . import legacy_flax_optim as optim",
+    ),
+    "several files of a package": (
+        {
+            "kit/__init__.py": "",
+            "kit/one/__init__.py": "",
+            "kit/one/train.py": f"from ..two.train import make as other\n{SCRIPT}",
+            "kit/two/__init__.py": "",
+            "kit/two/train.py": SCRIPT,
+        },
+        "kit/legacy_flax_optim",
+        "from .. import legacy_flax_optim as optim",
+    ),
+    "a package and a script that uses it": (
+        {"kit/__init__.py": "", "kit/make.py": SCRIPT, "train.py": f"{IMPORTED.format('kit.make')}{SCRIPT}"},
+        "legacy_flax_optim",
+        "import legacy_flax_optim as optim",
+    ),
+    "scripts that import from around": (
+        {"lib/make.py": SCRIPT, "bin/train.py": f"{IMPORTED.format('lib.make')}{SCRIPT}"},
+        "legacy_flax_optim",
+        "import legacy_flax_optim as optim",
+    ),
+    "scripts of several folders": ({"a/train.py": SCRIPT, "b/train.py": SCRIPT}, None, ""),
+    "what is there already": ({"train.py": SCRIPT, "legacy_flax_optim.py": ""}, None, ""),
+}
+
+
+@pytest.mark.parametrize(("files", "place", "statement"), LAYOUTS.values(), ids=LAYOUTS)
+def test_places(files: dict[str, str], place: str | None, statement: str) -> None:
+    after, results, found = vendored(files, OPTAX_ALONE)
+    assert found == place
+    using = [
+        text for path, text in after.items() if statement and statement in text and "legacy_flax_optim/" not in path
+    ]
+    said = {site.status for result in results for site in result.sites}
+    assert said == ({"vendored"} if place else {"unresolved"})
+    assert len(using) >= 1 if place else after == files
+    codes = {site.code for result in results for site in result.sites if site.before.startswith("from flax")}
+    assert codes == ({"FO911"} if place else {"FO928"})
+
+
+LEFT = """\
+import flax
+from flax import optim
+
+
+def make(name):
+    other = {other}
+    return getattr(optim, name, None)(0.1), other
+"""
+
+
+@pytest.mark.parametrize("other", ["getattr(flax, 'optim')", "f'flax.optim.{name}'", "vars(flax)['optim'].Adam(0.1)"])
+def test_what_cannot_be_pointed_is_told(other: str) -> None:
+    _, [result], place = vendored({"train.py": LEFT.format(other=other)}, OPTAX_ALONE)
+    assert place is not None
+    assert [site.line for site in result.sites if site.status == "unresolved"] == [6] * len(
+        [site for site in result.sites if site.line == 6]
+    )
+    assert {site.status for site in result.sites if site.line != 6} == {"vendored"}
+
+
+MIXED = {
+    "stays.py": SCRIPT,
+    "goes.py": "from flax import optim\n\n\ndef make(params):\n    return optim.Adam(0.1).create(params)\n",
+    "kept.py": "from flax import optim  # optim2optax: ignore\n\noptimizer = optim.Adam(0.1)  # optim2optax: ignore\n",
+    "broken.py": "from flax import optim\ndef f(:\n",
+    "main.py": "import stays\n",
+}
+
+
+def test_what_is_migrated_has_nothing_of_it() -> None:
+    after, results, place = vendored(MIXED, OPTAX_ALONE)
+    assert place == "legacy_flax_optim"
+    assert "optax.adam(0.1)" in after["goes.py"]
+    assert "legacy" not in after["goes.py"]
+    assert after["kept.py"] == MIXED["kept.py"]
+    assert after["broken.py"] == MIXED["broken.py"]
+    assert after["stays.py"] == SCRIPT.replace("from flax import optim", "import legacy_flax_optim as optim")
+    assert {site.status for site in results[0].sites} == {"vendored"}
+
+
+def test_what_nothing_needs_is_not_made() -> None:
+    after, _, place = vendored({"goes.py": MIXED["goes.py"], "kept.py": MIXED["kept.py"]})
+    assert place is None
+    assert "legacy" not in "".join(after.values())
+
+
+@pytest.mark.parametrize("files", [files for files, place, _ in LAYOUTS.values() if place] + [MIXED])
+def test_a_later_run_changes_nothing_and_says_the_same(files: dict[str, str]) -> None:
+    after, results, place = vendored(files, OPTAX_ALONE)
+    assert place is not None
+    again, told, new = vendored(after, OPTAX_ALONE, (place,), wanted=False)
+    assert again == after
+    assert new is None
+    left = [(result.path, site.line, site.code, site.status) for result in results for site in result.sites]
+    assert [(result.path, site.line, site.code, site.status) for result in told for site in result.sites] == [
+        found for found in left if found[3] != "rewritten"
+    ]
+
+
+def test_what_can_be_migrated_later_is() -> None:
+    after, _, place = vendored(
+        {"train.py": f"{SCRIPT}\n\nfirst = optim.Adam(0.1)\n", "other.py": "import train\n"}, OPTAX_ALONE
+    )
+    assert place is not None
+    changed = {**after, "train.py": after["train.py"].replace("getattr(optim, name, None)(0.1)", "optim.Momentum(0.1)")}
+    again, results, _ = vendored(changed, OPTAX_ALONE, (place,), wanted=False)
+    assert "legacy" not in again["train.py"]
+    assert "optax.sgd(0.1, momentum=0.9)" in again["train.py"]
+    assert {site.status for site in results[0].sites} == {"rewritten"}
+
+
+INHERENT = {
+    "it is pickled": "a pickle has the name of the module in it",
+    "flax.optim by __import__": "stays, and is told",
+    "a lazy re-export by importlib": "stays, and is told",
+    "a path of a flat state dict": "gives no tree of parameters to compare",
+}
+PROGRAMS = {**test_interface.PROGRAMS, **test_interface.STAYING, **test_closed_world.PROGRAMS}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in INHERENT])
+def test_it_runs_on_the_jax_of_today_and_trains_as_before(name: str) -> None:
+    files = {**PROGRAMS[name], "common.py": test_closed_world.COMMON}
+    with legacy_flax():
+        before = outcome(files)
+    after, results, place = vendored(files, Options(ignore=("FO706",)))
+    assert_same(before, outcome(after))
+    left = {site.code for result in results for site in result.sites if site.status == "unresolved"}
+    assert left <= {"FO922"}
+    if place is not None:
+        assert vendored(after, Options(ignore=("FO706",)), (place,), wanted=False)[0] == after
+
+
+@pytest.mark.parametrize("name", ["flax.optim by __import__", "a lazy re-export by importlib"])
+def test_what_still_needs_the_old_flax_is_told(name: str) -> None:
+    _, results, _ = vendored(PROGRAMS[name])
+    assert any(site.status == "unresolved" for result in results for site in result.sites)
