@@ -117,6 +117,8 @@ def command(
         raise click.UsageError("standard input (-) cannot be combined with other paths")
     if from_stdin and verify:
         raise click.UsageError("--verify needs files, not standard input")
+    if from_stdin and context.params["vendor"]:
+        raise click.UsageError("--vendor needs files, not standard input")
     if legacy_wheel is not None:
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from optim2optax.parity.legacy import legacy_flax, legacy_optim, load_module
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
+from optim2optax.parity.legacy import legacy_flax, legacy_optim, load_module
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 

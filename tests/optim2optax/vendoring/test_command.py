@@ -1,0 +1,281 @@
+"""`rewrite --vendor`: what is written, what is said, and that later runs keep it for as long as it is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from optim2optax.legacy_wheel import WHEEL_VARIABLE
+from optim2optax.vendoring.content import MODULES
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, MODERN, UNPARSABLE, UNRESOLVABLE
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+NAME = "legacy_flax_optim"
+POINTED = UNRESOLVABLE.replace("from flax import optim", f"import {NAME} as optim")
+DECIDED = POINTED.replace("getattr(optim, name, None)(learning_rate=0.1)", "optim.Momentum(0.1)")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """The files in a folder."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def script(project: Path) -> Path:
+    """A script with an optimizer that cannot be migrated, beside one whose optimizer can."""
+    (project / "stays.py").write_text(UNRESOLVABLE)
+    (project / "goes.py").write_text(LEGACY)
+    (project / "modern.py").write_text(MODERN)
+    return project
+
+
+@pytest.fixture
+def vendored(script: Path, run: Run) -> Path:
+    """The same, with a copy."""
+    assert run("rewrite", "--vendor", ".").exit_code == 0
+    return script
+
+
+def test_what_needs_no_copy_gets_none(project: Path, run: Run) -> None:
+    (project / "goes.py").write_text(LEGACY)
+    (project / "modern.py").write_text(MODERN)
+    assert run("rewrite", "--vendor", ".").exit_code == 0
+    assert {*tree(project)} == {"goes.py", "modern.py"}
+    assert run("rewrite", "--vendor", "modern.py").stdout == "Nothing to migrate in 1 file.\n"
+
+
+def test_it_is_made_for_nobody_who_does_not_ask(script: Path, run: Run) -> None:
+    assert run("rewrite", ".").exit_code == 1
+    assert {*tree(script)} == {"goes.py", "modern.py", "stays.py"}
+    assert (script / "stays.py").read_text() == UNRESOLVABLE
+
+
+def test_what_is_written(script: Path, run: Run) -> None:
+    result = run("rewrite", "--vendor", ".")
+    assert result.exit_code == 0
+    assert (script / "stays.py").read_text() == POINTED
+    assert "legacy" not in (script / "goes.py").read_text()
+    assert {*tree(script)} == {"goes.py", "modern.py", "stays.py", *(f"{NAME}/{name}" for name in MODULES)}
+    assert "stays.py:5:20: FO903 vendored: " in result.stdout
+    assert (
+        f"stays.py: 0 sites rewritten, 3 vendored\n{NAME}: 14 files written: __init__.py, adabelief.py, "
+        in result.stdout
+    )
+    assert result.stdout.endswith("8 sites in 2 files: 5 rewritten, 0 suppressed, 3 vendored, 0 unresolved\n")
+
+
+@pytest.mark.parametrize("option", ["--check", "--diff"])
+def test_previews_write_nothing(script: Path, run: Run, option: str) -> None:
+    before = tree(script)
+    result = run("rewrite", "--vendor", option, ".")
+    assert result.exit_code == 1
+    assert f"{NAME}: 14 files would be written: " in result.output
+    assert tree(script) == before
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
+    if not is_new:
+        run("rewrite", "--vendor", ".")
+        (script / "stays.py").write_text(DECIDED)
+    patch = run("rewrite", "--vendor", "--diff", ".").stdout_bytes
+    run("rewrite", "--vendor", ".")
+    expected = tree(script)
+    subprocess.run(["git", "apply", "--unsafe-paths", "-R"], cwd=script, input=patch, check=True, capture_output=True)
+    assert tree(script) != expected
+    subprocess.run(["git", "apply", "--unsafe-paths"], cwd=script, input=patch, check=True, capture_output=True)
+    assert tree(script) == expected
+
+
+@pytest.mark.parametrize("options", [(), ("--vendor",), ("--check",), ("--vendor", "--check"), ("--modernize",)])
+def test_a_second_run_changes_nothing(vendored: Path, run: Run, options: tuple[str, ...]) -> None:
+    before = tree(vendored)
+    result = run("rewrite", *options, ".")
+    assert result.exit_code == 0
+    assert tree(vendored) == before
+    assert result.stdout.endswith(
+        "3 sites in 1 file: 0 " + ("would be " * ("--check" in options)) + "rewritten, 0 suppressed, "
+        "3 vendored, 0 unresolved\n"
+    )
+
+
+def test_a_file_by_itself_is_known_to_import_a_copy(vendored: Path, run: Run) -> None:
+    (vendored / "step.py").write_text(
+        f"from {NAME} import Optimizer\n\n\ndef step(optimizer: Optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"
+    )
+    (vendored / "stays.py").write_text(POINTED.replace("create(params)", "create(params).apply_gradient(params)"))
+    before = tree(vendored)
+    assert run("rewrite", "stays.py").exit_code == 0
+    assert tree(vendored) == before
+
+
+def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> None:
+    (vendored / NAME / "__pycache__").mkdir()
+    (vendored / NAME / "__pycache__" / "adam.cpython-310.pyc").write_bytes(b"")
+    (vendored / "stays.py").write_text(DECIDED)
+    shown = run("rewrite", "--check", ".")
+    assert f"{NAME}: 14 files would be deleted: __init__.py, " in shown.stdout
+    result = run("rewrite", ".")
+    assert result.exit_code == 0
+    assert f"{NAME}: 14 files deleted: __init__.py, " in result.stdout
+    assert {*tree(vendored)} == {"goes.py", "modern.py", "stays.py"}
+    assert not (vendored / NAME).exists()
+    assert NAME not in (vendored / "stays.py").read_text()
+
+
+@pytest.mark.parametrize("change", ["changed", "added"])
+def test_a_copy_that_was_changed_is_not_deleted(vendored: Path, run: Run, change: str) -> None:
+    (vendored / "stays.py").write_text(DECIDED)
+    name = "adam.py" if change == "changed" else "ours.txt"
+    with (vendored / NAME / name).open("a") as file:
+        file.write("# ours\n")
+    result = run("rewrite", ".")
+    assert result.exit_code == 1
+    assert (
+        f"FO929 Nothing needs this copy of `flax.optim` any more, but it is not as it was written: {name}."
+        in result.stdout
+    )
+    assert len(list((vendored / NAME).glob("*.py"))) == len(MODULES)
+    before = tree(vendored)
+    assert run("rewrite", ".").exit_code == 1
+    assert tree(vendored) == before
+
+
+def test_a_copy_that_other_files_need_is_not_deleted(vendored: Path, run: Run) -> None:
+    (vendored / "pyproject.toml").write_text("")
+    (vendored / "stays.py").write_text(DECIDED)
+    (vendored / "more").mkdir()
+    (vendored / "more" / "other.py").write_text(POINTED)
+    assert run("rewrite", "stays.py", NAME).exit_code == 0
+    assert (vendored / NAME / "__init__.py").exists()
+    assert NAME not in (vendored / "stays.py").read_text()
+
+
+def test_where_it_is_wanted(project: Path, run: Run) -> None:
+    (project / "src" / "kit").mkdir(parents=True)
+    (project / "src" / "kit" / "__init__.py").write_text("")
+    (project / "src" / "kit" / "make.py").write_text(UNRESOLVABLE)
+    (project / "train.py").write_text("from kit.make import create_optimizer\n")
+    assert run("rewrite", "--vendor", "--vendor-as", "src/kit/_optim", ".").exit_code == 0
+    assert (project / "src" / "kit" / "make.py").read_text().startswith("from kit import _optim as optim\n")
+    assert (project / "src" / "kit" / "_optim" / "adam.py").exists()
+    assert run("rewrite", "--check", ".").exit_code == 0
+
+
+def test_configuration(script: Path, run: Run) -> None:
+    (script / "pyproject.toml").write_text('[tool.optim2optax]\nvendor = true\nvendor-as = "_optim"\n')
+    assert run("rewrite", "--no-vendor", ".").exit_code == 1
+    assert run("rewrite", ".").exit_code == 0
+    assert (script / "stays.py").read_text().startswith("import _optim as optim\n")
+
+
+def test_a_part_of_a_package(project: Path, run: Run) -> None:
+    """The `__init__.py` files around what is given count, whether they are given or not."""
+    (project / "kit" / "deep").mkdir(parents=True)
+    for folder in ("kit", "kit/deep"):
+        (project / folder / "__init__.py").write_text("")
+    (project / "kit" / "deep" / "make.py").write_text(UNRESOLVABLE)
+    assert run("rewrite", "--vendor", "kit/deep/make.py").exit_code == 0
+    assert (project / "kit" / "deep" / "make.py").read_text().startswith(f"from kit.deep import {NAME} as optim\n")
+
+
+def test_without_a_place(project: Path, run: Run) -> None:
+    for folder in ("a", "b"):
+        (project / folder).mkdir()
+        (project / folder / "train.py").write_text(UNRESOLVABLE)
+    result = run("rewrite", "--vendor", ".")
+    assert result.exit_code == 1
+    assert "a/train.py:1:1: FO928 `--vendor` finds no place" in result.stdout
+    assert {*tree(project)} == {"a/train.py", "b/train.py"}
+    assert run("rewrite", "--vendor", "a").exit_code == run("rewrite", "--vendor", "b").exit_code == 0
+    assert (project / "b" / NAME / "adam.py").exists()
+    assert run("rewrite", "--check", ".").exit_code == 0
+
+
+def test_a_folder_of_that_name_is_left(script: Path, run: Run) -> None:
+    (script / NAME).mkdir()
+    (script / NAME / "notes.txt").write_text("")
+    result = run("rewrite", "--vendor", ".")
+    assert result.exit_code == 1
+    assert "FO928" in result.stdout
+    assert {*tree(script / NAME)} == {"notes.txt"}
+
+
+WRONG = {
+    "standard input": (("--vendor", "-"), "--vendor needs files, not standard input"),
+    "a place alone": (("--vendor-as", "x", "."), "give both"),
+    "a place that is no name": (("--vendor", "--vendor-as", "a-b", "."), "--vendor-as: a-b cannot be imported"),
+    "a keyword": (("--vendor", "--vendor-as", "class", "."), "--vendor-as: class cannot be imported"),
+    "another wheel": (("--vendor", "--legacy-wheel", "stays.py", "."), "is not the published wheel"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_usage(
+    script: Path, run: Run, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(WHEEL_VARIABLE, os.environ.get(WHEEL_VARIABLE, ""))
+    before = tree(script)
+    result = run("rewrite", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert tree(script) == before
+
+
+def test_a_file_that_cannot_be_parsed_is_left(script: Path, run: Run) -> None:
+    (script / "broken.py").write_text(UNPARSABLE)
+    result = run("rewrite", "--vendor", ".")
+    assert result.exit_code == 1
+    assert (script / "broken.py").read_text() == UNPARSABLE
+    assert (script / "stays.py").read_text() == POINTED
+
+
+def test_a_notebook(project: Path, run: Run) -> None:
+    code = ["from flax import optim  # all\n", "print(optim)"]
+    cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": [], "source": code}
+    text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    (project / "train.ipynb").write_text(text)
+    assert run("rewrite", "--vendor", ".").exit_code == 0
+    assert (project / "train.ipynb").read_text() == text.replace("from flax import optim", f"import {NAME} as optim")
+    assert run("rewrite", "--check", ".").exit_code == 0
+
+
+def test_json(script: Path, run: Run) -> None:
+    report = json.loads(run("rewrite", "--vendor", "--check", "--output-format", "json", ".").stdout)
+    assert report["summary"] == {
+        "files_scanned": 3,
+        "files_changed": 16,
+        "sites": 8,
+        "rewritten": 5,
+        "suppressed": 0,
+        "vendored": 3,
+        "unresolved": 0,
+        "errors": 0,
+    }
+    kinds = {entry["path"]: entry["kind"] for entry in report["files"]}
+    assert kinds["stays.py"] == "edited"
+    assert kinds[f"{NAME}/adam.py"] == "new"
+    sites = next(entry["sites"] for entry in report["files"] if entry["path"] == "stays.py")
+    assert {(site["code"], site["status"]) for site in sites} == {
+        (code, "vendored") for code in ("FO901", "FO903", "FO911")
+    }
+    assert all(site["message"] and site["remedy"] for site in sites)
+
+
+def test_github_and_sarif(script: Path, run: Run) -> None:
+    assert (
+        "::notice file=stays.py,line=5,col=20,endColumn=25,title=FO903::vendored: "
+        in run("rewrite", "--vendor", "--check", "--output-format", "github", ".").stdout
+    )
+    report = json.loads(run("rewrite", "--vendor", "--output-format", "sarif", ".").stdout)
+    found = report["runs"][0]["results"]
+    assert {(result["ruleId"], result["level"]) for result in found} == {
+        (code, "note") for code in ("FO901", "FO903", "FO911")
+    }

@@ -1,0 +1,130 @@
+"""The copy is the real `flax.optim`: it trains bit for bit like that, without a warning."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import flax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from codemods.legacy import SUBPACKAGE
+from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.probe import probe_params, recorded_gradients
+from optim2optax.vendoring.content import MODULES, ORIGIN, is_as_written, origin_of, package_files
+
+NAME = "legacy_flax_optim"
+STEPS = 12
+DEFINITIONS = {
+    **{name: f"optim.{name}(0.01)" for name in ("Adadelta", "Adagrad", "GradientDescent", "LARS", "LAMB", "RMSProp")},
+    "Adam": "optim.Adam(0.01, beta1=0.8, weight_decay=0.1)",
+    "AdaBelief": "optim.AdaBelief(0.01, weight_decay=0.1)",
+    "Adafactor": "optim.Adafactor(0.01)",
+    "Momentum": "optim.Momentum(0.01, weight_decay=0.1, nesterov=True)",
+    "centered RMSProp": "optim.RMSProp(0.01, centered=True)",
+    "WeightNorm": "optim.WeightNorm(optim.Adam(0.01), wn_decay=0.1)",
+    "MultiOptimizer": (
+        "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'kernel' in path), optim.Adam(0.01)), "
+        "(optim.ModelParamTraversal(lambda path, _: 'kernel' not in path), optim.Momentum(0.1)))"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory, legacy_wheel: Path) -> Iterator[Any]:
+    """The copy, imported."""
+    folder = tmp_path_factory.mktemp("copy")
+    (folder / NAME).mkdir()
+    for name, content in package_files(legacy_wheel).items():
+        (folder / NAME / name).write_bytes(content)
+    sys.path.insert(0, str(folder))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield importlib.import_module(NAME)
+    finally:
+        sys.path.remove(str(folder))
+        for name in [name for name in sys.modules if name.startswith(NAME)]:
+            del sys.modules[name]
+
+
+def trained(optim: Any, definition: str, without_scalars: bool) -> list[Any]:
+    """The target and the state dict after each step."""
+    params = probe_params()
+    gradients = recorded_gradients(params, STEPS)
+    if without_scalars:
+        params.pop("temperature"), gradients.pop("temperature")
+    params, gradients = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float32), (params, gradients))
+    optimizer = eval(definition, {"optim": optim}).create(params)
+    step = jax.jit(lambda optimizer, grads, rate: optimizer.apply_gradient(grads, learning_rate=rate))
+    found = []
+    for number in range(STEPS):
+        grads = jax.tree_util.tree_map(lambda leaf, at=number: leaf[at], gradients)
+        optimizer = step(optimizer, grads, 0.01 / (1 + number))
+        found.append((optimizer.target, flax.serialization.to_state_dict(optimizer)))
+    restored = optimizer.restore_state(optimizer.state_dict())
+    return [*found, restored.target, flax.serialization.to_bytes(restored)]
+
+
+def assert_identical(one: Any, other: Any) -> None:
+    left, right = (jax.tree_util.tree_flatten_with_path(tree)[0] for tree in (one, other))
+    assert [path for path, _ in left] == [path for path, _ in right]
+    for (path, value), (_, expected) in zip(left, right, strict=True):
+        assert np.array_equal(np.asarray(value), np.asarray(expected), equal_nan=not isinstance(value, bytes)), path
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=DEFINITIONS)
+def test_it_trains_bit_for_bit_as_the_real_one(copy: Any, definition: str) -> None:
+    is_weight_norm = "WeightNorm" in definition
+    with legacy_optim() as optim:
+        old = trained(optim, definition, is_weight_norm)
+    assert_identical(trained(copy, definition, is_weight_norm), old)
+
+
+def test_replicated(copy: Any) -> None:
+    params = {"w": jnp.ones((3, 2))}
+    gradients = {"w": jnp.arange(jax.local_device_count() * 6.0).reshape(-1, 3, 2)}
+
+    def replicated(optim: Any) -> Any:
+        optimizer = optim.Adam(0.1).create(params).replicate()
+        step = jax.pmap(lambda optimizer, grads: optimizer.apply_gradient(grads), axis_name="batch")
+        optimizer = step(optimizer, gradients)
+        return optimizer.target, optimizer.state_dict(), optimizer.unreplicate().target
+
+    with legacy_optim() as optim:
+        old = replicated(optim)
+    assert_identical(replicated(copy), old)
+
+
+def test_dynamic_scale(copy: Any) -> None:
+    scale, finite, value, gradient = copy.DynamicScale(growth_interval=2).value_and_grad(lambda x: x**2)(jnp.float32(3))
+    assert (bool(finite), float(value), float(gradient), scale.fin_steps) == (True, 9.0, 6.0, 1)
+
+
+def test_it_has_all_that_there_was(copy: Any) -> None:
+    with legacy_optim() as optim:
+        assert set(copy.__all__) == set(optim.__all__)
+        assert {name for name in vars(optim) if name[:1].isupper()} <= {*vars(copy)}
+    assert {f"{name}.py" for name in SUBPACKAGE} | {"__init__.py"} == {*MODULES}
+
+
+def test_each_file_says_where_it_comes_from(legacy_wheel: Path) -> None:
+    for name, content in package_files(legacy_wheel).items():
+        text = content.decode()
+        assert text.startswith("# Copyright ")
+        assert "\n#     http://www.apache.org/licenses/LICENSE-2.0\n" in text
+        assert f"# limitations under the License.\n#\n{ORIGIN}{name}; changed: " in text
+        assert "jax.tree_map" not in text
+        assert "from .." not in text
+        assert origin_of(content) == name
+        assert is_as_written(content)
+        assert is_as_written(content.replace(b"\n", b"\r\n"))
+        assert not is_as_written(content + b"\n")
+    assert origin_of(b"import flax\n") == ""
