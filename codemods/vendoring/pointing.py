@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope
 from codemods.names import bound_anywhere
-from codemods.vendoring.bindings import Bindings, Bound, Statement, joined, said
+from codemods.vendoring.bindings import Bindings, Bound, Statement, said
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
-
-IMPORTING = ("import_module", "__import__")
+from codemods.vendoring.strings import imported_by, names_in_strings, quoted_annotations
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def imports_any(unit: Unit, modules: Collection[str], spared: Collection[int] = 
     nodes = (*bindings.froms, *(one.statement for one in bindings.modules_bound), *(one.node for one in bindings.uses))
     dotted = (one.statement for one in bindings.packages_bound if isinstance(one.statement, ast.Import))
     named = (node for node in dotted if any(bindings.within(alias.name) for alias in node.names))
-    by_name = (node for node in unit.nodes if isinstance(node, ast.Call) and bindings.within(_imported_by(node)))
+    by_name = (node for node in unit.nodes if isinstance(node, ast.Call) and bindings.within(imported_by(node)))
     return any(node.lineno not in spared for node in (*nodes, *named, *by_name))
 
 
@@ -82,9 +81,10 @@ class _Pointing:
         for one in self.bindings.modules_bound:
             if one.statement.lineno not in self.way.spared:
                 self._exchange(one, import_of(self.way.new + one.rest, one.name))
-        quoted = list(self._quoted_annotations())
+        quoted = self._quoted_annotations()
         self._point_dotted({one.scope for one in self.bindings.uses if one.node.lineno not in self.way.spared}, quoted)
-        self._point_strings()
+        spliced_names = names_in_strings(self.unit, self.way.old_full, self.way.new_full)
+        self.splices += [splice for line, splice in spliced_names if line not in self.way.spared]
         for statement, change in self.changes.items():
             self._write(statement, change)
         return spliced(self.unit.code, self.splices)
@@ -116,11 +116,11 @@ class _Pointing:
 
     # Dotted names
 
-    def _point_dotted(self, scopes: set[Scope | None], quoted: list[tuple[ast.Constant, list[Splice]]]) -> None:
+    def _point_dotted(self, scopes: set[Scope | None], quoted: Sequence[Splice]) -> None:
         for use in self.bindings.uses:
             if use.node.lineno not in self.way.spared:
                 self.splices.append((*extent(self.unit, use.node), self.local))
-        self.splices += [splice for _, found in quoted for splice in found]
+        self.splices += quoted
         if quoted:
             scopes = {
                 *scopes,
@@ -161,47 +161,17 @@ class _Pointing:
         """Whether a name is read otherwise than on the way to the module."""
         pointed_uses = {id(_root(use.node)) for use in self.bindings.uses if use.node.lineno not in self.way.spared}
         other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{re.escape('.'.join(one.missing))}(?!\w))")
-        quoted = any(other.search(self.unit.source(node)) for node in self._annotations())
+        quoted = any(other.search(self.unit.source(node)) for node in quoted_annotations(self.unit))
         return quoted or any(id(node) not in pointed_uses for node in self.bindings.loads(one.name, one.scope))
 
-    # Strings
-
-    def _quoted_annotations(self) -> Iterator[tuple[ast.Constant, list[Splice]]]:
-        """The quoted annotations that say the module by a dotted name, and what becomes of these."""
+    def _quoted_annotations(self) -> list[Splice]:
+        """What becomes of the quoted annotations that say the module by a dotted name."""
         ways = {(one.name, *one.missing) for one in self.bindings.packages_bound if one.scope and not one.scope.parent}
         names = "|".join(re.escape(".".join(way)) for way in sorted(ways))
-        word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)") if ways else None
-        for node in self._annotations():
-            start, end = extent(self.unit, node)
-            found = [*word.finditer(self.unit.code, start, end)] if word else []
-            if found and node.lineno not in self.way.spared:
-                yield node, [(*match.span(), self.local) for match in found]
-
-    def _annotations(self) -> Iterator[ast.Constant]:
-        for node in self.unit.nodes:
-            match node:
-                case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation):
-                    yield from _strings(annotation)
-                case (
-                    ast.FunctionDef(returns=ast.expr() as returns) | ast.AsyncFunctionDef(returns=ast.expr() as returns)
-                ):
-                    yield from _strings(returns)
-
-    def _point_strings(self) -> None:
-        """Exchange the names that are whole strings, as for `import_module`, with or without a dot at the end."""
-        annotations = set(self._annotations())
-        whole = re.compile(rf"{re.escape(self.way.old_full)}((?:\.\w+)*\.?)")
-        parts = {part for node in self.unit.nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
-        parts |= {part for node in self.unit.nodes if _gives_package(node) for part in ast.iter_child_nodes(node)}
-        for node in self.unit.nodes:
-            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node in annotations | parts:
-                continue
-            match = whole.fullmatch(node.value)
-            start, end = extent(self.unit, node)
-            if match is None or node.lineno in self.way.spared or self.unit.code.count(node.value, start, end) != 1:
-                continue
-            at = self.unit.code.index(node.value, start)
-            self.splices.append((at, at + len(node.value), self.way.new_full + match[1]))
+        word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)")
+        nodes = (node for node in quoted_annotations(self.unit) if ways and node.lineno not in self.way.spared)
+        found = (match for node in nodes for match in word.finditer(self.unit.code, *extent(self.unit, node)))
+        return [(*match.span(), self.local) for match in found]
 
     def _write(self, statement: Statement, change: _Change) -> None:
         new = list(dict.fromkeys(change.new))
@@ -213,32 +183,7 @@ class _Pointing:
             self.splices.append(behind(self.unit, statement, new, self.way.in_line))
 
 
-def _imported_by(call: ast.Call) -> str:
-    """The module that a call imports by its name; empty if it is none that does."""
-    match call:
-        case ast.Call(
-            func=ast.Name(id=function) | ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
-        ):
-            return name if function in IMPORTING and not _gives_package(call) else ""
-    return ""
-
-
-def _gives_package(node: ast.AST) -> bool:
-    """Whether this is `__import__` with a name alone, which gives the outermost package around the module."""
-    match node:
-        case ast.Call(func=ast.Name(id="__import__"), args=[_], keywords=[]):
-            return True
-    return False
-
-
-def _strings(annotation: ast.expr) -> Iterator[ast.Constant]:
-    return (node for node in ast.walk(annotation) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
 def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
-
-
-__all__ = ["Way", "import_of", "imports_any", "joined", "pointed"]

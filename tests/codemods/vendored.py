@@ -21,7 +21,7 @@ def _package() -> Mapping[str, str]:
 def vendored(
     files: Mapping[str, str], options: Options | None = None, existing: tuple[str, ...] = (), wanted: bool = True
 ) -> tuple[Files, list[FileResult], str | None]:
-    """What becomes of a program with `--vendor`: its files, the copy's among them, an account, and where the copy is if it is new."""
+    """What becomes of a program with `--vendor`: its files and those of the copy, an account, and where a new copy is."""
     copies = read_copies([Source(path, text.encode()) for path, text in files.items()], existing)
     results = migrate(copies.pointed_back, options)
     new = copies.homeless(results) if wanted else []

@@ -15,7 +15,19 @@ from tests.optim2optax.programs import UNRESOLVABLE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 OTHER_WORDS = {"rewrite", "parity", "rewritten", "suppressed", "unresolved", "identical", "equivalent", "different"}
-OTHER_WORDS |= {"could_not_run", "proven", "declared", "deduced", "likely", "optimizer", "scenario", "command"}
+OTHER_WORDS |= {
+    "edited",
+    "new",
+    "deleted",
+    "could_not_run",
+    "proven",
+    "declared",
+    "deduced",
+    "likely",
+    "optimizer",
+    "scenario",
+    "command",
+}
 
 
 def keys(value: Any) -> Iterator[str]:

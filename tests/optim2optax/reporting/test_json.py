@@ -46,7 +46,7 @@ def test_schema(described: dict[str, Any]) -> None:
     assert described["version"] == 1
     assert [file["path"] for file in described["files"]] == ["a.py", "b.py", "c.py", "d.py"]
     for file in described["files"]:
-        assert set(file) == {"path", "changed", "error", "sites", "unused_suppressions", "hints"}
+        assert set(file) == {"path", "kind", "changed", "error", "sites", "unused_suppressions", "hints"}
         for found in file["sites"]:
             assert set(found) == SITE
             assert found["status"] in {"rewritten", "suppressed", "unresolved"}
@@ -63,6 +63,7 @@ def test_totals_add_up(described: dict[str, Any]) -> None:
         "sites": len(statuses),
         "rewritten": statuses.count("rewritten"),
         "suppressed": statuses.count("suppressed"),
+        "vendored": 0,
         "unresolved": statuses.count("unresolved"),
         "errors": 1,
     }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
+from optim2optax.parity.command import compare_command
+from optim2optax.parity.judge import Verdict
 from optim2optax.vendoring.content import MODULES
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY, MODERN, UNPARSABLE, UNRESOLVABLE
@@ -239,7 +242,14 @@ def test_a_file_that_cannot_be_parsed_is_left(script: Path, run: Run) -> None:
 
 def test_a_notebook(project: Path, run: Run) -> None:
     code = ["from flax import optim  # all\n", "print(optim)"]
-    cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": [], "source": code}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "a",
+        "metadata": {},
+        "outputs": [],
+        "source": code,
+    }
     text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
     (project / "train.ipynb").write_text(text)
     assert run("rewrite", "--vendor", ".").exit_code == 0
@@ -279,3 +289,33 @@ def test_github_and_sarif(script: Path, run: Run) -> None:
     assert {(result["ruleId"], result["level"]) for result in found} == {
         (code, "note") for code in ("FO901", "FO903", "FO911")
     }
+
+
+TRAINING = """
+
+import jax.numpy as jnp
+
+optimizer = create_optimizer("Adam", {"w": jnp.ones(3)})
+for _ in range(3):
+    optimizer = optimizer.apply_gradient({"w": jnp.ones(3)})
+"""
+
+
+def test_parity_records_a_copy_on_either_side(project: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """First `flax.optim` against a copy, then the copy against optax."""
+    monkeypatch.setenv("XLA_FLAGS", "")
+    (project / "train.py").write_text(UNRESOLVABLE + TRAINING)
+    copy, modern = project.with_name("copy"), project.with_name("modern")
+    shutil.copytree(project, copy)
+    monkeypatch.chdir(copy)
+    assert run("rewrite", "--vendor", ".").exit_code == 0
+    assert compare_command(("python", "train.py"), str(project), copy).verdict is Verdict.IDENTICAL
+    assert "legacy_flax_optim" not in str(run("parity", ".").output)
+    shutil.copytree(copy, modern)
+    monkeypatch.chdir(modern)
+    (modern / "train.py").write_text(
+        (UNRESOLVABLE + TRAINING).replace("getattr(optim, name, None)(learning_rate=0.1)", "optim.Adam(0.1)")
+    )
+    assert run("rewrite", ".").exit_code == 0
+    assert {*tree(modern)} == {"train.py"}
+    assert compare_command(("python", "train.py"), str(copy), modern).verdict is not Verdict.DIFFERENT

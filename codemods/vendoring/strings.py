@@ -1,0 +1,68 @@
+"""The strings of a file that name a module, or say it in an annotation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.flow.modules import Unit
+from codemods.vendoring.splicing import Splice, extent
+
+IMPORTING = ("import_module", "__import__")
+
+
+def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
+    """The strings that are annotations, or parts of them."""
+    for node in unit.nodes:
+        match node:
+            case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation):
+                yield from _strings(annotation)
+            case ast.FunctionDef(returns=ast.expr() as returns) | ast.AsyncFunctionDef(returns=ast.expr() as returns):
+                yield from _strings(returns)
+
+
+def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Splice]]:
+    """What becomes of other strings that are the name of a module or of something in it, with or without a dot at the end.
+
+    Each comes with its line.
+    """
+    whole = re.compile(rf"{re.escape(old)}((?:\.\w+)*\.?)")
+    others = {*quoted_annotations(unit), *_parts(unit)}
+    for node in unit.nodes:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node in others:
+            continue
+        match = whole.fullmatch(node.value)
+        start, end = extent(unit, node)
+        if match is not None and unit.code.count(node.value, start, end) == 1:
+            at = unit.code.index(node.value, start)
+            yield node.lineno, (at, at + len(node.value), new + match[1])
+
+
+def _parts(unit: Unit) -> Iterator[ast.AST]:
+    """What is a part of a formatted string, or given to a call that gives the package around what it names."""
+    for node in unit.nodes:
+        if isinstance(node, ast.JoinedStr) or _gives_package(node):
+            yield from ast.walk(node)
+
+
+def imported_by(call: ast.Call) -> str:
+    """The module that a call imports by its name; empty if it is none that does."""
+    match call:
+        case ast.Call(
+            func=ast.Name(id=function) | ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
+        ):
+            return name if function in IMPORTING and not _gives_package(call) else ""
+    return ""
+
+
+def _gives_package(node: ast.AST) -> bool:
+    """Whether this is `__import__` with a name alone, which gives the outermost package around the module."""
+    match node:
+        case ast.Call(func=ast.Name(id="__import__"), args=[_], keywords=[]):
+            return True
+    return False
+
+
+def _strings(annotation: ast.expr) -> Iterator[ast.Constant]:
+    return (node for node in ast.walk(annotation) if isinstance(node, ast.Constant) and isinstance(node.value, str))
