@@ -36,7 +36,9 @@ def _changed(report: Report, done: str) -> Iterator[str]:
             path = click.style(printable(result.path), bold=True)
             vendored = report.of(result, "vendored")
             rewritten = f"{_counted(report.of(result, 'rewritten'), 'site')} {done}"
-            yield f"{path}: {rewritten}, {vendored} vendored" if vendored else f"{path}: {rewritten}"
+            named = f"{'would be ' * report.preview}pointed at the copy of flax.optim by its name"
+            what = f"{rewritten}, {vendored} vendored" if vendored else rewritten
+            yield f"{path}: {what if result.sites else named}"
     for kind, what in (("new", "written"), ("deleted", "deleted")):
         folders: dict[str, list[str]] = {}
         for result in report.changed:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codemods.model import FileResult, Source
+from codemods.prefilter import mentions_legacy
 from optim2optax.project import Found, root_of
 from optim2optax.vendoring.content import PACKAGE_NAME, package_files
 from optim2optax.vendoring.recognising import copies_among, copies_near, packages_around
@@ -41,7 +42,8 @@ def migrated_with_copies(
     """
     own = copies_among(sources)
     root = root_of(files)
-    near = copies_near(root, {file.named for file in files})
+    speaking = (file for file, source in zip(files, sources, strict=True) if mentions_legacy(source.content))
+    near = copies_near(root, {os.path.dirname(file.location) for file in speaking})
     existing = {copy.path for copy in own} | near
     if not existing and not vendoring.wanted:
         return migrate(sources)

@@ -119,6 +119,22 @@ def test_a_file_by_itself_is_known_to_import_a_copy(vendored: Path, run: Run) ->
     assert tree(vendored) == before
 
 
+def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
+    (project / "kit").mkdir()
+    (project / "kit" / "__init__.py").write_text("")
+    (project / "kit" / "make.py").write_text(UNRESOLVABLE)
+    (project / "kit" / "names.py").write_text('OPTIMIZER = "flax.optim.Adam"\n')
+    (project / "train.py").write_text(
+        "from kit import make, names\n\n\ndef step(o, g):\n    return make.create_optimizer('Adam', o)\n"
+    )
+    result = run("rewrite", "--vendor", ".")
+    assert "kit/names.py: pointed at the copy of flax.optim by its name\n" in result.stdout
+    assert (project / "kit" / "names.py").read_text() == f'OPTIMIZER = "kit.{NAME}.Adam"\n'
+    before = tree(project)
+    assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith("3 vendored, 0 unresolved\n")
+    assert tree(project) == before
+
+
 def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> None:
     (vendored / NAME / "__pycache__").mkdir()
     (vendored / NAME / "__pycache__" / "adam.cpython-310.pyc").write_bytes(b"")
