@@ -37,10 +37,8 @@ def _file(result: FileResult) -> Iterator[str]:
     if result.error is not None:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
     unresolved = (_unresolved(path, site) for site in result.sites if site.status == "unresolved")
-    yield from dict.fromkeys(unresolved)  # a constructor and its `create` are two sites at one place
-    for site in result.sites:
-        if site.note:
-            yield f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {printable(site.note)}"
+    noted = (_noted(path, site) for site in result.sites if site.note)
+    yield from dict.fromkeys((*unresolved, *noted))  # a constructor and its `create` are two sites at one place
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {click.style('unused suppression', fg='yellow')}: there is nothing to ignore here"
 
@@ -50,6 +48,10 @@ def _unresolved(path: str, site: Site) -> str:
         f"{path}:{site.line}:{site.column}: {click.style(site.code, fg='yellow', bold=True)} {printable(site.message)}"
     )
     return f"{reason}\n    {click.style('fix:', fg='cyan')} {printable(site.remedy)}" if site.remedy else reason
+
+
+def _noted(path: str, site: Site) -> str:
+    return f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {printable(site.note)}"
 
 
 def _totals(report: Report, done: str) -> Iterator[str]:

@@ -1,0 +1,141 @@
+"""Where a file uses what was removed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codemods.flow.modules import Unit
+from codemods.removed.table import Removed, last_words, packages, row_of
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+    from codemods.flow.constraints import Import
+
+WORD = re.compile(r"\b[^\W\d]\w*")
+POPPED = ("params",)
+"""The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
+
+HANDLING = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
+"""What is handled by code that works with and without a name."""
+
+
+def uses_removed(code: str) -> bool:
+    """Whether a file may use anything that is gone. False is certain."""
+    if not any(package in code for package in packages()):
+        return False
+    words = set(WORD.findall(code))
+    return "pop" in words or not words.isdisjoint(last_words())
+
+
+def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
+    """The uses of what is gone in a file: kind `removed` for an expression, `removed_import` for an imported name."""
+    if not uses_removed(unit.code):
+        return
+    names = _Names(facts, unit)
+    covered: set[ast.AST] = set()
+    for node in unit.nodes:
+        if isinstance(node, ast.Attribute | ast.Name) and node not in covered:
+            row = names.row(node)
+            if row is not None:
+                covered.update(ast.walk(node))
+                covered.update(_index(unit, node, row))
+                yield Use("removed", row.name, unit, node, ())
+        elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
+            yield Use("removed", "pop", unit, node.value, ())
+    for item in names.imports:
+        if not _is_guarded(unit, item.statement) and names.is_left(item, covered):
+            yield Use("removed_import", imported_name(item), unit, item.statement, ())
+
+
+class _Names:
+    """What the names of a file stand for."""
+
+    def __init__(self, facts: Facts, unit: Unit) -> None:
+        self.unit = unit
+        self.imports = facts.imported(unit)
+        self._scopes = facts.flow.reading.scopes
+        self._bound: dict[str, list[Import]] = defaultdict(list)
+        for item in self.imports:
+            self._bound[item.name].append(item)
+
+    def row(self, node: ast.Attribute | ast.Name) -> Removed | None:
+        """The row of what an expression names, unless its import alone is to change, or is reported."""
+        name = self.full_name(node)
+        row = None if name is None else row_of(name)
+        if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, node):
+            return None
+        if isinstance(node, ast.Name):
+            return row if row.name == name and row.how in ("call", "helper", "value") else None
+        return row if row.name == name else None
+
+    def full_name(self, node: ast.expr) -> str | None:
+        """The full name of what an expression names, if imports alone decide on that."""
+        if isinstance(node, ast.Attribute):
+            owner = self.full_name(node.value)
+            return None if owner is None else f"{owner}.{node.attr}"
+        items = self._items(node) if isinstance(node, ast.Name) else []
+        named = {item.name if _is_package(item) else item.target for item in items}
+        return named.pop() if len(named) == 1 else None
+
+    def _items(self, node: ast.Name) -> list[Import]:
+        """The imports that bind a name."""
+        if node.id not in self._bound or node not in self._scopes:
+            return []
+        scope = self._scopes[node].binding(node.id)
+        return [item for item in self._bound[node.id] if item.scope is scope]
+
+    def is_left(self, item: Import, covered: set[ast.AST]) -> bool:
+        """Whether an import is of something that is gone, and is in use otherwise than by what is told already, or not at all."""
+        row = row_of(imported_name(item))
+        if row is None:
+            return False
+        reads = [node for node in self.unit.nodes if isinstance(node, ast.Name) and item in self._items(node)]
+        return _is_package(item) or not reads or not covered.issuperset(reads)
+
+
+def imported_name(item: Import) -> str:
+    """The full name of what an import statement says, which is not what it binds if that is a package above it."""
+    return item.alias.name if isinstance(item.statement, ast.Import) else item.target
+
+
+def _is_package(item: Import) -> bool:
+    """Whether an import binds the package, as `import a.b.c` does."""
+    return isinstance(item.statement, ast.Import) and not item.alias.asname
+
+
+def _is_guarded(unit: Unit, node: ast.AST) -> bool:
+    """Whether something else is done where a name is not there."""
+    inner = node
+    for outer in unit.ancestors(node):
+        if isinstance(outer, ast.Try) and inner in outer.body and any(map(_handles, outer.handlers)):
+            return True
+        inner = outer
+    return False
+
+
+def _handles(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in HANDLING) for kind in kinds)
+
+
+def _index(unit: Unit, function: ast.expr, row: Removed) -> Iterator[ast.AST]:
+    """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which goes with it."""
+    match unit.parents.get(function):
+        case ast.Call(args=[_, ast.Subscript(value=value), *_]) if ".at[" in row.to:
+            yield from ast.walk(value)
+
+
+def _is_popped_pair(node: ast.Assign) -> bool:
+    """`state, params = variables.pop("params")`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[_, _])],
+            value=ast.Call(func=ast.Attribute(attr="pop"), args=[ast.Constant(value=str(name))], keywords=[]),
+        ):
+            return name in POPPED
+    return False
