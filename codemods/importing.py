@@ -87,6 +87,8 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
         if isinstance(decision.edit, edits.MoveImport) and isinstance(decision.use.node, ast.Import | ast.ImportFrom):
             start = _start(unit, decision.use.node)
             result.drop.append(ImportedName(*start, decision.edit.bound))
+            if not decision.edit.statement:
+                continue
             head, word, name = decision.edit.statement.rpartition("import ")
             moved.setdefault((start, f"{head}{word}"), []).append(name)
     result.add += [

@@ -11,7 +11,7 @@ Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
-Stage = Literal["Reading", "Analysing", "Rewriting"]
+Stage = Literal["Reading", "Analysing", "Rewriting", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is told what is being done, with how many files it has been, and with how many it will be: 0 if that is not known."""
 

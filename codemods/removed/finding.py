@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
@@ -33,7 +33,11 @@ def uses_removed(code: str) -> bool:
 
 
 def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
-    """The uses of what is gone in a file: kind `removed` for an expression, `removed_import` for an imported name."""
+    """The uses of what is gone in a file.
+
+    Their kind is `removed` for an expression, `removed_import` for an imported name, and `removed_module` for the import of a
+    module, `import a.b.c`, of which nothing is in use but such expressions.
+    """
     if not uses_removed(unit.code):
         return
     names = _Names(facts, unit)
@@ -48,8 +52,14 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
             yield Use("removed", "pop", unit, node.value, ())
     for item in names.imports:
-        if not _is_guarded(unit, item.statement) and names.is_left(item, covered):
+        row = row_of(imported_name(item))
+        if row is None or _is_guarded(unit, item.statement):
+            continue
+        if not names.is_covered(item, covered):
             yield Use("removed_import", imported_name(item), unit, item.statement, ())
+        elif _is_package(item):
+            kind = "removed_import" if row.how == "same" else "removed_module"
+            yield Use(kind, imported_name(item), unit, item.statement, ())
 
 
 class _Names:
@@ -70,7 +80,7 @@ class _Names:
         if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, node):
             return None
         if isinstance(node, ast.Name):
-            return row if row.name == name and row.how in ("call", "helper", "value") else None
+            return row if row.name == name and row.how in ("call", "drop", "helper", "value") else None
         return row if row.name == name else None
 
     def full_name(self, node: ast.expr) -> str | None:
@@ -89,13 +99,16 @@ class _Names:
         scope = self._scopes[node].binding(node.id)
         return [item for item in self._bound[node.id] if item.scope is scope]
 
-    def is_left(self, item: Import, covered: set[ast.AST]) -> bool:
-        """Whether an import is of something that is gone, and is in use otherwise than by what is told already, or not at all."""
-        row = row_of(imported_name(item))
-        if row is None:
-            return False
-        reads = [node for node in self.unit.nodes if isinstance(node, ast.Name) and item in self._items(node)]
-        return _is_package(item) or not reads or not covered.issuperset(reads)
+    def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
+        """Whether an import is in use, and by nothing but what is told already."""
+        reads: Iterable[ast.AST] = (
+            node for node in self.unit.nodes if isinstance(node, ast.Name) and item in self._items(node)
+        )
+        if _is_package(item):
+            chains = (node for node in self.unit.nodes if isinstance(node, ast.Attribute))
+            reads = (node for node in chains if self.full_name(node) == item.alias.name)
+        found = [*reads]
+        return bool(found) and covered.issuperset(found)
 
 
 def imported_name(item: Import) -> str:

@@ -6,6 +6,7 @@ far as it was looked up); and a `note`, one sentence for what has to be written 
 
 - `same`: `to` is another name of the same thing;
 - `call`: a call of it becomes the expression in `to`, as in `(x, y) -> y`, in whose parameters its arguments are;
+- `drop`: a call of it, without arguments, can be left out;
 - `helper`: a function with the name in `to`, which is written into the file, does the same;
 - `value`: `to` is an expression with the same value;
 - `none`: nothing takes its place.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, RewriteCall
+from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceStatement, RewriteCall
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
@@ -79,6 +79,8 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
             return _called(use, row, context)
         case "helper":
             return Replace(use.span, f"{{support:{row.to}}}", supports=(HELPERS[row.to],))
+        case "drop":
+            return _dropped(use, row)
     return _gone(row)
 
 
@@ -122,6 +124,14 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     return _written(use, row, expression, context, holes)
 
 
+def _dropped(use: Use, row: Removed) -> Edit | Refusal:
+    """A call that nothing has to take the place of, if it is a statement of its own, and not all of its block."""
+    statement = use.unit.parents.get(use.call) if use.call is not None else None
+    if not isinstance(statement, ast.Expr) or use.call is None or use.call.args or use.call.keywords:
+        return reasons.removed(f"`{row.name}` was removed.", "Delete the call: JAX does this by itself.")
+    return ReplaceStatement(use.unit.span(statement), ())
+
+
 def _written(use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()) -> Edit | Refusal:
     """An expression in the place of a name, or of a call of it."""
     names: dict[str, Said] = {}
@@ -161,6 +171,20 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if use.name in (f"{use.node.module}.{found.name}", use.node.module))
     bound = alias.asname or alias.name
     return MoveImport(use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else ""))
+
+
+@rule(
+    "FO805",
+    "imports of modules that are needed no more",
+    "removed_module",
+    before="import jax.lib.xla_bridge\n\nxla = jax.lib.xla_bridge.get_backend()\n",
+    after="import jax\n\nxla = jax.devices()[0].client\n",
+)
+def left_alone(use: Use, context: Context) -> Edit | Refusal:
+    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in use any more."""
+    package = use.name.partition(".")[0]
+    others = [one for one in context.facts.imported(use.unit) if one.name == package and one.statement is not use.node]
+    return MoveImport(use.span, use.name, "" if others else f"import {package}")
 
 
 @rule(

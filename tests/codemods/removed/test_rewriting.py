@@ -103,6 +103,18 @@ RENAMED = {
         ),
         "import jax.numpy as jnp\n\nx = jnp.zeros(3).at[1:].set(2)\n",
     ),
+    "a call that is needed no more": (
+        "import jax\nimport jax.tools.colab_tpu\n\njax.tools.colab_tpu.setup_tpu()\nprint(jax.devices())\n",
+        "import jax\n\nprint(jax.devices())\n",
+    ),
+    "a call of an imported module that is needed no more": (
+        "import jax\nfrom jax.config import config\n\nif jax:\n    config.enable_omnistaging()\n    config.update('a', 1)\n",
+        "import jax\nfrom jax import config\n\nif jax:\n    config.update('a', 1)\n",
+    ),
+    "the only import of the package": (
+        "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
+        "import jax\n\nprint(jax.devices()[0].client.platform)\n",
+    ),
     "a constant": (
         "import jax.numpy as jnp\nfrom jax.numpy import NINF\n\nx = jnp.NINF + 1, -NINF, 2 * NINF\n",
         "import jax.numpy as jnp\n\nx = -jnp.inf + 1, --jnp.inf, 2 * -jnp.inf\n",
@@ -122,6 +134,10 @@ GONE = {
     "an imported module under another name": (
         "import jax.experimental.maps as maps\n\nmaps\n",
         "`jax.experimental.maps` was removed.",
+    ),
+    "a call that is needed no more, with a value": (
+        "from jax.config import config\n\nx = config.enable_omnistaging()\n",
+        "`jax.config.config.enable_omnistaging` was removed.",
     ),
     "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
     "an update with more arguments": (
