@@ -125,11 +125,13 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
 
 
 def _dropped(use: Use, row: Removed) -> Edit | Refusal:
-    """A call that nothing has to take the place of, if it is a statement of its own, and not all of its block."""
+    """A call that nothing has to take the place of, if it is a statement of its own, of which no comment speaks."""
     statement = use.unit.parents.get(use.call) if use.call is not None else None
     if not isinstance(statement, ast.Expr) or use.call is None or use.call.args or use.call.keywords:
-        return reasons.removed(f"`{row.name}` was removed.", "Delete the call: JAX does this by itself.")
-    return ReplaceStatement(use.unit.span(statement), ())
+        return _gone(row)
+    lines = use.unit.code.split("\n")[max(statement.lineno - 2, 0) : statement.end_lineno]
+    is_spoken_of = lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:])
+    return _gone(row) if is_spoken_of else ReplaceStatement(use.unit.span(statement), ())
 
 
 def _written(use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()) -> Edit | Refusal:

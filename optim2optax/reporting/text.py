@@ -12,6 +12,9 @@ from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
 BEYOND = "FO921"
+REMOVED = "FO899"
+FILES = 3
+"""Of what was removed, as many files are named."""
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -36,7 +39,8 @@ def _file(result: FileResult) -> Iterator[str]:
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
-    unresolved = (_unresolved(path, site) for site in result.sites if site.status == "unresolved")
+    left = (site for site in result.sites if site.status == "unresolved" and site.code != REMOVED)
+    unresolved = (_unresolved(path, site) for site in left)
     noted = (_noted(path, site) for site in result.sites if site.note)
     yield from dict.fromkeys((*unresolved, *noted))  # a constructor and its `create` are two sites at one place
     for line in result.unused_suppressions:
@@ -68,9 +72,26 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield "No Python files found."
     if beyond := [site.message for result in report.results for site in result.sites if site.code == BEYOND]:
         yield f"{_counted(len(beyond), 'site')} left for the budget of the analysis: see {BEYOND} above, and --budget."
+    yield from _removed(report)
     yield from _hints(report)
     if summary["errors"]:
         yield f"{_counted(summary['errors'], 'file')} could not be read, parsed or written: see above"
+
+
+def _removed(report: Report) -> Iterator[str]:
+    """What else was removed and has no other name, one by one, with the files."""
+    found: dict[tuple[str, str | None], list[str]] = {}
+    for result, site in report.sites:
+        if site.code == REMOVED and site.status == "unresolved":
+            found.setdefault((site.message.rpartition(": ")[2], site.remedy), []).append(result.path)
+    for (message, remedy), paths in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        files = [*dict.fromkeys(paths)]
+        shown = ", ".join(map(printable, files[:FILES])) + (
+            f" and {len(files) - FILES} more" if len(files) > FILES else ""
+        )
+        yield f"{click.style(REMOVED, fg='yellow', bold=True)} {printable(message)} {_counted(len(paths), 'use')}: {shown}"
+        if remedy:
+            yield f"    {click.style('fix:', fg='cyan')} {printable(remedy)}"
 
 
 def _hints(report: Report) -> Iterator[str]:

@@ -135,6 +135,10 @@ GONE = {
         "import jax.experimental.maps as maps\n\nmaps\n",
         "`jax.experimental.maps` was removed.",
     ),
+    "a call that is needed no more, and is spoken of": (
+        "import jax.tools.colab_tpu as tpu\n\nprint()\n# Finds the TPU.\ntpu.setup_tpu()\n",
+        "`jax.tools.colab_tpu.setup_tpu` was removed.",
+    ),
     "a call that is needed no more, with a value": (
         "from jax.config import config\n\nx = config.enable_omnistaging()\n",
         "`jax.config.config.enable_omnistaging` was removed.",
