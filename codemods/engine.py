@@ -38,7 +38,7 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
 from codemods.relevance import Relevance
-from codemods.removed import uses_removed
+from codemods.removed import names_removed, uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
@@ -124,7 +124,8 @@ def migrate(
     if options.modernize:
         others = (path for path, code in codes.items() if path not in results and uses_removed(code))
         for unit in (unit for path in others if path not in errors and (unit := read(path)) is not None):
-            results |= _results(Facts([unit]), files, options, 1, _say_nothing)
+            if names_removed(unit):
+                results |= _results(Facts([unit]), files, options, 1, _say_nothing)
     unchanged = (FileResult(one.path, one.content, one.content, error=errors.get(one.path)) for one in sources)
     return [one if one.path in errors else results.get(one.path, one) for one in unchanged]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
-from codemods.removed.table import Removed, last_words, packages, row_of
+from codemods.removed.table import Removed, last_words, packages, row_of, table
 from codemods.uses import Use
 
 if TYPE_CHECKING:
@@ -30,6 +30,44 @@ def uses_removed(code: str) -> bool:
         return False
     words = set(WORD.findall(code))
     return "pop" in words or not words.isdisjoint(last_words())
+
+
+def names_removed(unit: Unit) -> bool:
+    """Whether a file may use anything that is gone, by its imports and attributes alone. False is certain."""
+    bound: dict[str, set[str]] = defaultdict(set)
+    for bound_as, target, said in _imports(unit):
+        bound[bound_as].add(target)
+        if row_of(said) is not None:
+            return True
+    for node in unit.nodes:
+        if isinstance(node, ast.Attribute) and node.attr in last_words():
+            *steps, root = _steps(node)
+            if any(".".join((name, *reversed(steps))) in table() for name in bound.get(root, ())):
+                return True
+        elif isinstance(node, ast.Assign) and _is_popped_pair(node):
+            return True
+    return False
+
+
+def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
+    """For each import from a package with removed names: the name that it binds, what that is, and what it says."""
+    for node in unit.nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                yield alias.asname or root, alias.name if alias.asname else root, alias.name
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module is not None:
+            for alias in node.names:
+                name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                yield alias.asname or alias.name, name, name
+
+
+def _steps(node: ast.expr) -> Iterator[str]:
+    """The words of a dotted name, from the last on; an empty first one if it begins with anything but a name."""
+    while isinstance(node, ast.Attribute):
+        yield node.attr
+        node = node.value
+    yield node.id if isinstance(node, ast.Name) else ""
 
 
 def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:

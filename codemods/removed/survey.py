@@ -13,7 +13,7 @@ from codemods.legacy import PACKAGE, legacy_name
 from codemods.model import Source
 from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.prefilter import mentions_legacy
-from codemods.removed.finding import removed_uses, uses_removed
+from codemods.removed.finding import names_removed, removed_uses, uses_removed
 from codemods.removed.table import Removed, row_of
 from codemods.text import UndecodableError, decode
 
@@ -48,7 +48,8 @@ def survey(sources: Iterable[Source]) -> Iterator[Found]:
         except (RecursionError, MemoryError, UndecodableError) as error:
             yield Found(source.path, 1, None, str(error) or "nested too deeply")
             continue
-        yield from _in_file(unit)
+        if names_removed(unit) or mentions_legacy(source.content):
+            yield from _in_file(unit)
 
 
 def _in_file(unit: Unit) -> Iterator[Found]:

@@ -109,7 +109,8 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     bound = ((form, form.arguments(call)) for form in expressions_of(row.to)) if call is not None else ()
     fitting = next(((form, given) for form, given in bound if given is not None), None)
     if fitting is None:
-        return reasons.removed(f"`{row.name}` was removed.", f"Write it anew: {row.to}.")
+        texts = " or ".join(f"`{form.text}`" for form in expressions_of(row.to))
+        return reasons.removed(f"`{row.name}` was removed.", f"Write {texts}, as it fits here.")
     expression, given = fitting
     dataflow = context.facts.dataflow
     used = [name for name in expression.used if name in given]
