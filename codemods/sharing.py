@@ -14,7 +14,8 @@ from codemods.facts import Facts
 from codemods.flow.modules import Unit
 from codemods.optimizers.base import Support
 
-Needs = Mapping[Unit, Mapping[str, Support]]
+DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""The statements that bind names."""
 
 
 @dataclass
@@ -81,7 +82,14 @@ class Homes:
             not home.places
             and all(unit.path not in reached for unit in others)
             and all(self.module(home, unit) is not None for unit in others)
+            and (self._only_defines(home) or all(home.path in self.facts.imported_by(unit) for unit in others))
         )
+
+    def _only_defines(self, unit: Unit) -> bool:
+        """Whether nothing happens when a file is imported but that its names are bound."""
+        running = (node for node in unit.tree.body if not isinstance(node, DEFINING))
+        effects = [self.facts.dataflow.effects(node) for node in running if not _is_main(node)]
+        return not any(found.acts or found.world for found in effects)
 
     def module(self, home: Unit, unit: Unit) -> str | None:
         """How a file says the module of another: as it imports that, or as what it runs with imports others beside it."""
@@ -129,6 +137,14 @@ class Homes:
         level = len(name) - len(rest)
         paths = (project.relative(unit, level, rest),) if level else project.absolute(unit, rest)
         return (project.at(paths[0]) or (None, ""))[0] if len(paths) == 1 else None
+
+
+def _is_main(node: ast.stmt) -> bool:
+    """`if __name__ == "__main__":`."""
+    match node:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
+            return True
+    return False
 
 
 def _path(unit: Unit) -> str:

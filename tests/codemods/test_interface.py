@@ -245,6 +245,27 @@ def test_several_files_share_one_class() -> None:
     assert "TrainState as Optimizer" in after["kit/__init__.py"]
 
 
+SCRIPT = HEAD + """
+import sys
+sys.argv.append("NAME")
+
+
+def run(params, batches):
+    optimizer = optim.Adam(0.1).create(params)
+    for batch in batches:
+        optimizer = optimizer.apply_gradient(gradients(optimizer.target, batch), beta1=0.5)
+    return [optimizer.target], [0]
+"""
+
+
+def test_what_acts_when_it_is_imported_is_imported_by_nothing_new() -> None:
+    loud = {name: SCRIPT.replace("NAME", name) for name in ("one.py", "two.py")}
+    quiet = {path: text.replace(f'sys.argv.append("{path}")\n', "") for path, text in loud.items()}
+    both = {"train.py": "import one\nimport two\nrun = one.run\n", "common.py": COMMON}
+    assert "from common import Adam" in verdict({**both, **loud}).after["two.py"]
+    assert "from one import Adam" in verdict({**both, **quiet}).after["two.py"]
+
+
 STAYING = {
     "it is pickled": one(
         "Lookahead(optim.Adam(0.1))", told="[len(pickle.dumps(optimizer))]", more=f"import pickle\n{WRAPPER}"
