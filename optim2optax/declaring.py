@@ -1,0 +1,76 @@
+"""The dependencies of a project whose code has moved to optax, beside that code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from codemods.model import FileResult, Options, Source
+from optim2optax.dependencies import declares
+from optim2optax.project import Found, UnreadableError, concerning, read_file
+
+Declaring = Callable[[], Sequence[Found]]
+"""Finds the files that declare dependencies, when they are needed."""
+
+IMPORT = re.compile(rb'(?:^|")[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
+CODES = ("FO851", "FO852", "FO853", "FO854", "FO950", "FO951", "FO952", "FO953", "FO954", "FO955")
+TOO_OLD = ("FO852", "FO853")
+
+
+def with_dependencies(
+    contents: Mapping[Found, bytes], results: Mapping[Found, FileResult], options: Options, find: Declaring
+) -> dict[Found, FileResult]:
+    """What is to be said of dependencies, for the files of which there is something to say.
+
+    They are looked at if code is rewritten in this run, or uses optax, maybe since an earlier one. Then, unless they are to be
+    changed, only what is too old is told.
+
+    Args:
+      contents: the code.
+      results: what has become of it.
+      options: with `modernize`, the dependencies are changed.
+      find: gives the files that declare them.
+    """
+    moved = [file for file, result in results.items() if result.changed]
+    users = [file for file, content in contents.items() if b"optax" in content and IMPORT.search(content)]
+    if not (moved or users) or not any(map(options.selects, CODES)):
+        return {}
+    notebooks = [file for file, content in contents.items() if declares(file.path) and b"pip" in content]
+    files = {file.location: file for file in concerning([*find(), *notebooks], contents, (*moved, *users))}
+    sources = {file: source for file in files.values() if (source := _source(file, contents)) is not None}
+    if not sources:
+        return {}
+    from optim2optax.dependencies.editing import dependencies
+
+    found: dict[Found, FileResult] = {}
+    for (file, source), result in zip(sources.items(), dependencies([*sources.values()], options), strict=True):
+        is_too_old = any(site.code in TOO_OLD for site in result.hints)
+        if result.sites or (result.hints and (moved or is_too_old)):
+            code = next((one for place, one in results.items() if place.location == file.location), None)
+            found[file] = _beside(code, result, source, options) if code else result
+    return found
+
+
+def _source(file: Found, contents: Mapping[Found, bytes]) -> Source | None:
+    """The file, if it can be read and speaks of Flax or JAX."""
+    try:
+        content = contents[file] if file in contents else read_file(file)
+    except UnreadableError:
+        return None
+    letters = content.replace(b"\0", b"").lower()  # which may be of UTF-16
+    return Source(file.path, content) if b"flax" in letters or b"jax" in letters else None
+
+
+def _beside(code: FileResult, declared: FileResult, source: Source, options: Options) -> FileResult:
+    """What becomes of a file that is code, too: a notebook, or a setup.py."""
+    after = declared.after
+    if code.changed and options.modernize:
+        from optim2optax.dependencies.editing import dependencies
+
+        [again] = dependencies([Source(source.path, code.after)], options)
+        after = again.after
+    elif code.changed:
+        after = code.after
+    sites = sorted((*code.sites, *declared.sites), key=lambda site: (site.line, site.column))
+    return replace(code, after=after, sites=tuple(sites), hints=(*code.hints, *declared.hints))
