@@ -14,20 +14,20 @@ OPTAX, FLAX, PYTHON = "optax", "flax", "python"
 def additions(sections: Sequence[Section], needs: Mapping[str, str], is_included: bool) -> Iterator[Finding]:
     """What adds optax to the sections of a file. `is_included` says that an included file has it."""
     is_in_base = is_included or any(section.base and _has(section, OPTAX) for section in sections)
-    for section in sections:
+    for section in sorted(sections, key=lambda section: not section.base):
         flax = next((declared for declared in reversed(section.declared) if declared.name == FLAX), None)
         if flax is None or flax.is_hashed or section.insert is None or _has(section, OPTAX) or is_in_base:
             continue
         is_in_base = section.base
-        version = at_least(needs[OPTAX], flax.spec, "pep440") if flax.spec.strip(" *") else ""
+        version = f"{flax.gap}{at_least(needs[OPTAX], flax.spec, 'pep440')}" if flax.spec.strip(" *") else ""
         edit = next(
             (edit for anchor in _anchors(section, flax) if (edit := section.insert(anchor, OPTAX, version))), None
         )
         if edit is None:
             yield not_read(flax.span, "optax is missing here, and there is no simple way to add it.", "Add it by hand.")
         else:
-            name = f"{OPTAX}{flax.gap if version else ''}{version}"
-            yield Finding(ADDED, flax.span, "The new code needs optax, which is not declared.", (edit,), name)
+            message = "The new code needs optax, which is not declared."
+            yield Finding(ADDED, flax.span, message, (edit,), f"{OPTAX}{version}")
 
 
 def _has(section: Section, name: str) -> bool:

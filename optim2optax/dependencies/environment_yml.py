@@ -11,7 +11,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from optim2optax.dependencies.conda import read_match
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, UnreadableError
-from optim2optax.dependencies.placing import element_behind, like, line_behind, quoted_like, start_of_line
+from optim2optax.dependencies.placing import element_behind, line_behind, quoted_like, start_of_line
 from optim2optax.dependencies.requirement import read_requirement
 from optim2optax.dependencies.requirements_txt import INCLUDED, beside
 
@@ -69,7 +69,7 @@ def _span(item: ScalarNode) -> tuple[int, int]:
 
 def _insert(text: str, node: SequenceNode, items: Sequence[ScalarNode]) -> Callable[[Declared, str, str], Edit | None]:
     def insert(anchor: Declared, name: str, version: str) -> Edit | None:
-        element = quoted_like(text, anchor.span, like(anchor, name, version))
+        element = quoted_like(text, anchor.span, f"{name}{version}")
         if node.flow_style:
             return element_behind(text, [_span(item) for item in items], anchor.span, element)
         dash = DASH.match(text, start_of_line(text, anchor.span[0]))

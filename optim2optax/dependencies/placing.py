@@ -39,7 +39,8 @@ def element_behind(text: str, elements: Sequence[Span], anchor: Span, element: s
     if indent.strip() or rest is None or (rest["comma"] is None and anchor != elements[-1]):
         return Edit(end, end, f", {element}")
     if rest["comma"] is None:
-        return Edit(end, end, f",{rest['end']}{indent}{element}")
+        behind = rest.start("end")
+        return Edit(end, behind, f",{text[end:behind]}{rest['end']}{indent}{element}")
     return Edit(rest.end(), rest.end(), f"{indent}{element},{rest['end']}")
 
 
@@ -53,12 +54,7 @@ def into_list(text: str, elements: Sequence[Span]) -> Insert:
     """What puts a requirement into a list in brackets, whose elements stand there."""
 
     def insert(anchor: Declared, name: str, version: str) -> Edit:
-        element = quoted_like(text, anchor.span, like(anchor, name, version))
+        element = quoted_like(text, anchor.span, f"{name}{version}")
         return element_behind(text, elements, anchor.span, element)
 
     return insert
-
-
-def like(anchor: Declared, name: str, version: str) -> str:
-    """A requirement with as much space in it as another one has."""
-    return f"{name}{anchor.gap if version else ''}{version}"

@@ -11,7 +11,7 @@ from optim2optax.dependencies.declared import Declared, Finding, direct, not_rea
 
 HEAD = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?P<extras>\[[^\]]*\])?"
-    r"(?P<gap>\s*\(?\s*)(?P<version>(?:[<>=!~][^;()]*?)?)\s*\)?\s*(?:;|$)"
+    r"\s*\(?\s*(?P<version>(?:[<>=!~][^;()]*?)?)\s*\)?\s*(?:;|$)"
 )
 PLACE = re.compile(r"(?i)\b(?:git|hg|svn|bzr)\+|\bhttps?://|\bfile:|@")
 ABOUT = re.compile(r"(?i)(?<![\w-])(?P<name>flax|jaxlib|jax|optax)(?![\w]|-[a-z])")
@@ -39,14 +39,16 @@ def read_requirement(text: str, start: int, quotes: int = 0) -> Declared | Findi
         if PLACE.search(text):
             return direct(span, named["name"].lower())
         return not_read(span, f"`{stripped}` is no requirement that is understood.")
-    version = (start + found.start("version"), start + found.end("version"))
     extras = found["extras"]
+    head = found.end("extras") if extras else found.end("name")
+    first, last = found.span("version") if found["version"] else (head, head)
+    gap = text[head:first]
     return Declared(
         canonicalize_name(found["name"]),
         span,
-        version if found["version"] else (start + found.end("extras" if extras else "name"),) * 2,
+        (start + first, start + last),
         found["version"],
-        "" if "(" in found["gap"] or not found["version"] else found["gap"],
+        "" if "(" in gap else gap,
         (extras, (start + found.start("extras"), start + found.end("extras"))) if extras else None,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, direct, not_read
-from optim2optax.dependencies.placing import like, line_behind, start_of_line
+from optim2optax.dependencies.placing import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 LOGICAL = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|[\s\S])?)*(?:\r\n|\n|\r|$)")
@@ -38,7 +38,7 @@ def read(text: str, path: str) -> Reading:
 
     def insert(anchor: Declared, name: str, version: str) -> Edit:
         indent = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
-        return line_behind(text, ends[anchor], f"{indent}{like(anchor, name, version)}")
+        return line_behind(text, ends[anchor], f"{indent}{name}{version}")
 
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
     return Reading((Section(tuple(declared), None if are_constraints else insert),), tuple(problems), tuple(includes))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, not_read
-from optim2optax.dependencies.placing import like, line_behind, start_of_line
+from optim2optax.dependencies.placing import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, read_requirement
 
 LINE = re.compile(r"[^\r\n]*")
@@ -45,7 +45,7 @@ def read(text: str, path: str) -> Reading:
     def insert(anchor: Declared, name: str, version: str) -> Edit:
         before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
         indent = INDENT if before.strip() else before
-        return line_behind(text, anchor.span[1], f"{indent}{like(anchor, name, version)}")
+        return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
 
     sections = (Section(tuple(found), insert, key == "install_requires") for (_, key), found in declared.items())
     return Reading(tuple(sections), tuple(problems))

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Insert, Section, Span, not_read
-from optim2optax.dependencies.placing import like
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 INSTALL = re.compile(r"(?<![\w-])pip[\d.]*[ \t]+(?:-\S+[ \t]+)*install(?![\w-])")
@@ -111,7 +110,7 @@ def _insert(words: dict[Declared, Word]) -> Insert:
     def insert(anchor: Declared, name: str, version: str) -> Edit:
         """One more word, with the blanks that are before the other one."""
         word = words[anchor]
-        requirement = like(anchor, name, version)
+        requirement = f"{name}{version}"
         quote = word.text[0] if word.text[0] in "\"'" else '"' if version else ""
         gap = word.gap if "#" not in word.gap else " "
         return Edit(word.span[1], word.span[1], f"{gap}{quote}{requirement}{quote}")

@@ -59,7 +59,9 @@ def _insert(text: str) -> Callable[[Declared, str, str], Edit | None]:
         found = LINE.match(text, start)
         if found is None or canonicalize_name(found["key"].strip("\"'")) != anchor.name:
             return None
-        width = max(len(found["key"] + found["padding"]), len(name) + 1) if found["padding"] else len(name)
+        padding = found["padding"]
+        column = len(found["key"]) + len(padding) if len(padding) > 1 else 0
+        width = max(column, len(name) + min(len(padding), 1))
         value = quoted_like(text, anchor.span, version or "*")
         return line_behind(text, anchor.span[1], f"{found['indent']}{name:{width}}={found['space']}{value}")
 
