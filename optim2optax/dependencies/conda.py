@@ -7,6 +7,7 @@ import re
 from packaging.utils import canonicalize_name
 
 from optim2optax.dependencies.declared import Declared, Finding, Span, not_read
+from optim2optax.dependencies.requirement import LONGEST
 
 MATCH = re.compile(
     r"\s*(?:[\w./-]+::)?(?P<name>[A-Za-z0-9][\w.-]*?)(?P<gap>[ \t]*)(?P<version>(?:[=<>!~]|(?<=\s)[\d*]).*?)?\s*$"
@@ -17,7 +18,7 @@ KNOWN = ("flax", "jax", "jaxlib", "optax")
 
 def read_match(text: str, start: int, span: Span) -> Declared | Finding | None:
     """What a requirement says that stands in a file, without its quotes, from `start` on; `span` includes them."""
-    found = MATCH.match(text)
+    found = MATCH.match(text) if len(text) < LONGEST else None
     if found is None:
         named = next((name for name in KNOWN if text.rpartition("::")[2].startswith(name)), None)
         return not_read(span, f"`{text}` is no requirement that is understood.") if named else None

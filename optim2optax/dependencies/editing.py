@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Protocol, cast
 
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.suppression import COMMENT, Suppression
-from codemods.text import LINE_END, UndecodableError
-from optim2optax.dependencies import lock_files
 from optim2optax.dependencies.adding import OPTAX, additions
-from optim2optax.dependencies.declared import Edit, Finding, Reading, UnreadableError, not_read
+from optim2optax.dependencies.declared import Edit, Finding, UnreadableError, not_read
 from optim2optax.dependencies.judging import judged
-from optim2optax.dependencies.names import format_of
 from optim2optax.dependencies.needs import LOWEST
-from optim2optax.dependencies.texts import Text, decode, mentions
-
-
-class _Format(Protocol):
-    def read(self, text: str, path: str) -> Reading: ...
+from optim2optax.dependencies.reading import line_starts, parse, read_source
 
 
 def dependencies(sources: Sequence[Source], options: Options, needs: Mapping[str, str] = LOWEST) -> list[FileResult]:
@@ -44,61 +34,39 @@ def dependencies(sources: Sequence[Source], options: Options, needs: Mapping[str
 
 
 class _File:
-    """A file that is read, as far as it can be."""
+    """A file, and what is to be said of it."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.text = Text("", "utf-8", b"")
-        self.reading = Reading()
-        if not mentions(source.content):
-            return
-        try:
-            self.text = decode(source.content, source.path)
-            self.reading = self._read(self.text.text)
-        except UndecodableError as error:
-            self.text = Text(source.content.decode("latin-1"), "latin-1", b"")
-            self.reading = Reading(problems=(not_read((0, 0), f"{error}."),))
-        except UnreadableError as error:
-            start = _starts(self.text.text)[error.line - 1 :][:1] or [0]
-            self.reading = Reading(problems=(not_read((start[0], start[0]), f"{error}."),))
-
-    def _read(self, text: str) -> Reading:
-        path = self.source.path
-        command = lock_files.command_of(posixpath.basename(path), text)
-        if command is not None:
-            return lock_files.read(text, command, LOWEST)
-        module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
-        return cast(_Format, module).read(text, path)
+        self.text, self.reading = read_source(source)
 
     @property
     def has_optax(self) -> bool:
         return any(declared.name == OPTAX for section in self.reading.sections for declared in section.declared)
 
     def result(self, options: Options, needs: Mapping[str, str], includes_optax: bool) -> FileResult:
+        path, content = self.source.path, self.source.content
         found = [finding for finding in self._findings(needs, includes_optax) if options.selects(finding.code)]
-        content = self.source.content
         suppressed = [finding for finding in found if self._is_suppressed(finding)]
-        applied = [finding for finding in found if finding.edits and finding not in suppressed]
-        after = (
-            self.text.encode(self._edited(edit for finding in applied for edit in finding.edits))
-            if applied
-            else content
-        )
+        edits = [edit for finding in found if finding not in suppressed for edit in finding.edits]
+        after = self._edited(edits)
+        if edits and not _is_readable(after, path):
+            found, edits = [not_read(found[0].span, "The edited file could not be read any more, so it is left.")], []
         sites = tuple(self._site(one, options.modernize, one in suppressed) for one in found)
-        if not options.modernize:
-            hints = tuple(site for site in sites if site.status == "hint")
-            return FileResult(self.source.path, content, content, hints=hints)
-        return FileResult(self.source.path, content, after, sites)
+        if options.modernize:
+            return FileResult(path, content, self.text.encode(after) if edits else content, sites)
+        return FileResult(path, content, content, hints=tuple(site for site in sites if site.status == "hint"))
 
     def _findings(self, needs: Mapping[str, str], includes_optax: bool) -> list[Finding]:
         """What is to be said of the file, in its order."""
         sections = self.reading.sections
         of_each = (judged(one, self.text.text, needs) for section in sections for one in section.declared)
-        added = additions(sections, needs, includes_optax) if OPTAX in needs else ()
+        is_elsewhere = includes_optax or any(OPTAX in problem.message for problem in self.reading.problems)
+        added = additions(sections, needs, is_elsewhere) if OPTAX in needs else ()
         found = [*self.reading.problems, *chain.from_iterable(of_each), *added]
         return sorted(dict.fromkeys(found), key=lambda finding: (finding.span, finding.code))
 
-    def _edited(self, edits: Iterator[Edit]) -> str:
+    def _edited(self, edits: Iterable[Edit]) -> str:
         text = self.text.text
         for start, end, new in sorted(edits, reverse=True):
             text = text[:start] + self.reading.written(new) + text[end:]
@@ -132,13 +100,17 @@ class _File:
 
 
 def _position(text: str, index: int) -> tuple[int, int]:
-    starts = [start for start in _starts(text) if start <= index]
+    """The line and the column, from 1."""
+    starts = [start for start in line_starts(text) if start <= index]
     return len(starts), index - starts[-1] + 1
 
 
-def _starts(text: str) -> list[int]:
-    """Where each line begins."""
-    return [0, *(found.end() for found in LINE_END.finditer(text))]
+def _is_readable(text: str, path: str) -> bool:
+    try:
+        parse(text, path)
+    except UnreadableError:
+        return False
+    return True
 
 
 def _reaches(includes: Mapping[str, Sequence[str]], path: str, wanted: set[str]) -> bool:

@@ -34,7 +34,7 @@ def read(text: str, path: str) -> Reading:
             problems.append(found)
         elif found is not None:
             declared.append(found)
-            ends[found] = start + len(line.rstrip())
+            ends[found] = start + len(line)
 
     def insert(anchor: Declared, name: str, version: str) -> Edit:
         indent = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]

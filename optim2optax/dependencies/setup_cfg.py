@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, not_read
 from optim2optax.dependencies.placing import line_behind, start_of_line
-from optim2optax.dependencies.requirement import ABOUT, read_requirement
+from optim2optax.dependencies.requirement import ABOUT, LONGEST, read_requirement
 
 LINE = re.compile(r"[^\r\n]*")
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -57,7 +57,7 @@ def _values(text: str) -> Iterator[tuple[Place, int, str]]:
     for found in _lines(text):
         line, start = found[0], found.start()
         header = HEADER.match(line)
-        if not line.strip() or line.lstrip().startswith(("#", ";")):
+        if not line.strip() or len(line) > LONGEST or line.lstrip().startswith(("#", ";")):
             continue
         if header:
             section, key = header["name"], ""

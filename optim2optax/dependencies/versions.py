@@ -21,7 +21,10 @@ class NotUnderstoodError(ValueError):
 
 def admits(spec: str, lowest: str, syntax: Syntax) -> bool:
     """Whether there may be a version of at least `lowest` that is admitted. Raises NotUnderstoodError."""
-    return any(_reaches(alternative, Version(lowest)) for alternative in _alternatives(spec, syntax))
+    try:
+        return any(_reaches(alternative, Version(lowest)) for alternative in _alternatives(spec, syntax))
+    except (InvalidSpecifier, InvalidVersion) as error:
+        raise NotUnderstoodError(f"`{spec.strip()}` is no version that is understood") from error
 
 
 def at_least(lowest: str, like: str, syntax: Syntax) -> str:
@@ -63,15 +66,12 @@ def _from(bound: Version) -> Iterator[Version]:
 def _alternatives(spec: str, syntax: Syntax) -> list[SpecifierSet]:
     if spec.strip() in ("", "*"):
         return [SpecifierSet()]
-    try:
-        if syntax == "pep440":
-            return [SpecifierSet(spec)]
-        if syntax == "minor":
-            return [SpecifierSet(f"=={Version(spec)}.*")]
-        alternatives = re.split(r"\s*\|\|?\s*", spec.strip())
-        return [SpecifierSet(",".join(_clauses(alternative, syntax))) for alternative in alternatives]
-    except (InvalidSpecifier, InvalidVersion) as error:
-        raise NotUnderstoodError(f"`{spec.strip()}` is no version that is understood") from error
+    if syntax == "pep440":
+        return [SpecifierSet(spec)]
+    if syntax == "minor":
+        return [SpecifierSet(f"=={Version(spec)}.*")]
+    alternatives = re.split(r"\s*\|\|?\s*", spec.strip())
+    return [SpecifierSet(",".join(_clauses(alternative, syntax))) for alternative in alternatives]
 
 
 def _clauses(alternative: str, syntax: Syntax) -> Iterator[str]:
