@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from packaging.utils import canonicalize_name
@@ -65,7 +66,7 @@ def _of_extras(declared: Declared, text: str) -> Iterator[Finding]:
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
             if normalized[extra] == old:
-                renamed = written.replace(extra, new)
+                renamed = re.sub(rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written)
                 after = _replaced(text[slice(*declared.span)], declared.span, span, renamed)
                 yield Finding(EXTRA, declared.span, f"`{extra}` is called `{new}`.", (Edit(*span, renamed),), after)
 
