@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from codemods.model import FileResult, Options, Source
 from optim2optax.dependencies import declares
+from optim2optax.dependencies.texts import mentions
 from optim2optax.project import Found, UnreadableError, concerning, read_file
 
 Declaring = Callable[[], Sequence[Found]]
@@ -38,28 +39,27 @@ def with_dependencies(
         return {}
     notebooks = [file for file, content in contents.items() if declares(file.path) and b"pip" in content]
     files = {file.location: file for file in concerning([*find(), *notebooks], contents, (*moved, *users))}
-    sources = {file: source for file in files.values() if (source := _source(file, contents)) is not None}
+    found: dict[Found, FileResult] = {}
+    sources: dict[Found, Source] = {}
+    for file in files.values():
+        try:
+            content = contents[file] if file in contents else read_file(file)
+        except UnreadableError as error:
+            if options.modernize:
+                found[file] = FileResult(file.path, b"", b"", error=str(error))
+            continue
+        if mentions(content):
+            sources[file] = Source(file.path, content)
     if not sources:
-        return {}
+        return found
     from optim2optax.dependencies.editing import dependencies
 
-    found: dict[Found, FileResult] = {}
     for (file, source), result in zip(sources.items(), dependencies([*sources.values()], options), strict=True):
         is_too_old = any(site.code in TOO_OLD for site in result.hints)
         if result.sites or (result.hints and (moved or is_too_old)):
             code = next((one for place, one in results.items() if place.location == file.location), None)
             found[file] = _beside(code, result, source, options) if code else result
     return found
-
-
-def _source(file: Found, contents: Mapping[Found, bytes]) -> Source | None:
-    """The file, if it can be read and speaks of Flax or JAX."""
-    try:
-        content = contents[file] if file in contents else read_file(file)
-    except UnreadableError:
-        return None
-    letters = content.replace(b"\0", b"").lower()  # which may be of UTF-16
-    return Source(file.path, content) if b"flax" in letters or b"jax" in letters else None
 
 
 def _beside(code: FileResult, declared: FileResult, source: Source, options: Options) -> FileResult:

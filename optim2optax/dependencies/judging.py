@@ -62,7 +62,7 @@ def _of_extras(declared: Declared, text: str) -> Iterator[Finding]:
     if unknown:
         remedy = f"{GPU} `tpu` is for TPUs, and none for the CPU." if any("cuda" in name for name in unknown) else None
         message = f"JAX has no extra `{unknown[0]}` any more."
-        yield Finding(NO_EXTRA, declared.span, message, remedy=remedy or "Leave it out.")
+        yield Finding(NO_EXTRA, declared.span, message, remedy=remedy or "Take one that it has today, or none.")
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
             if normalized[extra] == old:

@@ -1,16 +1,15 @@
 """The lowest versions that run what `rewrite` emits, and the extras that JAX has today.
 
-Found by experiment: environments with the lowest versions that each package admits, and in them the first steps of every
-program in `fixtures/*/after.py`, driven by its scenario, and a look-up of all names that `--modernize` emits.
+Found by experiment: environments with the lowest versions that the packages admit, and in them up to twelve steps of every program
+in `fixtures/*/after*.py`, driven by its scenario, and a look-up of the names that `--modernize` emits.
 
-- optax 0.2.4 is the first with `optax.transforms.partition` as it is emitted. It asks for Python 3.9, JAX and jaxlib 0.4.27,
-  and chex 0.1.87, which asks for NumPy 1.24.1.
+- optax 0.2.4 is the first whose `rmsprop` takes `eps_in_sqrt`, which is emitted; 0.2.3 fails for it. By its metadata, it needs
+  Python 3.9, JAX and jaxlib 0.4.27, and chex 0.1.87, which needs NumPy 1.24.1.
 - Flax 0.8.0 is the first that can be imported beside that JAX: 0.6.0 fails for `jax.linear_util`, and 0.6.11 to 0.7.5 for
-  `jax.config.define_bool_state`, which it had no more.
-- On Python 3.9 with optax 0.2.4, Flax 0.8.0, JAX and jaxlib 0.4.27, NumPy 1.24.1 and SciPy 1.9.0, all programs train. So they do
-  on Python 3.10 with chex 0.1.87, with `after_chain.py` and `after_functional.py`.
-- `jax.Array`, `jax.example_libraries` and `jax.process_index` are there, and so are `jax.tree_util.tree_map_with_path` and
-  `flax.core.pop`.
+  `jax.config.define_bool_state`.
+- On Python 3.10 with optax 0.2.4, Flax 0.8.0, JAX and jaxlib 0.4.27, chex 0.1.87, NumPy 1.24.1 and SciPy 1.9.0, all programs train, in
+  all forms and styles. On Python 3.9 all `after.py` do but seven, whose scenarios themselves need Python 3.10.
+- `jax.Array`, `jax.example_libraries`, `jax.process_index` and `flax.core.pop` are there, too.
 
 What stands below the first five is what these ask for in turn, by their metadata.
 """
@@ -43,10 +42,10 @@ LOWEST: Mapping[str, str] = MappingProxyType(
 EXTRAS = frozenset(
     (
         *("ci", "cpu", "cuda", "cuda12", "cuda12-local", "cuda13", "cuda13-local", "k8s", "minimum-jaxlib"),
-        *("rocm", "rocm7-local", "tpu", "xprof"),
+        *("oneapi", "rocm7-local", "tpu", "xprof"),
     )
 )
-"""The extras of JAX today (0.10), normalized."""
+"""The extras of JAX today (0.12), normalized."""
 
 RENAMED_EXTRAS: Mapping[str, str] = MappingProxyType({"cuda12-pip": "cuda12"})
 """Extras that are the same under another name: JAX with the CUDA 12 that comes as packages."""

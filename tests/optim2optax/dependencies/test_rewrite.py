@@ -116,6 +116,15 @@ def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
     assert "optax.sgd(" in code
 
 
+@pytest.mark.parametrize(("option", "expected"), [("--no-modernize", 0), ("--modernize", 1)])
+def test_a_file_that_cannot_be_read(run: Run, unprivileged: Path, option: str, expected: int) -> None:
+    write(unprivileged, train_py=LEGACY, requirements_txt=OLD)
+    (unprivileged / "requirements.txt").chmod(0)
+    result = run("rewrite", option, unprivileged / "train.py")
+    assert result.exit_code == expected
+    assert ("requirements.txt: error: cannot be read" in result.stdout) == (expected == 1)
+
+
 @pytest.mark.parametrize("output_format", ["github", "sarif"])
 def test_other_formats(project: Path, run: Run, output_format: str) -> None:
     write(project, train_py=LEGACY, requirements_txt=OLD)
