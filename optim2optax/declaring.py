@@ -38,10 +38,11 @@ def with_dependencies(
     if not (moved or users) or not any(map(options.selects, CODES)):
         return {}
     notebooks = [file for file, content in contents.items() if declares(file.path) and b"pip" in content]
-    files = {file.location: file for file in concerning([*find(), *notebooks], contents, (*moved, *users))}
+    code = {file.location: file for file in contents}
+    declaring = concerning([*find(), *notebooks], contents, (*moved, *users))
     found: dict[Found, FileResult] = {}
     sources: dict[Found, Source] = {}
-    for file in files.values():
+    for file in dict.fromkeys(code.get(file.location, file) for file in declaring):
         try:
             content = contents[file] if file in contents else read_file(file)
         except UnreadableError as error:
@@ -57,8 +58,7 @@ def with_dependencies(
     for (file, source), result in zip(sources.items(), dependencies([*sources.values()], options), strict=True):
         is_too_old = any(site.code in TOO_OLD for site in result.hints)
         if result.sites or (result.hints and (moved or is_too_old)):
-            code = next((one for place, one in results.items() if place.location == file.location), None)
-            found[file] = _beside(code, result, source, options) if code else result
+            found[file] = _beside(results[file], result, source, options) if file in results else result
     return found
 
 

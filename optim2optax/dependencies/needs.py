@@ -1,14 +1,14 @@
 """The lowest versions that run what `rewrite` emits, and the extras that JAX has today.
 
-Found by experiment: environments with the lowest versions that the packages admit, and in them up to twelve steps of every program
-in `fixtures/*/after*.py`, driven by its scenario, and a look-up of the names that `--modernize` emits.
+Found by experiment: environments with the lowest versions that the packages admit, and in them up to twelve steps of every
+program in `fixtures/*/after*.py`, driven by its scenario, and a look-up of the names that `--modernize` emits.
 
 - optax 0.2.4 is the first whose `rmsprop` takes `eps_in_sqrt`, which is emitted; 0.2.3 fails for it. By its metadata, it needs
   Python 3.9, JAX and jaxlib 0.4.27, and chex 0.1.87, which needs NumPy 1.24.1.
 - Flax 0.8.0 is the first that can be imported beside that JAX: 0.6.0 fails for `jax.linear_util`, and 0.6.11 to 0.7.5 for
   `jax.config.define_bool_state`.
-- On Python 3.10 with optax 0.2.4, Flax 0.8.0, JAX and jaxlib 0.4.27, chex 0.1.87, NumPy 1.24.1 and SciPy 1.9.0, all programs train, in
-  all forms and styles. On Python 3.9 all `after.py` do but seven, whose scenarios themselves need Python 3.10.
+- On Python 3.10 with optax 0.2.4, Flax 0.8.0, JAX and jaxlib 0.4.27, chex 0.1.87, NumPy 1.24.1 and SciPy 1.9.0, all programs
+  train, in all forms and styles. On Python 3.9 all `after.py` do but seven, whose scenarios themselves need Python 3.10.
 - `jax.Array`, `jax.example_libraries`, `jax.process_index` and `flax.core.pop` are there, too.
 
 What stands below the first five is what these ask for in turn, by their metadata.

@@ -116,6 +116,19 @@ def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
     assert "optax.sgd(" in code
 
 
+@pytest.mark.parametrize("paths", [(".",), ("src", "setup.py"), ("src",)], ids=" ".join)
+def test_a_setup_py_is_code_too(project: Path, run: Run, paths: tuple[str, ...]) -> None:
+    write(
+        project,
+        src__train_py=LEGACY,
+        setup_py="from setuptools import setup\n\nsetup(install_requires=['flax==0.3.4'])\n",
+    )
+    result = run("rewrite", "--modernize", *paths)
+    assert result.stdout.count("setup.py: 2 sites rewritten\n") == 1
+    assert "7 sites in 2 files: 7 rewritten" in result.stdout
+    assert "['flax>=0.8.0', 'optax>=0.2.4']" in (project / "setup.py").read_text()
+
+
 @pytest.mark.parametrize(("option", "expected"), [("--no-modernize", 0), ("--modernize", 1)])
 def test_a_file_that_cannot_be_read(run: Run, unprivileged: Path, option: str, expected: int) -> None:
     write(unprivileged, train_py=LEGACY, requirements_txt=OLD)
