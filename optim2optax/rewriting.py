@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from codemods.prefilter import mentions_legacy
+from optim2optax.declaring import Declaring, with_dependencies
 from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, write_files
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
@@ -22,6 +23,7 @@ def rewrite_files(
     jobs: int = 1,
     progress: Progress | None = None,
     prove: Prove | None = None,
+    declaring: Declaring = tuple,
 ) -> list[FileResult]:
     """Migrate files as one project, and write those that change.
 
@@ -32,9 +34,11 @@ def rewrite_files(
       jobs: the number of processes.
       progress: is told of each file that is read, taken in, or edited.
       prove: tells of some optimizers which are proven; the others are left as they are, with a reason.
+      declaring: finds the files that declare dependencies; it is asked if code is rewritten, or uses optax.
 
     Returns:
-      A result for each file, in the same order. One that could not be read or written is unchanged and has an `error`.
+      A result for each file, in the same order, and then for each other file that declares what is not enough for them. One
+      that could not be read or written is unchanged and has an `error`.
     """
     contents: dict[Found, bytes] = {}
     results: dict[Found, FileResult] = {}
@@ -47,12 +51,17 @@ def rewrite_files(
             results[file] = FileResult(file.path, b"", b"", error=str(error))
     if _concern(contents.values(), options):
         results |= _migrated(contents, options, jobs, progress, prove)
+    results |= with_dependencies(contents, results, options, declaring)
     if write:
         changed = {file.location: file for file, result in results.items() if result.changed}
         changes = [Change(place, results[file].before, results[file].after) for place, file in changed.items()]
         for place, reason in write_files(changes).items():
             results[changed[place]] = _unwritten(results[changed[place]], reason)
-    return [results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found]
+    others = [result for file, result in results.items() if file not in {*found}]
+    return [
+        *(results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found),
+        *others,
+    ]
 
 
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:

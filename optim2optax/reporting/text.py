@@ -15,6 +15,10 @@ BEYOND = "FO921"
 REMOVED = "FO899"
 FILES = 3
 """Of what was removed, as many files are named."""
+DEPENDENCIES = ("FO85", "FO95")
+"""What begins the codes that are about what is installed."""
+
+ADDED = {"FO851": "no optax", "FO853": "Python"}
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -96,7 +100,8 @@ def _removed(report: Report) -> Iterator[str]:
 
 def _hints(report: Report) -> Iterator[str]:
     """What else has been removed since, in a line or two: in the files that optimizers can get to, as others are not read."""
-    hints = [site for result in report.results for site in result.hints]
+    everything = [site for result in report.results for site in result.hints]
+    hints = [site for site in everything if not site.code.startswith(DEPENDENCIES)]
     renamed = [site.before for site in hints if not site.remedy]
     gone = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:
@@ -110,6 +115,28 @@ def _hints(report: Report) -> Iterator[str]:
             f"{head} at least {_counted(len(gone), 'use')} of what {who} have removed ({_commonest(gone)}), "
             "which has to be written anew."
         )
+    yield from _dependencies(report)
+
+
+def _dependencies(report: Report) -> Iterator[str]:
+    """What would have to be installed for the new code, in a line or two."""
+    hints = [
+        (result.path, site) for result in report.results for site in result.hints if site.code.startswith(DEPENDENCIES)
+    ]
+    to_raise = [(path, ADDED.get(site.code, site.before.strip("'\""))) for path, site in hints if not site.remedy]
+    to_do = [path for path, site in hints if site.remedy]
+    if to_raise:
+        places = _few(path for path, _ in to_raise)
+        what = _commonest(what for _, what in to_raise)
+        yield f"The new code needs other dependencies than those in {places} ({what}): see --modernize."
+    if to_do:
+        yield f"{_counted(len(to_do), 'dependency', 'dependencies')} to see to by hand in {_few(to_do)}: --modernize tells which."
+
+
+def _few(paths: Iterable[str]) -> str:
+    """The first three, each once."""
+    shown = [printable(path) for path in dict.fromkeys(paths)]
+    return ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")
 
 
 def _commonest(texts: Iterable[str]) -> str:
@@ -123,5 +150,5 @@ def _rewritten(result: FileResult) -> int:
     return sum(site.status == "rewritten" for site in result.sites)
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _counted(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
