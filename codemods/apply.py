@@ -42,10 +42,14 @@ def span_of(position: CodeRange) -> Span:
 
 @dataclass
 class Applied:
-    """What came of the edits: the new source of each edited span, and the helpers that the file now needs."""
+    """What came of the edits: the new source of each edited span, and the helpers that the file now needs.
+
+    `fixed` are those that cannot be called otherwise.
+    """
 
     after: dict[Span, str] = field(default_factory=dict)
     supports: dict[str, Support] = field(default_factory=dict)
+    fixed: set[str] = field(default_factory=set)
 
 
 class Applier(cst.CSTTransformer):
@@ -61,8 +65,11 @@ class Applier(cst.CSTTransformer):
         form: Form,
         imports: ImportEditor,
         comments: Mapping[int, Sequence[str]],
+        called: Mapping[str, str],
     ) -> None:
+        """`called` has the other names under which the file has some helpers."""
         super().__init__()
+        self.called = called
         self.module = module
         self.positions = positions
         self.edits: dict[Span, edits.Edit] = {}
@@ -177,6 +184,7 @@ class Applier(cst.CSTTransformer):
             call = with_mask(call, expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask])
         converted = optimizers()[edit.optimizer].convert(call, self.form, edit.inject)
         self._need(converted.supports)
+        self.applied.fixed.update(support.name for support in converted.supports)
         new = quoted_as(converted.expression, self.quote)
         return behind(expression(edit.link), new) if edit.link else new
 
@@ -186,12 +194,13 @@ class Applier(cst.CSTTransformer):
     def _helper(self, supports: Sequence[Support]) -> cst.BaseExpression:
         """The name of the last of some helpers, all of which the file now needs."""
         self._need(supports)
-        return cst.Name(supports[-1].name)
+        return cst.Name(self.called.get(supports[-1].name, supports[-1].name))
 
     def _say(self, template: str, supports: Sequence[Support] = ()) -> str:
         """A template in which the placeholders for names are filled in."""
         self._need(supports)
-        known = {**self.names, **{f"support:{support.name}": support.name for support in supports}}
+        helpers = {f"support:{support.name}": self.called.get(support.name, support.name) for support in supports}
+        known = {**self.names, **helpers}
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
     def _fill(

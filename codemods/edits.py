@@ -216,7 +216,7 @@ class DeriveState(Edit):
 
 @dataclass(frozen=True)
 class MoveImport(Edit):
-    """Import the name `bound`, which the statement at `span` imports, by another statement."""
+    """Import the name `bound`, which the statement at `span` imports, by another statement, or no more."""
 
     bound: str
     statement: str

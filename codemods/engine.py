@@ -11,7 +11,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import libcst as cst
@@ -32,13 +32,13 @@ from codemods.legacy_shapes import shapes_in, too_many
 from codemods.model import FileResult, Form, Options, Progress, Site, Source, Stage
 from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.origins import Origins
 from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
 from codemods.relevance import Relevance
-from codemods.removed import uses_removed
+from codemods.removed import names_removed, uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
@@ -124,7 +124,8 @@ def migrate(
     if options.modernize:
         others = (path for path, code in codes.items() if path not in results and uses_removed(code))
         for unit in (unit for path in others if path not in errors and (unit := read(path)) is not None):
-            results |= _results(Facts([unit]), files, options, 1, _say_nothing)
+            if names_removed(unit):
+                results |= _results(Facts([unit]), files, options, 1, _say_nothing)
     unchanged = (FileResult(one.path, one.content, one.content, error=errors.get(one.path)) for one in sources)
     return [one if one.path in errors else results.get(one.path, one) for one in unchanged]
 
@@ -202,6 +203,9 @@ class Work:
     imported: Mapping[str, str] = field(default_factory=dict)
     """The names of helpers that other files have, with the modules."""
 
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Other names for helpers whose own mean something else."""
+
 
 def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Progress
@@ -270,6 +274,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         shapes_in(node for node in unit.nodes if node not in rewritten),
         tuple(given.values()),
         imported,
+        plan.shared.called.get(unit, {}),
     )
 
 
@@ -313,20 +318,32 @@ def _edit_file(work: Work) -> Outcome:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
     positions = Positions().of(module)
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
-    applier = Applier(module, work.code, positions, work.edits, work.names, work.form, editor, work.markers)
+    applier = Applier(
+        module, work.code, positions, work.edits, work.names, work.form, editor, work.markers, work.called
+    )
     updated = module.visit(applier)
-    supports = {support.name: support for support in (*applier.applied.supports.values(), *work.given)}
+    needed = (*applier.applied.supports.values(), *work.given)
+    supports = {support.name: support for support in (called_otherwise(support, work.called) for support in needed)}
+    applier.applied.supports = supports
     if work.imported:
         supports = {name: support for name, support in supports.items() if not support.is_shared}
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
     taken = _bound_still(work) if sources else set()
     clash = [name for name, source in sources.items() if name in taken and not has_support(module, source)]
-    clash += [name for name in work.imported if name in taken]
+    clash += [name for name in (work.called.get(name, name) for name in work.imported) if name in taken]
+    shared = {name for name, support in supports.items() if support.is_shared}
+    if clash and (applier.applied.fixed | work.imported.keys() | shared).isdisjoint(clash):
+        free = {name: [other for other in other_names(name) if other not in taken] for name in clash}
+        if all(free.values()):
+            return _edit_file(
+                replace(work, called={**work.called, **{name: other for name, (other, *_) in free.items()}})
+            )
     if clash:
         return work.code, applier.applied, f"the name `{clash[0]}` is taken"
     for support in supports.values():
         editor.require(support.imports)
-    editor.require(f"from {source} import {name}" for name, source in sorted(work.imported.items()))
+    names = {work.called.get(name, name): source for name, source in work.imported.items()}
+    editor.require(f"from {source} import {name}" for name, source in sorted(names.items()))
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
         return work.code, applier.applied, "a helper would have to stand ahead of the imports that it needs"

@@ -14,7 +14,8 @@ from codemods.flow.objects import Module
 from codemods.flow.scopes import Scope
 from codemods.legacy import legacy_name
 from codemods.model import Refusal, Status
-from codemods.optimizers.interface import interface_of
+from codemods.names import bound_anywhere
+from codemods.optimizers.interface import has_interface, interface_of
 from codemods.plan import Decision, Plan
 from codemods.rules import reasons
 from codemods.sharing import Homes
@@ -89,6 +90,7 @@ class Exports:
     def exported(self, item: Import) -> tuple[str, str] | None:
         """From where a module imports what replaces a legacy name that it offered, and how; None if it offers none, or need not.
 
+        What is in the module itself is imported from nowhere, `""`.
         Of what only is there for others, all that is in view has changed. Where nothing replaces a name, it has to stay.
         """
         offers = not self.remaining(item) and self.kept(item) is None and self._is_export(item)
@@ -98,15 +100,25 @@ class Exports:
         name = legacy_name(item.target)
         if not name or item.name == "*" or not self._is_migrated(item.unit):
             return None
-        supports = interface_of(name)
+        supports = interface_of(name) if self.plan.options.selects("FO706") else ()
         home = self._home(item.unit) if supports else None
+        if home in (None, item.unit) and has_interface(name) and not self._is_bound_otherwise(item):
+            self.plan.shared.given[item.unit].update((support.name, support) for support in supports)
+            if item.name != name:
+                self.plan.shared.called[item.unit][name] = item.name
+            return "", item.name
         if home is not None:
             module = Homes(self.facts).module(home, item.unit)
             if module is not None and item.unit.path not in self.facts.imported_by(home):
                 self.plan.shared.given[home].update((support.name, support) for support in supports)
-                return module, _as(supports[-1].name, item.name)
+                called = self.plan.shared.called.get(home, {})
+                return module, _as(called.get(supports[-1].name, supports[-1].name), item.name)
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
         return (source, _as(replacement, item.name)) if source else None
+
+    def _is_bound_otherwise(self, item: Import) -> bool:
+        """Whether a file has something else of a name that it imports, or imports it twice."""
+        return bound_anywhere(item.unit)[item.name] > 1
 
     def _home(self, unit: Unit) -> Unit | None:
         """The file of a program that has classes for others."""

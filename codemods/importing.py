@@ -24,6 +24,7 @@ from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
 
 WORD = re.compile(r"\b[^\W\d]\w*")
+HOLE = re.compile(r"\{[^{}]*\}")
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
 
 
@@ -75,17 +76,24 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     going += [item for item in unused if item.statement not in result.kept or _mentioned_elsewhere(item, plan)]
     offered: dict[str, dict[str, ast.stmt]] = {}
     for item in going:
-        if (found := exports.exported(item)) is not None:
+        if (found := exports.exported(item)) is not None and found[0]:
             offered.setdefault(found[0], {})[found[1]] = item.statement
     for module, names in offered.items():
         near = _start(unit, next(iter(names.values())))
         result.add.append(Addition(f"from {module} import {', '.join(sorted(names))}", near))
     result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
+    moved: dict[tuple[tuple[int, int], str], list[str]] = {}
     for decision in applied:
-        if isinstance(decision.edit, edits.MoveImport) and isinstance(decision.use.node, ast.ImportFrom):
+        if isinstance(decision.edit, edits.MoveImport) and isinstance(decision.use.node, ast.Import | ast.ImportFrom):
             start = _start(unit, decision.use.node)
             result.drop.append(ImportedName(*start, decision.edit.bound))
-            result.add.append(Addition(decision.edit.statement, start))
+            if not decision.edit.statement:
+                continue
+            head, word, name = decision.edit.statement.rpartition("import ")
+            moved.setdefault((start, f"{head}{word}"), []).append(name)
+    result.add += [
+        Addition(f"{head}{', '.join(dict.fromkeys(names))}", start) for (start, head), names in moved.items()
+    ]
     _add(unit, plan, applied, imports, exports, result)
     return result
 
@@ -121,6 +129,17 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
         match decision.edit:
             case edits.Replace(template=template) | edits.Spread(templates=template) if edits.IT in template:
                 continue
+            case edits.Replace(holes=holes, span=span) if decision.use.kind == "removed" and isinstance(node, ast.expr):
+                whole = (
+                    decision.use.call
+                    if decision.use.call is not None and unit.span(decision.use.call) == span
+                    else node
+                )
+                kept = [hole for _, hole in holes]
+                inside = (inner for inner in ast.walk(whole) if isinstance(inner, ast.expr))
+                gone.update(inner for inner in inside if not any(_is_in(inner, hole, unit) for hole in kept))
+            case edits.RewriteCall() if decision.use.kind == "removed":
+                parts = [node, *_left_out(decision.edit, node, unit)]
             case edits.Replace() if decision.use.kind == "module":
                 parts = [node]
             case edits.Replace(holes=(), span=span) if isinstance(node, ast.expr):
@@ -236,7 +255,7 @@ def _words(decision: Decision) -> list[str]:
         case edits.ChangeArguments(added=added):
             return [word for _, text in added for word in WORD.findall(text)]
         case edits.Replace(template=text, holes=()):
-            return WORD.findall(text)
+            return WORD.findall(HOLE.sub("", text))
         case _:
             return []
 

@@ -109,7 +109,9 @@ class ImportEditor:
         lines = [cst.parse_statement(text) for text in added]
         if kept:
             return cst.FlattenSentinel([updated, *lines])
-        first = cst.ensure_type(lines[0], cst.SimpleStatementLine).with_changes(leading_lines=updated.leading_lines)
+        first = cst.ensure_type(lines[0], cst.SimpleStatementLine).with_changes(
+            leading_lines=updated.leading_lines, trailing_whitespace=updated.trailing_whitespace
+        )
         return cst.FlattenSentinel([first, *lines[1:]])
 
     def block(self, block: cst.IndentedBlock) -> cst.IndentedBlock:

@@ -12,7 +12,7 @@ Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 Kind = Literal["edited", "new", "deleted"]
-Stage = Literal["Reading", "Analysing", "Rewriting"]
+Stage = Literal["Reading", "Analysing", "Rewriting", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is told what is being done, with how many files it has been, and with how many it will be: 0 if that is not known."""
 

@@ -111,7 +111,7 @@ def read_notebook(content: bytes) -> Notebook:
     try:
         text = content[len(bom) :].decode()
         whole = json.loads(text)
-        sources = list(_code_cells(text)) if isinstance(whole, dict) else []
+        sources = list(code_cells(text)) if isinstance(whole, dict) else []
     except UndecodableError:
         raise
     except (ValueError, RecursionError) as error:
@@ -146,7 +146,7 @@ def only_code(content: bytes) -> str:
     """The text of a notebook file with nothing but the sources of its code cells, in their lines; whole if it is no such file."""
     text = content.decode("utf-8", "replace")
     try:
-        cells = [extent for _, _, extent in _code_cells(text)]
+        cells = [extent for _, _, extent in code_cells(text)]
     except (ValueError, IndexError, TypeError, RecursionError):
         return text
     kept, end = [], 0
@@ -223,7 +223,15 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
         index = _skip(text, index + 1) if text[index] == "," else index
 
 
-def _code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
+def string_extents(text: str, extent: Extent) -> list[Extent]:
+    """Where the letters of a source stand, which is a string or an array of them."""
+    start, end = extent
+    spans = list(_elements(text, start)) if text[start] == "[" else [(start, end)]
+    return [(first + 1, last - 1) for first, last in spans]
+
+
+def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
+    """The cells with code: the number, from 1, the source, and where that stands. Raises UndecodableError if one is no text."""
     cells = next((extent for key, extent in _members(text, _skip(text, 0)) if key == "cells"), None)
     for number, (start, _) in enumerate(_elements(text, cells[0]) if cells else (), 1):
         members = dict(_members(text, start))

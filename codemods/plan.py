@@ -33,7 +33,7 @@ MAKING_STATES = ("FO213", "FO703")
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
-MODERNIZED = ("removed", "removed_import")
+MODERNIZED = ("removed", "removed_import", "removed_module")
 """The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
 
 BY_HAND = "Change it by hand, then delete the comment above."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePosixPath
@@ -12,7 +12,9 @@ from pathlib import PurePosixPath
 from codemods.edits import Edit
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.optimizers.base import Support
+from codemods.legacy import legacy_name
+from codemods.names import bound_anywhere
+from codemods.optimizers.base import Support, called_otherwise, other_names
 
 DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """The statements that bind names."""
@@ -22,11 +24,13 @@ DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, a
 class Shared:
     """What is shared: for each file the helpers that it has for others, and those that it imports, with the module.
 
-    `homeless` are the files that need the same helpers, where no file has a place for these.
+    `called` has other names for helpers whose own name means something else in one of their files. `homeless` are the files that
+    need the same helpers, where no file has a place for these.
     """
 
     given: dict[Unit, dict[str, Support]] = field(default_factory=lambda: defaultdict(dict))
     imported: dict[Unit, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    called: dict[Unit, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     homeless: set[Unit] = field(default_factory=set)
 
 
@@ -45,11 +49,44 @@ def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
         if home is None:
             outcome.homeless.update(together)
             continue
+        called = _called([support for unit in together for support in needs[unit].values()], {home, *together}, facts)
+        for unit in {home, *together}:
+            outcome.called[unit].update(called)
         for unit in together:
             outcome.given[home].update(needs[unit])
             if unit is not home:
                 outcome.imported[unit] = dict.fromkeys(sorted(said[unit]), Homes(facts).module(home, unit) or "")
     return outcome
+
+
+def _called(supports: Iterable[Support], units: Collection[Unit], facts: Facts) -> dict[str, str]:
+    """Other names for the helpers whose own name is taken in one of some files."""
+    found = {}
+    for support in {support.name: support for support in supports}.values():
+        others = other_names(support.name) if not any(_imports(support.name, unit, facts) for unit in units) else ()
+        for name in (support.name, *others):
+            named = called_otherwise(support, {support.name: name})
+            if not any(_is_taken(named, unit, facts) for unit in units):
+                found[support.name] = name
+                break
+    return {name: other for name, other in found.items() if other != name}
+
+
+def _imports(name: str, unit: Unit, facts: Facts) -> int:
+    """How many imports of a file bind a name to what is legacy."""
+    return sum(item.name == name and legacy_name(item.target) is not None for item in facts.imported(unit))
+
+
+def _is_taken(support: Support, unit: Unit, facts: Facts) -> bool:
+    """Whether a file has another thing of the name, which is neither this helper nor a legacy import."""
+    count = bound_anywhere(unit)[support.name]
+    if not count:
+        return False
+    definition = ast.dump(ast.parse(support.source).body[-1])
+    own = [node for node in unit.tree.body if ast.dump(node) == definition]
+    passed = [one for one in facts.flow.reading.passed_on if one.unit is unit and one.name == support.name]
+    sources = [[ast.dump(node) for scope in one.sources for node in ast.iter_child_nodes(scope.node)] for one in passed]
+    return count > len(own) + _imports(support.name, unit, facts) + sum(definition in found for found in sources)
 
 
 def _programs(units: list[Unit], facts: Facts) -> list[list[Unit]]:

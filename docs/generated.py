@@ -22,7 +22,7 @@ FAMILIES = {
     "FO5": "Gradients",
     "FO6": "Checkpoints and replication",
     "FO7": "Optimizers of one's own",
-    "FO8": "Parameters, states, and what else was removed",
+    "FO8": "Parameters, states, what else was removed, and what is installed",
     "FO9": "What is left, and why",
 }
 ROW = re.compile(r"^\| (?!---)(.*) \|$", re.MULTILINE)

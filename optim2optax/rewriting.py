@@ -10,6 +10,7 @@ from functools import partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from codemods.prefilter import mentions_legacy
+from optim2optax.declaring import Declaring, with_dependencies
 from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, root_of, shown, write_files
 from optim2optax.vendoring import Vendoring, migrated_with_copies
 
@@ -26,6 +27,7 @@ def rewrite_files(
     progress: Progress | None = None,
     prove: Prove | None = None,
     vendoring: Vendoring | None = None,
+    declaring: Declaring = tuple,
 ) -> list[FileResult]:
     """Migrate files as one project, and write those that change.
 
@@ -37,10 +39,11 @@ def rewrite_files(
       progress: is told of each file that is read, taken in, or edited.
       prove: tells of some optimizers which are proven; the others are left as they are, with a reason.
       vendoring: whether what cannot be migrated gets a copy of `flax.optim`, and where.
+      declaring: finds the files that declare dependencies; it is asked if code is rewritten, or uses optax.
 
     Returns:
-      A result for each file, in the same order, and one for each new file. One that could not be read or written is unchanged
-      and has an `error`.
+      A result for each file, in the same order, and then for each new file, and each other one that declares what is not enough
+      for them. One that could not be read or written is unchanged and has an `error`.
 
     Raises:
       LegacyWheelError: if a copy of `flax.optim` is needed and cannot be had; nothing has been written.
@@ -56,13 +59,17 @@ def rewrite_files(
             results[file] = FileResult(file.path, b"", b"", error=str(error))
     if _concern(contents.values(), options):
         results |= _migrated(contents, options, jobs, progress, prove, vendoring or Vendoring())
+    results |= with_dependencies(contents, results, options, declaring)
     if write:
         changed = {file.location: file for file, result in results.items() if result.changed}
         changes = [_change(place, results[file]) for place, file in changed.items()]
         for place, reason in write_files(changes).items():
             results[changed[place]] = _unwritten(results[changed[place]], reason)
-    new = [result for result in results.values() if result.kind == "new"]
-    return [*(results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found), *new]
+    others = [result for file, result in results.items() if file not in {*found}]
+    return [
+        *(results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found),
+        *others,
+    ]
 
 
 def _change(location: str, result: FileResult) -> Change:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import sys
+import tokenize
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Signature
 
 import libcst as cst
@@ -36,6 +38,23 @@ class Support:
     source: str
     imports: tuple[str, ...]
     is_shared: bool = False
+
+
+def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
+    """A helper whose code calls itself and others by other names."""
+    lines = support.source.split("\n")
+    tokens = [*tokenize.generate_tokens(io.StringIO(support.source).readline)]
+    for before, token in reversed([*zip(("", *(token.string for token in tokens)), tokens, strict=False)]):
+        if token.type == tokenize.NAME and token.string in names and before != ".":
+            (line, start), (_, end) = token.start, token.end
+            lines[line - 1] = f"{lines[line - 1][:start]}{names[token.string]}{lines[line - 1][end:]}"
+    return replace(support, name=names.get(support.name, support.name), source="\n".join(lines))
+
+
+def other_names(name: str) -> tuple[str, ...]:
+    """What a helper may be called where its own name means something else."""
+    prefixes = ("Flax", "FlaxOptim") if name[0].isupper() else ("flax_", "flax_optim_")
+    return tuple(f"{prefix}{name}" for prefix in prefixes)
 
 
 @dataclass(frozen=True)

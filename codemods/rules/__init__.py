@@ -59,6 +59,12 @@ def reason(code: str, summary: str, explanation: str) -> Callable[[str, str], Re
     return refuse
 
 
+def describe(code: str, summary: str, explanation: str, before: str = "", after: str = "") -> str:
+    """Register what is done or refused outside of Python code, by others than the engine. Gives the code."""
+    _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)
+    return code
+
+
 def _paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 

@@ -77,7 +77,7 @@ def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
         return None
     return reasons.traversal(
         "Where a traversal of this MultiOptimizer comes from is not in view.",
-        "Label the parameters for `optax.partition`.",
+        "Label the parameters for `optax.transforms.partition`.",
     )
 
 

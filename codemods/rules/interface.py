@@ -29,8 +29,8 @@ RESTORED = Support(
     name="restored",
     source='''def restored(params, opt_state, state_dict):
     """Parameters and the state of an optimizer, from their state dict."""
-    params = serialization.from_state_dict(params, state_dict["target"])
-    return params, serialization.from_state_dict(opt_state, state_dict["state"])
+    wanted = {"target": params, "state": opt_state}
+    return tuple(serialization.from_state_dict(old, state_dict[key]) for key, old in wanted.items())
 ''',
     imports=("from flax import serialization",),
 )
@@ -38,6 +38,9 @@ ARGUMENTS = "FO905"
 """The reason of a call that legacy did not take."""
 
 ANNOTATED = ("OptimizerDef", "OptimizerState")
+OF_OPTIMIZERS = ("optimizer.state_dict", "optimizer.restore_state", "restored", "stored")
+"""The uses that make or take the state dict of an optimizer."""
+
 OF_CLASSES = ("check", "class", "definition", "value")
 WORKING = (
     "apply_gradient",
@@ -137,7 +140,7 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
     if use.kind == "optimizer.replace":
         return _replaced(use, use.call, context)
     if use.name in STORED:
-        return _stored(use, use.call)
+        return _stored(use, use.call, context)
     return _step(use, use.call)
 
 
@@ -185,8 +188,15 @@ def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
     return False
 
 
-def _stored(use: Use, call: ast.Call) -> Edit | Refusal:
-    """The state dict of parameters and a state, or what is restored from one."""
+def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
+    """The state dict of parameters and a state, or what is restored from one, where there are none of whole optimizers."""
+    program = context.facts.together(use.unit)
+    whole = next((one for one in context.facts.uses if one.kind in OF_OPTIMIZERS and one.unit.path in program), None)
+    if whole is not None:
+        return reasons.state(
+            f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), whose keys are others now.",
+            "Use the one or the other throughout.",
+        )
     given = arguments_of(STORED[use.name], call)
     if given is None:
         return reasons.arguments(f"`{use.name}` is not given what it takes.", "Correct the call.")

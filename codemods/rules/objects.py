@@ -93,7 +93,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         focus = given["focus"]
         if not context.facts.things(focus, "traversal"):
             return reasons.traversal(
-                "Where this `focus` comes from is not in view.", "Label the parameters for `optax.partition`."
+                "Where this `focus` comes from is not in view.",
+                "Label the parameters for `optax.transforms.partition`.",
             )
         holes.append(("focus", use.unit.span(focus)))
         supports = interface_of("MultiOptimizer") if context.keeps_interface(use) else (PARTITION_BY_PATH,)

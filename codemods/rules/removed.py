@@ -1,21 +1,58 @@
-"""Names that JAX, Flax and NumPy have removed since. These rules act with `--modernize`; without it, they are hints."""
+"""Names that JAX, Flax, optax and NumPy have removed since. These rules act with `--modernize`; without it, they are hints."""
 
 from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, MoveImport, Replace, RewriteCall
+from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceStatement, RewriteCall
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
-from codemods.removed import GONE, INDEXING, RENAMED
+from codemods.removed import Removed, row_of
+from codemods.removed.saying import Said, said
+from codemods.removed.templates import Expression, expressions_of
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
 
+INDEXING = {"update": "set", "add": "add", "mul": "multiply", "min": "min", "max": "max"}
+"""The methods of `x.at[…]` that took the place of the functions `jax.ops.index_…`."""
+
+HELPERS = {
+    "device_put_replicated": Support(
+        "device_put_replicated",
+        '''\
+def device_put_replicated(x, devices):
+    """A copy of each array on each of some devices, under a new first axis."""
+    mesh = jax.sharding.Mesh(devices, ("devices",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
+
+    def put(leaf):
+        return jax.device_put(jax.numpy.stack([leaf] * len(devices)), sharding)
+
+    return jax.tree_util.tree_map(put, x)
+''',
+        ("import jax",),
+    ),
+    "device_put_sharded": Support(
+        "device_put_sharded",
+        '''\
+def device_put_sharded(shards, devices):
+    """The arrays of one tree for each of some devices, on these, under a new first axis."""
+    mesh = jax.sharding.Mesh(devices, ("devices",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
+
+    def put(*leaves):
+        return jax.device_put(jax.numpy.stack(leaves), sharding)
+
+    return jax.tree_util.tree_map(put, *shards)
+''',
+        ("import jax",),
+    ),
+}
+"""The functions that are written into a file, by the names of what they take the place of."""
+
 ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
 """What begins the names of the functions that make arrays."""
-
-FUNCTOOLS = Support("functools", "", ("import functools",))
 
 
 @rule(
@@ -28,17 +65,88 @@ FUNCTOOLS = Support("functools", "", ("import functools",))
 def renamed(use: Use, context: Context) -> Edit | Refusal:
     """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and `jax.host_count` are
     `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their like are
-    Python's own; `jnp.DeviceArray` is `jax.Array`.
+    Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is
+    `y`, `jnp.NINF` is `-jnp.inf`.
     """
-    if use.name not in RENAMED:
-        return reasons.removed(f"`{use.name}` was removed.", GONE.get(use.name, "Write it anew."))
-    new = RENAMED[use.name]
-    span = use.span
-    if new.startswith("builtins."):
-        return Replace(span, new.partition(".")[2])
-    if new.startswith("functools."):
-        return Replace(span, new, supports=(FUNCTOOLS,))
-    return Replace(span, f"{{jax}}{new.removeprefix('jax')}")
+    row = row_of(use.name)
+    assert row is not None
+    match row.how:
+        case "same":
+            return _named(use, row, context)
+        case "value":
+            return _written(use, row, expressions_of(row.to)[0], context)
+        case "call":
+            return _called(use, row, context)
+        case "helper":
+            return Replace(use.span, f"{{support:{row.to}}}", supports=(HELPERS[row.to],))
+        case "drop":
+            return _dropped(use, row)
+    return _gone(row)
+
+
+def _gone(row: Removed) -> Refusal:
+    return reasons.removed(f"`{row.name}` was removed.", row.note)
+
+
+def _taken(row: Removed) -> Refusal:
+    return reasons.removed(
+        f"`{row.name}` is `{row.to}` now.", "A name that it needs means something else in this file."
+    )
+
+
+def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
+    """The name that a thing has now, said as its module is said there, if it is still of the same."""
+    module, _, last = row.to.rpartition(".")
+    if isinstance(use.node, ast.Attribute) and context.facts.full_name(use.node.value) == module:
+        return Replace(use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),))
+    found = said(row.to, row.module, use.unit, context.facts)
+    return _taken(row) if found is None else Replace(use.span, found.template, supports=found.supports)
+
+
+def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
+    """What a call becomes, if its arguments stay in their order, or may change it."""
+    call = use.call
+    bound = ((form, form.arguments(call)) for form in expressions_of(row.to)) if call is not None else ()
+    fitting = next(((form, given) for form, given in bound if given is not None), None)
+    if fitting is None:
+        texts = " or ".join(f"`{form.text}`" for form in expressions_of(row.to))
+        return reasons.removed(f"`{row.name}` was removed.", f"Write {texts}, as it fits here.")
+    expression, given = fitting
+    dataflow = context.facts.dataflow
+    used = [name for name in expression.used if name in given]
+    order = [given[name] for name in used]
+    left = [value for name, value in given.items() if name not in used]
+    moved = [one for one, other in zip(order, sorted(order, key=use.unit.span), strict=True) if one is not other]
+    if not all(map(dataflow.is_quiet, (*left, *moved))):
+        return reasons.removed(
+            f"`{row.name}` was removed.", "Give what this call is given names ahead of it, in order."
+        )
+    holes = tuple((name, use.unit.span(given[name])) for name in used)
+    return _written(use, row, expression, context, holes)
+
+
+def _dropped(use: Use, row: Removed) -> Edit | Refusal:
+    """A call that nothing has to take the place of, if it is a statement of its own, of which no comment speaks."""
+    statement = use.unit.parents.get(use.call) if use.call is not None else None
+    if not isinstance(statement, ast.Expr) or use.call is None or use.call.args or use.call.keywords:
+        return _gone(row)
+    lines = use.unit.code.split("\n")[max(statement.lineno - 2, 0) : statement.end_lineno]
+    is_spoken_of = lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:])
+    return _gone(row) if is_spoken_of else ReplaceStatement(use.unit.span(statement), ())
+
+
+def _written(use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()) -> Edit | Refusal:
+    """An expression in the place of a name, or of a call of it."""
+    names: dict[str, Said] = {}
+    for name in expression.names:
+        found = said(name, row.module, use.unit, context.facts)
+        if found is None:
+            return _taken(row)
+        names[name] = found
+    supports = tuple(support for found in names.values() for support in found.supports)
+    template = expression.filled({name: found.template for name, found in names.items()}, {name for name, _ in holes})
+    at = use.call if row.how == "call" and use.call is not None else use.node
+    return Replace(use.unit.span(at), template, holes, tuple(dict.fromkeys(supports)))
 
 
 @rule(
@@ -52,21 +160,40 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     """`from jax.config import config` is `from jax import config`; a name that is another now keeps the old one in the file, as
     in `from jax.tree_util import tree_map as tree_multimap`.
     """
-    if use.name not in RENAMED:
-        gone = next((name for name in GONE if f"{use.name}.".startswith(f"{name}.")), use.name)
-        return reasons.removed(f"`{gone}` was removed.", GONE.get(gone, "Use the methods of `x.at[…]`."))
-    assert isinstance(use.node, ast.ImportFrom)
-    module, _, name = RENAMED[use.name].rpartition(".")
-    alias = next(found for found in use.node.names if f"{use.node.module}.{found.name}" == use.name)
+    row = row_of(use.name)
+    assert row is not None
+    if row.how != "same":
+        return _gone(row)
+    assert isinstance(use.node, ast.Import | ast.ImportFrom)
+    new = f"{row.to}{use.name.removeprefix(row.name)}"
+    if isinstance(use.node, ast.Import):
+        alias = next(found for found in use.node.names if found.name == use.name)
+        bound = f" as {alias.asname}" if alias.asname else ""
+        return MoveImport(use.span, alias.asname or alias.name, f"import {new}{bound}")
+    module, _, name = new.rpartition(".")
+    alias = next(found for found in use.node.names if use.name in (f"{use.node.module}.{found.name}", use.node.module))
     bound = alias.asname or alias.name
-    statement = f"from {module} import {name}" + (f" as {bound}" if bound != name else "")
-    return MoveImport(use.span, bound, statement)
+    return MoveImport(use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else ""))
+
+
+@rule(
+    "FO805",
+    "imports of modules that are needed no more",
+    "removed_module",
+    before="import jax.lib.xla_bridge\n\nxla = jax.lib.xla_bridge.get_backend()\n",
+    after="import jax\n\nxla = jax.devices()[0].client\n",
+)
+def left_alone(use: Use, context: Context) -> Edit | Refusal:
+    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in use any more."""
+    package = use.name.partition(".")[0]
+    others = [one for one in context.facts.imported(use.unit) if one.name == package and one.statement is not use.node]
+    return MoveImport(use.span, use.name, "" if others else f"import {package}")
 
 
 @rule(
     "FO803",
     "jax.ops.index_update is x.at[…].set",
-    *(f"removed:{name}" for name in INDEXING),
+    *(f"removed:jax.ops.index_{name}" for name in INDEXING),
     before="x = jax.ops.index_update(x, jax.ops.index[0, :], y)\n",
     after="x = x.at[0, :].set(y)\n",
 )
@@ -75,17 +202,18 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     only an array of JAX has `.at`, so what is not plainly one is made one.
     """
     call = use.call
-    refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{INDEXING[use.name]}(…)`.")
+    method = INDEXING[use.name.rpartition("_")[2]]
+    refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
     if call is None or len(call.args) != 3 or call.keywords:
         return refusal
     array, index, _ = call.args
-    if isinstance(index, ast.Subscript) and ast.unparse(index.value).endswith("ops.index"):
+    if isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == "jax.ops.index":
         index = index.slice
     source = use.unit.source(index)
     if isinstance(index, ast.Starred) or "{" in source or "\n" in source:
         return refusal
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
-    template = f"{owner}.at[{source}].{INDEXING[use.name]}"
+    template = f"{owner}.at[{source}].{method}"
     return RewriteCall(use.unit.span(call), template, (Argument(None, index=2),), (("array", use.unit.span(array)),))
 
 

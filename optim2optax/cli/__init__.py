@@ -15,7 +15,7 @@ import click
 from optim2optax import __version__
 from optim2optax.__main__ import INTERRUPTED
 
-COMMANDS = ("rewrite", "parity", "checkpoint", "explain", "rules")
+COMMANDS = ("doctor", "rewrite", "parity", "checkpoint", "explain", "rules")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXAMPLES = """\b
 Examples:

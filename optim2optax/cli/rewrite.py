@@ -14,8 +14,9 @@ from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
+from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
-from optim2optax.project import find_files
+from optim2optax.project import find_declaring, find_files
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
 
@@ -143,6 +144,7 @@ def _rewrite_files(paths: Sequence[str], settings: Settings, prove: Prove | None
                 progress=progress,
                 prove=prove,
                 vendoring=settings.vendoring,
+                declaring=lambda: find_declaring(paths, settings.exclude, declares),
             )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error

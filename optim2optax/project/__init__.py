@@ -1,5 +1,6 @@
 """Finding, reading and writing the files of a project safely."""
 
+from optim2optax.project.declaring import concerning, find_declaring
 from optim2optax.project.finding import Found, find_files, module_paths, printable, root_of, shown
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading import UnreadableError, read_file
@@ -11,6 +12,8 @@ __all__ = [
     "PatternError",
     "Patterns",
     "UnreadableError",
+    "concerning",
+    "find_declaring",
     "find_files",
     "module_paths",
     "printable",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
@@ -27,6 +27,9 @@ ALWAYS_SKIPPED = frozenset(
         ),
     )
 )
+
+Keep = Callable[["os.DirEntry[str]"], bool]
+"""Whether an entry of a folder is to be looked at: a file, or what is in a folder."""
 
 
 class Found(NamedTuple):
@@ -56,11 +59,9 @@ def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
         if exclude.verdict(location, is_directory=os.path.isdir(location)):
             continue
         root = os.path.realpath(location)
-        if os.path.isdir(root):
-            found = dict.fromkeys(_walk(root, root, _outer_ignores(root), exclude), root)
-        else:
-            found = {root: os.path.dirname(root)}
-        for file, named in found.items():
+        is_directory = os.path.isdir(root)
+        named = root if is_directory else os.path.dirname(root)
+        for file in walk(root, exclude, _is_code) if is_directory else (root,):
             locations[file] = min(named, locations.get(file, named), key=len)
     return [Found(shown(location), location, locations[location]) for location in sorted(locations)]
 
@@ -103,7 +104,18 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
-def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns) -> Iterator[str]:
+def walk(root: str, exclude: Patterns, keep: Keep) -> Iterator[str]:
+    """The files below a folder that `keep` takes, in the folders that it takes, less what .gitignore and `exclude` leave out."""
+    return _walk(root, root, _outer_ignores(root), exclude, keep)
+
+
+def _is_code(entry: os.DirEntry[str]) -> bool:
+    if entry.is_dir(follow_symlinks=False):
+        return entry.name not in ALWAYS_SKIPPED
+    return entry.name.endswith(SUFFIXES)
+
+
+def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns, keep: Keep) -> Iterator[str]:
     try:
         with os.scandir(directory) as entries:
             children = list(entries)
@@ -113,7 +125,7 @@ def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patte
     ignores = [*ignores, *read_gitignore(directory)]
     for entry in children:
         is_directory = entry.is_dir(follow_symlinks=False)
-        if not is_directory and not entry.name.endswith(SUFFIXES):
+        if not keep(entry):
             continue
         if exclude.verdict(entry.path, is_directory=is_directory) or is_ignored(
             ignores, entry.path, is_directory=is_directory
@@ -121,8 +133,8 @@ def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patte
             continue
         if not is_directory:
             yield from _within(entry, root)
-        elif entry.name not in ALWAYS_SKIPPED and os.path.realpath(entry.path) == entry.path:  # no junction of Windows
-            yield from _walk(entry.path, root, ignores, exclude)
+        elif os.path.realpath(entry.path) == entry.path:  # no junction of Windows
+            yield from _walk(entry.path, root, ignores, exclude, keep)
 
 
 def _within(entry: os.DirEntry[str], root: str) -> Iterator[str]:

@@ -12,6 +12,13 @@ from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
 BEYOND = "FO921"
+REMOVED = "FO899"
+FILES = 3
+"""Of what was removed, as many files are named."""
+DEPENDENCIES = ("FO85", "FO95")
+"""What begins the codes that are about what is installed."""
+
+ADDED = {"FO851": "no optax", "FO853": "Python"}
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -56,11 +63,11 @@ def _file(result: FileResult) -> Iterator[str]:
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
-    unresolved = (_unresolved(path, site) for site in result.sites if site.status in ("unresolved", "vendored"))
-    yield from dict.fromkeys(unresolved)  # a constructor and its `create` are two sites at one place
-    for site in result.sites:
-        if site.note:
-            yield f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {printable(site.note)}"
+    statuses = ("unresolved", "vendored")
+    left = (site for site in result.sites if site.status in statuses and site.code != REMOVED)
+    unresolved = (_unresolved(path, site) for site in left)
+    noted = (_noted(path, site) for site in result.sites if site.note)
+    yield from dict.fromkeys((*unresolved, *noted))  # a constructor and its `create` are two sites at one place
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {click.style('unused suppression', fg='yellow')}: there is nothing to ignore here"
 
@@ -70,6 +77,10 @@ def _unresolved(path: str, site: Site) -> str:
     status = " vendored:" if site.status == "vendored" else ""
     reason = f"{path}:{site.line}:{site.column}: {code}{status} {printable(site.message)}"
     return f"{reason}\n    {click.style('fix:', fg='cyan')} {printable(site.remedy)}" if site.remedy else reason
+
+
+def _noted(path: str, site: Site) -> str:
+    return f"{path}:{site.line}:{site.column}: {click.style('note', fg='blue', bold=True)} {printable(site.note)}"
 
 
 def _totals(report: Report, done: str) -> Iterator[str]:
@@ -87,14 +98,32 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield "No Python files found."
     if beyond := [site.message for result in report.results for site in result.sites if site.code == BEYOND]:
         yield f"{_counted(len(beyond), 'site')} left for the budget of the analysis: see {BEYOND} above, and --budget."
+    yield from _removed(report)
     yield from _hints(report)
     if summary["errors"]:
         yield f"{_counted(summary['errors'], 'file')} could not be read, parsed or written: see above"
 
 
+def _removed(report: Report) -> Iterator[str]:
+    """What else was removed and has no other name, one by one, with the files."""
+    found: dict[tuple[str, str | None], list[str]] = {}
+    for result, site in report.sites:
+        if site.code == REMOVED and site.status == "unresolved":
+            found.setdefault((site.message.rpartition(": ")[2], site.remedy), []).append(result.path)
+    for (message, remedy), paths in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        files = [*dict.fromkeys(paths)]
+        shown = ", ".join(map(printable, files[:FILES])) + (
+            f" and {len(files) - FILES} more" if len(files) > FILES else ""
+        )
+        yield f"{click.style(REMOVED, fg='yellow', bold=True)} {printable(message)} {_counted(len(paths), 'use')}: {shown}"
+        if remedy:
+            yield f"    {click.style('fix:', fg='cyan')} {printable(remedy)}"
+
+
 def _hints(report: Report) -> Iterator[str]:
     """What else has been removed since, in a line or two: in the files that optimizers can get to, as others are not read."""
-    hints = [site for result in report.results for site in result.hints]
+    everything = [site for result in report.results for site in result.hints]
+    hints = [site for site in everything if not site.code.startswith(DEPENDENCIES)]
     renamed = [site.before for site in hints if not site.remedy]
     gone = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:
@@ -108,6 +137,28 @@ def _hints(report: Report) -> Iterator[str]:
             f"{head} at least {_counted(len(gone), 'use')} of what {who} have removed ({_commonest(gone)}), "
             "which has to be written anew."
         )
+    yield from _dependencies(report)
+
+
+def _dependencies(report: Report) -> Iterator[str]:
+    """What would have to be installed for the new code, in a line or two."""
+    hints = [
+        (result.path, site) for result in report.results for site in result.hints if site.code.startswith(DEPENDENCIES)
+    ]
+    to_raise = [(path, ADDED.get(site.code, site.before.strip("'\""))) for path, site in hints if not site.remedy]
+    to_do = [path for path, site in hints if site.remedy]
+    if to_raise:
+        places = _few(path for path, _ in to_raise)
+        what = _commonest(what for _, what in to_raise)
+        yield f"The new code needs other dependencies than those in {places} ({what}): see --modernize."
+    if to_do:
+        yield f"{_counted(len(to_do), 'dependency', 'dependencies')} to see to by hand in {_few(to_do)}: --modernize tells which."
+
+
+def _few(paths: Iterable[str]) -> str:
+    """The first three, each once."""
+    shown = [printable(path) for path in dict.fromkeys(paths)]
+    return ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")
 
 
 def _commonest(texts: Iterable[str]) -> str:
@@ -117,5 +168,5 @@ def _commonest(texts: Iterable[str]) -> str:
     return printable(", ".join(text for text, _ in shown)) + (", …" if len(counted) > 3 else "")
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _counted(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"

@@ -1072,7 +1072,7 @@ def test_imports_that_stay_have_a_reason(before: str, after: str, left: list[tup
     assert sorted((site.line, site.code) for site in result.sites if site.status != "rewritten") == left
 
 
-def test_a_package_that_exports_a_legacy_name_keeps_it_and_says_so() -> None:
+def test_a_package_that_offers_a_legacy_class_offers_one_with_its_interface() -> None:
     results = project(
         {
             "pkg/__init__": "from flax.optim import Adam\nfrom .make import make\n",
@@ -1084,9 +1084,17 @@ def test_a_package_that_exports_a_legacy_name_keeps_it_and_says_so() -> None:
             """,
         }
     )
+    assert b"class Adam(OptimizerDef):" in results["pkg/__init__"].after
+    assert b"flax.optim" not in results["pkg/__init__"].after
+    assert b"tx=optax.adam(1e-3)" in results["pkg/make"].after
+
+
+def test_a_package_that_offers_the_module_keeps_it_and_says_so() -> None:
+    results = project(
+        {"pkg/__init__": "from flax import optim\n", "train": "from pkg import optim\n\noptim.Adam(1e-3)\n"}
+    )
     assert not results["pkg/__init__"].changed
     assert [(site.code, site.line) for site in results["pkg/__init__"].sites] == [("FO911", 1)]
-    assert results["pkg/make"].changed
 
 
 def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
@@ -1137,8 +1145,8 @@ def test_names_appended_to_the_exports() -> None:
         __all__ = []
         __all__.append("Adam")
         """)
-    assert not result.changed
-    assert [site.code for site in result.sites] == ["FO911"]
+    assert b"class Adam(OptimizerDef):" in result.after
+    assert {site.status for site in result.sites} == {"rewritten"}
 
 
 def test_an_import_that_another_file_takes_from_here_stays() -> None:

@@ -82,6 +82,18 @@ def test_what_else_is_gone_since(project: Path, run: Run, more: str, lines: list
     ]
 
 
+def test_what_was_removed_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
+    for name, text in {"a": GONE + "from jax.experimental import loops\n", "b": GONE, "c": GONE, "d": GONE}.items():
+        (project / f"{name}.py").write_text(text)
+    assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
+        "5 sites in 4 files: 0 rewritten, 0 suppressed, 5 unresolved",
+        "FO899 `flax.nn` was removed. 4 uses: a.py, b.py, c.py and 1 more",
+        "    fix: Write the model as a `flax.linen.Module`.",
+        "FO899 `jax.experimental.loops` was removed. 1 use: a.py",
+        "    fix: Use `jax.lax.fori_loop`, `jax.lax.while_loop` and `jax.lax.cond`.",
+    ]
+
+
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")])
 def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
     for name, program in {"a": LEGACY, "b": UNRESOLVABLE, "c": SUPPRESSED, "d": UNPARSABLE}.items():

@@ -29,10 +29,6 @@ RENAMED = {
         "import jax as j\n\nj.tree_map(f, x)\n",
         "import jax as j\n\nj.tree_util.tree_map(f, x)\n",
     ),
-    "hosts": (
-        "import jax\n\nif jax.host_id() == 0 and jax.host_count() > 1:\n    pass\n",
-        "import jax\n\nif jax.process_index() == 0 and jax.process_count() > 1:\n    pass\n",
-    ),
     "imported functions": (
         "from jax import jit, tree_map\n\njit(tree_map)\n",
         "from jax import jit\nfrom jax.tree_util import tree_map\n\njit(tree_map)\n",
@@ -59,7 +55,7 @@ RENAMED = {
     ),
     "the example libraries": (
         "import jax\nfrom jax.experimental import stax, optimizers\n\nstax, optimizers\n",
-        "import jax\nfrom jax.example_libraries import stax\nfrom jax.example_libraries import optimizers\n\nstax, optimizers\n",
+        "import jax\nfrom jax.example_libraries import stax, optimizers\n\nstax, optimizers\n",
     ),
     "NumPy's names for Python's types": (
         "import jax\nimport numpy as onp\n\nx = onp.zeros(3, onp.bool).astype(onp.float)\n",
@@ -81,9 +77,51 @@ RENAMED = {
         "import jax\n\nx = jax.ops.index_update(y, 0, z)\nx = jax.ops.index_add(z.T, i, 1)\n",
         "import jax\n\nx = jax.numpy.asarray(y).at[0].set(z)\nx = jax.numpy.asarray(z.T).at[i].add(1)\n",
     ),
+    "an index of its own": (
+        "import jax\n\nindex = jax.ops.index[0]\n",
+        "import jax\n\nindex = jax.numpy.s_[0]\n",
+    ),
     "a pair from pop": (
         "import flax\n\nstate, params = model.init(key, x).pop('params')\n",
         "import flax\n\nstate, params = flax.core.pop(model.init(key, x), 'params')\n",
+    ),
+    "a module that is imported by its full name": (
+        "import jax.experimental.stax\nimport jax.experimental.optimizers as opt\n\njax.experimental.stax.Dense, opt.adam\n",
+        (
+            "import jax.example_libraries.stax\nimport jax.example_libraries.optimizers as opt\n\n"
+            "jax.example_libraries.stax.Dense, opt.adam\n"
+        ),
+    ),
+    "of a module that moved": (
+        "from jax.experimental.optimizers import adam, sgd\n\nadam, sgd\n",
+        "from jax.example_libraries.optimizers import adam, sgd\n\nadam, sgd\n",
+    ),
+    "an imported update": (
+        (
+            "import jax.numpy as jnp\nfrom jax.ops import index, index_update\n\n"
+            "x = index_update(jnp.zeros(3), index[1:], 2)\n"
+        ),
+        "import jax.numpy as jnp\n\nx = jnp.zeros(3).at[1:].set(2)\n",
+    ),
+    "a call that is needed no more": (
+        "import jax\nimport jax.tools.colab_tpu\n\njax.tools.colab_tpu.setup_tpu()\nprint(jax.devices())\n",
+        "import jax\n\nprint(jax.devices())\n",
+    ),
+    "a call of an imported module that is needed no more": (
+        "import jax\nfrom jax.config import config\n\nif jax:\n    config.enable_omnistaging()\n    config.update('a', 1)\n",
+        "import jax\nfrom jax import config\n\nif jax:\n    config.update('a', 1)\n",
+    ),
+    "the only import of the package": (
+        "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
+        "import jax\n\nprint(jax.devices()[0].client.platform)\n",
+    ),
+    "a constant": (
+        "import jax.numpy as jnp\nfrom jax.numpy import NINF\n\nx = jnp.NINF + 1, -NINF, 2 * NINF\n",
+        "import jax.numpy as jnp\n\nx = -jnp.inf + 1, --jnp.inf, 2 * -jnp.inf\n",
+    ),
+    "a call that is one of its arguments": (
+        "from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n",
+        "y = f(y) + 1\n",
     ),
     "beside an optimizer": (
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
@@ -97,8 +135,15 @@ GONE = {
         "import jax.experimental.maps as maps\n\nmaps\n",
         "`jax.experimental.maps` was removed.",
     ),
-    "schedules": ("from flax.training import lr_schedule\n\nlr_schedule\n", "`flax.training.lr_schedule` was removed."),
-    "an index of its own": ("import jax\n\nindex = jax.ops.index[0]\n", "`jax.ops.index` was removed."),
+    "a call that is needed no more, and is spoken of": (
+        "import jax.tools.colab_tpu as tpu\n\nprint()\n# Finds the TPU.\ntpu.setup_tpu()\n",
+        "`jax.tools.colab_tpu.setup_tpu` was removed.",
+    ),
+    "a call that is needed no more, with a value": (
+        "from jax.config import config\n\nx = config.enable_omnistaging()\n",
+        "`jax.config.config.enable_omnistaging` was removed.",
+    ),
+    "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
     "an update with more arguments": (
         "import jax\n\njax.ops.index_update(x, 0, y, indices_are_sorted=True)\n",
         "`jax.ops.index_update` was removed.",

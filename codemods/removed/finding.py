@@ -1,0 +1,192 @@
+"""Where a file uses what was removed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from codemods.flow.modules import Unit
+from codemods.removed.table import Removed, last_words, packages, row_of, table
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.facts import Facts
+    from codemods.flow.constraints import Import
+
+WORD = re.compile(r"\b[^\W\d]\w*")
+POPPED = ("params",)
+"""The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
+
+HANDLING = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
+"""What is handled by code that works with and without a name."""
+
+
+def uses_removed(code: str) -> bool:
+    """Whether a file may use anything that is gone. False is certain."""
+    if not any(package in code for package in packages()):
+        return False
+    words = set(WORD.findall(code))
+    return "pop" in words or not words.isdisjoint(last_words())
+
+
+def names_removed(unit: Unit) -> bool:
+    """Whether a file may use anything that is gone, by its imports and attributes alone. False is certain."""
+    bound: dict[str, set[str]] = defaultdict(set)
+    for bound_as, target, said in _imports(unit):
+        bound[bound_as].add(target)
+        if row_of(said) is not None:
+            return True
+    for node in unit.nodes:
+        if isinstance(node, ast.Attribute) and node.attr in last_words():
+            *steps, root = _steps(node)
+            if any(".".join((name, *reversed(steps))) in table() for name in bound.get(root, ())):
+                return True
+        elif isinstance(node, ast.Assign) and _is_popped_pair(node):
+            return True
+    return False
+
+
+def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
+    """For each import from a package with removed names: the name that it binds, what that is, and what it says."""
+    for node in unit.nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                yield alias.asname or root, alias.name if alias.asname else root, alias.name
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module is not None:
+            for alias in node.names:
+                name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                yield alias.asname or alias.name, name, name
+
+
+def _steps(node: ast.expr) -> Iterator[str]:
+    """The words of a dotted name, from the last on; an empty first one if it begins with anything but a name."""
+    while isinstance(node, ast.Attribute):
+        yield node.attr
+        node = node.value
+    yield node.id if isinstance(node, ast.Name) else ""
+
+
+def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
+    """The uses of what is gone in a file.
+
+    Their kind is `removed` for an expression, `removed_import` for an imported name, and `removed_module` for the import of a
+    module, `import a.b.c`, of which nothing is in use but such expressions.
+    """
+    if not uses_removed(unit.code):
+        return
+    names = _Names(facts, unit)
+    covered: set[ast.AST] = set()
+    for node in unit.nodes:
+        if isinstance(node, ast.Attribute | ast.Name) and node not in covered:
+            row = names.row(node)
+            if row is not None:
+                covered.update(ast.walk(node))
+                covered.update(_index(unit, node, row))
+                yield Use("removed", row.name, unit, node, ())
+        elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
+            yield Use("removed", "pop", unit, node.value, ())
+    for item in names.imports:
+        row = row_of(imported_name(item))
+        if row is None or _is_guarded(unit, item.statement):
+            continue
+        if not names.is_covered(item, covered):
+            yield Use("removed_import", imported_name(item), unit, item.statement, ())
+        elif _is_package(item):
+            kind = "removed_import" if row.how == "same" else "removed_module"
+            yield Use(kind, imported_name(item), unit, item.statement, ())
+
+
+class _Names:
+    """What the names of a file stand for."""
+
+    def __init__(self, facts: Facts, unit: Unit) -> None:
+        self.unit = unit
+        self.imports = facts.imported(unit)
+        self._scopes = facts.flow.reading.scopes
+        self._bound: dict[str, list[Import]] = defaultdict(list)
+        for item in self.imports:
+            self._bound[item.name].append(item)
+
+    def row(self, node: ast.Attribute | ast.Name) -> Removed | None:
+        """The row of what an expression names, unless its import alone is to change, or is reported."""
+        name = self.full_name(node)
+        row = None if name is None else row_of(name)
+        if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, node):
+            return None
+        if isinstance(node, ast.Name):
+            return row if row.name == name and row.how in ("call", "drop", "helper", "value") else None
+        return row if row.name == name else None
+
+    def full_name(self, node: ast.expr) -> str | None:
+        """The full name of what an expression names, if imports alone decide on that."""
+        if isinstance(node, ast.Attribute):
+            owner = self.full_name(node.value)
+            return None if owner is None else f"{owner}.{node.attr}"
+        items = self._items(node) if isinstance(node, ast.Name) else []
+        named = {item.name if _is_package(item) else item.target for item in items}
+        return named.pop() if len(named) == 1 else None
+
+    def _items(self, node: ast.Name) -> list[Import]:
+        """The imports that bind a name."""
+        if node.id not in self._bound or node not in self._scopes:
+            return []
+        scope = self._scopes[node].binding(node.id)
+        return [item for item in self._bound[node.id] if item.scope is scope]
+
+    def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
+        """Whether an import is in use, and by nothing but what is told already."""
+        reads: Iterable[ast.AST] = (
+            node for node in self.unit.nodes if isinstance(node, ast.Name) and item in self._items(node)
+        )
+        if _is_package(item):
+            chains = (node for node in self.unit.nodes if isinstance(node, ast.Attribute))
+            reads = (node for node in chains if self.full_name(node) == item.alias.name)
+        found = [*reads]
+        return bool(found) and covered.issuperset(found)
+
+
+def imported_name(item: Import) -> str:
+    """The full name of what an import statement says, which is not what it binds if that is a package above it."""
+    return item.alias.name if isinstance(item.statement, ast.Import) else item.target
+
+
+def _is_package(item: Import) -> bool:
+    """Whether an import binds the package, as `import a.b.c` does."""
+    return isinstance(item.statement, ast.Import) and not item.alias.asname
+
+
+def _is_guarded(unit: Unit, node: ast.AST) -> bool:
+    """Whether something else is done where a name is not there."""
+    inner = node
+    for outer in unit.ancestors(node):
+        if isinstance(outer, ast.Try) and inner in outer.body and any(map(_handles, outer.handlers)):
+            return True
+        inner = outer
+    return False
+
+
+def _handles(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in HANDLING) for kind in kinds)
+
+
+def _index(unit: Unit, function: ast.expr, row: Removed) -> Iterator[ast.AST]:
+    """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which goes with it."""
+    match unit.parents.get(function):
+        case ast.Call(args=[_, ast.Subscript(value=value), *_]) if ".at[" in row.to:
+            yield from ast.walk(value)
+
+
+def _is_popped_pair(node: ast.Assign) -> bool:
+    """`state, params = variables.pop("params")`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[_, _])],
+            value=ast.Call(func=ast.Attribute(attr="pop"), args=[ast.Constant(value=str(name))], keywords=[]),
+        ):
+            return name in POPPED
+    return False

@@ -1,0 +1,64 @@
+"""Every use of a removed name in some files, flax.optim included, without a thought of how it would be rewritten."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from codemods.facts import Facts
+from codemods.flow.modules import Unit
+from codemods.legacy import PACKAGE, legacy_name
+from codemods.model import Source
+from codemods.notebook import SUFFIX, Notebook, read_notebook
+from codemods.prefilter import mentions_legacy
+from codemods.removed.finding import names_removed, removed_uses, uses_removed
+from codemods.removed.table import Removed, row_of
+from codemods.text import UndecodableError, decode
+
+LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
+POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A use of a removed name, or what keeps a file from being read, which has no row."""
+
+    path: str
+    line: int
+    row: Removed | None
+    problem: str = ""
+
+
+def survey(sources: Iterable[Source]) -> Iterator[Found]:
+    """Go through files one by one, in order."""
+    for source in sources:
+        try:
+            text = read_notebook(source.content) if source.path.endswith(SUFFIX) else decode(source.content)
+            code, places = text.code, text.places if isinstance(text, Notebook) else ()
+            if not (uses_removed(code) or mentions_legacy(source.content)):
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                unit = Unit(source.path, code, ast.parse(code), places)
+        except SyntaxError as error:
+            yield Found(source.path, error.lineno or 1, None, f"cannot be parsed as Python 3: {error.msg}")
+            continue
+        except (RecursionError, MemoryError, UndecodableError) as error:
+            yield Found(source.path, 1, None, str(error) or "nested too deeply")
+            continue
+        if names_removed(unit) or mentions_legacy(source.content):
+            yield from _in_file(unit)
+
+
+def _in_file(unit: Unit) -> Iterator[Found]:
+    facts = Facts([unit])
+    for use in removed_uses(facts, unit):
+        yield Found(unit.path, unit.line(use.node.lineno), POP if use.name == "pop" else row_of(use.name))
+    for item in facts.imported(unit):
+        if legacy_name(item.target) is not None:
+            yield Found(unit.path, unit.line(item.statement.lineno), LEGACY)
+    for use in facts.uses:
+        if use.kind == "module":
+            yield Found(unit.path, unit.line(use.node.lineno), LEGACY)

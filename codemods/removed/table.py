@@ -1,0 +1,70 @@
+"""The table of what was removed, read from `names.tsv`: a row for each name that JAX, Flax, optax or NumPy had and have no more.
+
+The columns are the full `name`; the version that is the first to lack it (`gone`); `how` it is replaced; what it becomes (`to`);
+the module whose import makes that available (`module`), and the version of its package that is the first to have it (`since`, as
+far as it was looked up); and a `note`, one sentence for what has to be written anew. `how` is
+
+- `same`: `to` is another name of the same thing;
+- `call`: a call of it becomes the expression in `to`, as in `(x, y) -> y`, in whose parameters its arguments are;
+- `drop`: a call of it, without arguments, can be left out;
+- `helper`: a function with the name in `to`, which is written into the file, does the same;
+- `value`: `to` is an expression with the same value;
+- `none`: nothing takes its place.
+
+The names below a module that is gone have rows of their own only if something takes their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A row: what was removed, and what takes its place."""
+
+    name: str
+    gone: str
+    how: str
+    to: str
+    module: str
+    since: str
+    note: str
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+
+@cache
+def table() -> Mapping[str, Removed]:
+    """All rows, by name."""
+    _, *lines = files(__package__).joinpath("names.tsv").read_text(encoding="utf-8").splitlines()
+    rows = (Removed(*line.split("\t")) for line in lines)
+    return {row.name: row for row in rows}
+
+
+@cache
+def last_words() -> frozenset[str]:
+    """The last words of all names."""
+    return frozenset(name.rpartition(".")[2] for name in table())
+
+
+@cache
+def packages() -> frozenset[str]:
+    """The packages that the names are from."""
+    return frozenset(row.package for row in table().values())
+
+
+def row_of(name: str) -> Removed | None:
+    """The row of a name, or of the module above it that is gone; None for what is there today, or never was."""
+    return next((table()[one] for one in _prefixes(name) if one in table()), None)
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    while name:
+        yield name
+        name = name.rpartition(".")[0]

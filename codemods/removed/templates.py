@@ -1,0 +1,102 @@
+"""What takes the place of a call or of a value, as the table writes it: `(x, y) -> y`, `-jax.numpy.inf`.
+
+Where calls of several shapes become different things, there is an expression for each, by semicolons.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import Signature
+
+from codemods.dataflow.binding import arguments_of, signature_of
+
+ARROW = " -> "
+
+
+@dataclass(frozen=True)
+class Part:
+    """What stands for something else from `start` to `end`: a parameter, or a full name."""
+
+    start: int
+    end: int
+    name: str
+    is_parameter: bool
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression over the parameters of what is called, in which all else is said by its full name."""
+
+    signature: Signature
+    text: str
+    parts: tuple[Part, ...]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The parameters that the expression has, in its order."""
+        return tuple(part.name for part in self.parts if part.is_parameter)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The full names that the expression has."""
+        return tuple(dict.fromkeys(part.name for part in self.parts if not part.is_parameter))
+
+    def arguments(self, call: ast.Call) -> dict[str, ast.expr] | None:
+        """The arguments of a call by parameters; None if Python would refuse it, or unpacks some of them."""
+        return arguments_of(self.signature, call)
+
+    def filled(self, names: Mapping[str, str], given: Collection[str] = ()) -> str:
+        """The template of the expression: for a full name what is said, for a parameter its default, or a hole if it is given."""
+        text = self.text
+        for part in reversed(self.parts):
+            said = (
+                names[part.name]
+                if not part.is_parameter
+                else f"{{{part.name}}}"
+                if part.name in given
+                else self._default(part)
+            )
+            text = f"{text[: part.start]}{said}{text[part.end :]}"
+        return text
+
+    def _default(self, part: Part) -> str:
+        default = self.signature.parameters[part.name].default
+        return ast.unparse(default) if isinstance(default, ast.expr) else repr(default)
+
+
+def expressions_of(text: str) -> list[Expression]:
+    """Read what the table has for a name."""
+    return [*map(_expression, text.split("; "))]
+
+
+@lru_cache(maxsize=256)
+def _expression(text: str) -> Expression:
+    """Read an expression, which is ASCII, and has its parameters once each at most."""
+    parameters, _, body = text.rpartition(ARROW)
+    function = ast.parse(f"lambda {parameters.strip('()')}: 0", mode="eval").body
+    assert isinstance(function, ast.Lambda)
+    signature = signature_of(function.args)
+    tree = ast.parse(body, mode="eval").body
+    return Expression(signature, body, tuple(sorted(_parts(tree, signature), key=lambda part: part.start)))
+
+
+def _parts(node: ast.AST, signature: Signature) -> Iterator[Part]:
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(root, ast.Name):
+        is_parameter = root.id in signature.parameters
+        named = root if is_parameter else node
+        name = ast.unparse(named)
+        yield Part(
+            named.col_offset,
+            named.end_col_offset or 0,
+            name if is_parameter or "." in name else f"builtins.{name}",
+            is_parameter,
+        )
+        return
+    for inner in ast.iter_child_nodes(node):
+        yield from _parts(inner, signature)

@@ -1,0 +1,127 @@
+"""`optim2optax doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+from packaging.version import InvalidVersion, Version
+
+from codemods.model import Source
+from optim2optax.cli.output import progress_line
+from optim2optax.doctor import ImportFailure, Obstacle, import_each, obstacles
+from optim2optax.doctor.obstacles import NEWEST, TITLES, installed
+from optim2optax.project import Patterns, UnreadableError, find_files, read_file
+
+SHOWN = 3
+"""As many places are shown of each obstacle."""
+
+EXAMPLES = """\b
+Examples:
+  optim2optax doctor .
+  optim2optax doctor --jax 0.6 src/
+  optim2optax doctor --import src/
+"""
+
+
+class _Version(click.ParamType[Version]):
+    name = "version"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Version:
+        try:
+            return Version(str(value))
+        except InvalidVersion:
+            self.fail(f"{value!r} is no version, such as 0.6.2", parameter, context)
+
+
+@click.command(name="doctor", short_help="Say what keeps a project from running today.", epilog=EXAMPLES)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True), metavar="PATH...")
+@click.option(
+    "--jax", type=_Version(), metavar="VERSION", help="Judge by this version of JAX, not by the installed one."
+)
+@click.option("--flax", type=_Version(), metavar="VERSION", help="The same for Flax.")
+@click.option(
+    "--import", "imports", is_flag=True, help="Also import each module, which runs it; tell of the first that fails."
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: Sequence[str],
+    jax: Version | None,
+    flax: Version | None,
+    imports: bool,
+    exclude: Sequence[str],
+    output_format: str,
+) -> None:
+    """Say what keeps a project from running on the JAX and Flax that are installed here.
+
+    Names that were removed are found by reading the code; nothing is run, unless --import says so, and nothing is written.
+    Where a package is not installed, its newest version is meant. Exits with 0 if nothing stands in the way, else with 1.
+    """
+    found = find_files(paths, Patterns(os.curdir, exclude))
+    versions = {**installed(), **({"jax": jax} if jax else {}), **({"flax": flax} if flax else {})}
+    sources, unread = [], []
+    for file in found:
+        try:
+            sources.append(Source(file.path, read_file(file)))
+        except UnreadableError as error:
+            unread.append(Obstacle(str(error), "", (file.path,), "Make it readable, or leave it out."))
+    obstructing = [*obstacles(sources, versions), *unread]
+    failure = None
+    if imports:
+        with progress_line() as progress:
+            failure = import_each(found, progress)
+    if output_format == "json":
+        told = {name: None if one is NEWEST else str(one) for name, one in versions.items()}
+        click.echo(
+            json.dumps(
+                {
+                    "version": 1,
+                    "versions": told,
+                    "obstacles": [*map(asdict, obstructing)],
+                    "import_failure": failure and asdict(failure),
+                },
+                indent=2,
+            )
+        )
+    else:
+        _print(obstructing, failure, versions, len(found), imports)
+    context.exit(1 if obstructing or failure else 0)
+
+
+def _print(
+    obstructing: Sequence[Obstacle],
+    failure: ImportFailure | None,
+    versions: dict[str, Version],
+    files: int,
+    imports: bool,
+) -> None:
+    known = [f"{TITLES[name]} {'(newest)' if one is NEWEST else one}" for name, one in versions.items()]
+    for one in obstructing:
+        since = f", gone since {one.since}" if one.since else ""
+        places = ", ".join(one.places[:SHOWN]) + (
+            f" and {len(one.places) - SHOWN} more" if len(one.places) > SHOWN else ""
+        )
+        click.echo(
+            f"{click.style(one.what, bold=True)}{since}: {places}\n    {click.style('fix:', fg='cyan')} {one.remedy}"
+        )
+    if failure is not None:
+        click.echo(f"{click.style(failure.path, bold=True)} cannot be imported: {failure.error}")
+    if obstructing or failure:
+        click.echo("")
+    click.echo(f"{files} files, on {', '.join(known)}.")
+    mended = {
+        one.command: sum(other.command == one.command for other in obstructing) for one in obstructing if one.command
+    }
+    by_hand = sum(not one.command for one in obstructing)
+    for name, count in mended.items():
+        click.echo(f"{count} of {len(obstructing)} obstacles: {name}")
+    if by_hand:
+        click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
+    if not (obstructing or failure):
+        click.echo("Every module can be imported." if imports else "Nothing is known to stand in the way.")

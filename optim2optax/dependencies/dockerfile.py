@@ -1,0 +1,42 @@
+"""Dockerfiles: the `pip install` of `RUN`, and the Python of the image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codemods.rules.dependencies import IMAGE
+from optim2optax.dependencies.declared import Finding, Reading, Section, not_read
+from optim2optax.dependencies.needs import LOWEST
+from optim2optax.dependencies.requirement import ABOUT
+from optim2optax.dependencies.shell import installs
+from optim2optax.dependencies.versions import admits
+
+RUN = re.compile(r"(?im)^[ \t]*RUN[ \t]+(?P<command>(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#.*(?:\r\n|\n))*|\\.)*)")
+FROM = re.compile(r"(?im)^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(?P<image>(?:[\w.:-]+/)*python:(?P<version>3\.\d+)\S*)")
+
+
+def read(text: str, path: str) -> Reading:
+    """What a Dockerfile installs."""
+    del path
+    sections: list[Section] = []
+    problems: list[Finding] = [*_images(text)]
+    for found in RUN.finditer(text):
+        start, end = found.span("command")
+        command = found["command"]
+        if command.startswith(("[", "<<")):
+            if "pip" in command and ABOUT.search(command):
+                problems.append(not_read((start, end), "It is no line of a shell."))
+            continue
+        for section, unread in installs(text, start, end):
+            sections.append(section)
+            problems += unread
+    return Reading(tuple(sections), tuple(problems))
+
+
+def _images(text: str) -> Iterator[Finding]:
+    lowest = LOWEST["python"]
+    for found in FROM.finditer(text):
+        if not admits(found["version"], lowest, "minor"):
+            why = f"This image has Python {found['version']}; the new code needs {lowest} or later."
+            yield Finding(IMAGE, found.span("image"), why, remedy="Begin with an image of a later Python.")

@@ -1,0 +1,80 @@
+"""`environment.yml`: the list of conda, and that of pip within it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from optim2optax.dependencies.conda import read_match
+from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, UnreadableError
+from optim2optax.dependencies.placing import element_behind, line_behind, quoted_like, start_of_line
+from optim2optax.dependencies.requirement import read_requirement
+from optim2optax.dependencies.requirements_txt import INCLUDED, beside
+
+DASH = re.compile(r"[ \t]*-[ \t]+")
+
+
+def read(text: str, path: str) -> Reading:
+    """What an environment declares. Raises UnreadableError."""
+    try:
+        root = YAML(typ="rt", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UnreadableError(f"cannot be parsed as YAML: {error.problem}", line) from error
+    except YAMLError as error:
+        raise UnreadableError(f"cannot be parsed as YAML: {error}", 1) from error
+    listed = _value(root, "dependencies")
+    if listed is None:
+        return Reading()
+    sections: list[Section] = []
+    problems: list[Finding] = []
+    includes: list[str] = []
+    for node, reader in ((listed, _conda), *((pip, _pip) for item in listed.value if (pip := _value(item, "pip")))):
+        items = [item for item in node.value if isinstance(item, ScalarNode)]
+        read = [reader(text, item) for item in items]
+        problems += [one for one in read if isinstance(one, Finding)]
+        declared = tuple(one for one in read if isinstance(one, Declared))
+        sections.append(Section(declared, _insert(text, node, items), base=True))
+        includes += [found["path"] for item in items if (found := INCLUDED.match(item.value))]
+    return Reading(tuple(sections), tuple(problems), tuple(beside(path, include) for include in includes))
+
+
+def _value(node: Node | None, key: str) -> SequenceNode | None:
+    """The list that a key of a mapping has."""
+    if not isinstance(node, MappingNode):
+        return None
+    lists = (value for found, value in node.value if found.value == key and isinstance(value, SequenceNode))
+    return next(lists, None)
+
+
+def _conda(text: str, item: ScalarNode) -> Declared | Finding | None:
+    start, end = _span(item)
+    quotes = 1 if item.style in ("'", '"') else 0
+    return read_match(text[start + quotes : end - quotes], start + quotes, (start, end))
+
+
+def _pip(text: str, item: ScalarNode) -> Declared | Finding | None:
+    start, end = _span(item)
+    quotes = 1 if item.style in ("'", '"') else 0
+    return read_requirement(text[start + quotes : end - quotes], start + quotes, quotes)
+
+
+def _span(item: ScalarNode) -> tuple[int, int]:
+    return item.start_mark.index, item.end_mark.index
+
+
+def _insert(text: str, node: SequenceNode, items: Sequence[ScalarNode]) -> Callable[[Declared, str, str], Edit | None]:
+    def insert(anchor: Declared, name: str, version: str) -> Edit | None:
+        element = quoted_like(text, anchor.span, f"{name}{version}")
+        if node.flow_style:
+            return element_behind(text, [_span(item) for item in items], anchor.span, element)
+        dash = DASH.match(text, start_of_line(text, anchor.span[0]))
+        if dash is None or dash.end() != anchor.span[0]:
+            return None
+        return line_behind(text, anchor.span[1], f"{dash[0]}{element}")
+
+    return insert

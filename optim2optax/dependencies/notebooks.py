@@ -1,0 +1,75 @@
+"""The `!pip install` and `%pip install` of notebooks."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from codemods.notebook import code_cells, string_extents
+from optim2optax.dependencies.declared import Declared, Edit, Finding, Insert, Reading, Section, Span, UnreadableError
+from optim2optax.dependencies.shell import installs
+
+LETTER = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|[^\\"]')
+COMMAND = re.compile(r"^[ \t]*[!%](?!%)(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)|\\.)*", re.MULTILINE)
+SCRIPT = re.compile(r"%%(?:bash|sh|shell|script (?:ba)?sh)\b")
+
+
+def read(text: str, path: str) -> Reading:
+    """What a notebook installs. Raises UnreadableError."""
+    del path
+    try:
+        json.loads(text)
+        sources = [extent for _, _, extent in code_cells(text)]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UnreadableError(f"cannot be read as a notebook: {error}", 1) from error
+    sections: list[Section] = []
+    problems: list[Finding] = []
+    for extent in sources:
+        cell = _Cell(text, extent)
+        commands = (
+            [(0, len(cell.source))] if SCRIPT.match(cell.source) else [m.span() for m in COMMAND.finditer(cell.source)]
+        )
+        for start, end in commands:
+            for section, unread in installs(cell.source, start, end):
+                sections.append(cell.placed(section))
+                problems += [replace(problem, span=cell.place(problem.span)) for problem in unread]
+    return Reading(tuple(sections), tuple(problems), written=_written)
+
+
+class _Cell:
+    """The source of a cell, and where each letter of it stands in the file."""
+
+    def __init__(self, text: str, extent: Span) -> None:
+        letters = [found for inner in string_extents(text, extent) for found in LETTER.finditer(text, *inner)]
+        self.source = "".join(json.loads(f'"{found[0]}"', strict=False) for found in letters)
+        self.starts = [found.start() for found in letters]
+        self.ends = [found.end() for found in letters]
+
+    def place(self, span: Span) -> Span:
+        """Where a part of the source stands in the file."""
+        start, end = span
+        return (self.starts[start], self.ends[end - 1]) if start < end else (self.ends[start - 1],) * 2
+
+    def placed(self, section: Section) -> Section:
+        """What is declared in the source, as it stands in the file."""
+        places = {self._placed(declared): declared for declared in section.declared}
+        insert = section.insert
+        assert insert is not None
+        return replace(section, declared=tuple(places), insert=self._inserting(insert, places))
+
+    def _placed(self, declared: Declared) -> Declared:
+        extras = declared.extras and (declared.extras[0], self.place(declared.extras[1]))
+        return replace(declared, span=self.place(declared.span), version=self.place(declared.version), extras=extras)
+
+    def _inserting(self, insert: Insert, places: dict[Declared, Declared]) -> Insert:
+        def inserted(anchor: Declared, name: str, version: str) -> Edit | None:
+            edit = insert(places[anchor], name, version)
+            return edit and Edit(*self.place((edit.start, edit.end)), edit.text)
+
+        return inserted
+
+
+def _written(text: str) -> str:
+    """Text as it stands within a string of JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]

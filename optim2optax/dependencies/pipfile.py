@@ -1,0 +1,28 @@
+"""`Pipfile`, as Pipenv has it."""
+
+from __future__ import annotations
+
+from optim2optax.dependencies.declared import Declared, Reading, Section
+from optim2optax.dependencies.tables import of_tables
+from optim2optax.dependencies.toml import Path, strings
+
+PYTHON = ("requires", "python_version")
+PACKAGES = ("packages", "dev-packages")
+
+
+def read(text: str, path: str) -> Reading:
+    """What a Pipfile declares. Raises UnreadableError."""
+    del path
+    values = strings(text, lambda keys: _table(keys) is not None or keys == PYTHON)
+    packages = [value for value in values if value.path != PYTHON]
+    sections, problems = of_tables(text, packages, _table, "pep440", base=("packages",))
+    for value in values:
+        if value.path == PYTHON:
+            start, end = value.span
+            python = Declared("python", value.span, (start + 1, end - 1), value.text, syntax="minor")
+            sections.append(Section((python,)))
+    return Reading(tuple(sections), tuple(problems))
+
+
+def _table(keys: Path) -> Path | None:
+    return keys[:1] if len(keys) > 1 and keys[0] in PACKAGES else None

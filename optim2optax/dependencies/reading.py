@@ -1,0 +1,51 @@
+"""A file that declares dependencies, read by what its name tells, as far as it can be."""
+
+from __future__ import annotations
+
+import importlib
+import posixpath
+from typing import Protocol, cast
+
+from codemods.model import Source
+from codemods.text import LINE_END, UndecodableError
+from optim2optax.dependencies import lock_files
+from optim2optax.dependencies.declared import Reading, UnreadableError, not_read
+from optim2optax.dependencies.names import format_of
+from optim2optax.dependencies.needs import LOWEST
+from optim2optax.dependencies.texts import Text, decode, mentions
+
+UNTOUCHED = Text("", "utf-8", b"")
+
+
+class _Format(Protocol):
+    def read(self, text: str, path: str) -> Reading: ...
+
+
+def read_source(source: Source) -> tuple[Text, Reading]:
+    """The text of a file, and what it declares. Of one that does not speak of Flax or JAX, nothing."""
+    if not mentions(source.content):
+        return UNTOUCHED, Reading()
+    try:
+        text = decode(source.content, source.path)
+    except UndecodableError as error:
+        text = Text(source.content.decode("latin-1"), "latin-1", b"")
+        return text, Reading(problems=(not_read((0, 0), f"{error}."),))
+    try:
+        return text, parse(text.text, source.path)
+    except UnreadableError as error:
+        start = line_starts(text.text)[error.line - 1 :][:1] or [0]
+        return text, Reading(problems=(not_read((start[0], start[0]), f"{error}."),))
+
+
+def parse(text: str, path: str) -> Reading:
+    """What a file declares. Raises UnreadableError."""
+    command = lock_files.command_of(posixpath.basename(path), text)
+    if command is not None:
+        return lock_files.read(text, command, LOWEST)
+    module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
+    return cast(_Format, module).read(text, path)
+
+
+def line_starts(text: str) -> list[int]:
+    """Where each line begins."""
+    return [0, *(found.end() for found in LINE_END.finditer(text))]

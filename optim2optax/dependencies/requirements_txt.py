@@ -1,0 +1,78 @@
+"""`requirements.txt` and `constraints.txt`, as pip reads them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, direct, not_read
+from optim2optax.dependencies.placing import line_behind, start_of_line
+from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
+
+LOGICAL = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|[\s\S])?)*(?:\r\n|\n|\r|$)")
+COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
+OPTION = re.compile(r"\s--?[A-Za-z].*$", re.DOTALL)
+INCLUDED = re.compile(r"(?:-r|--requirement)[ =]?\s*(?P<path>\S+)")
+CONSTRAINTS = re.compile(r"(?:^|[_.-])constraints?(?=[_.-])")
+
+
+def read(text: str, path: str) -> Reading:
+    """What a file of requirements declares. Nothing can be added to constraints."""
+    declared: list[Declared] = []
+    problems: list[Finding] = []
+    includes: list[str] = []
+    ends: dict[Declared, int] = {}
+    for start, line in _lines(text):
+        included = INCLUDED.match(line.strip())
+        if included:
+            includes.append(beside(path, included["path"]))
+            continue
+        found = _requirement(line, start)
+        if isinstance(found, Finding):
+            problems.append(found)
+        elif found is not None:
+            declared.append(found)
+            ends[found] = start + len(line)
+
+    def insert(anchor: Declared, name: str, version: str) -> Edit:
+        indent = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
+        return line_behind(text, ends[anchor], f"{indent}{name}{version}")
+
+    are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
+    return Reading((Section(tuple(declared), None if are_constraints else insert),), tuple(problems), tuple(includes))
+
+
+def beside(path: str, included: str) -> str:
+    """The path of a file that another one names."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), included))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Each line, with those that a backslash joins to it, and blanks in the place of comments."""
+    for found in LOGICAL.finditer(text):
+        line = found[0].rstrip("\r\n")
+        if line.lstrip().startswith("#"):
+            continue
+        line = COMMENT.sub(lambda comment: " " * len(comment[0]), line)
+        if line.strip():
+            yield found.start(), line
+
+
+def _requirement(line: str, start: int) -> Declared | Finding | None:
+    body = line.replace("\\\r\n", "   ").replace("\\\n", "  ")
+    begin = start + len(body) - len(body.lstrip())
+    span = (begin, start + len(body.rstrip()))
+    named = ABOUT.search(body)
+    if body.lstrip().startswith("-"):
+        is_package = re.match(r"\s*(?:-e|--editable)\b", body)
+        return direct(span, named["name"]) if named and is_package else None
+    options = OPTION.search(body)
+    requirement = body if options is None else body[: options.start()]
+    found = read_requirement(requirement, start)
+    if isinstance(found, Declared) and options is not None and "--hash" in options[0]:
+        return replace(found, is_hashed=True)
+    if isinstance(found, Finding) and "$" in requirement and not PLACE.search(requirement):
+        return not_read(span, "The version is taken from the environment.")
+    return found

@@ -1,0 +1,81 @@
+"""`setup.cfg`: `install_requires`, `python_requires` and the extras, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, not_read
+from optim2optax.dependencies.placing import line_behind, start_of_line
+from optim2optax.dependencies.requirement import ABOUT, LONGEST, read_requirement
+
+LINE = re.compile(r"[^\r\n]*")
+LINE_END = re.compile(r"\r\n|\n|\r")
+HEADER = re.compile(r"\[(?P<name>[^\]]+)\]")
+KEY = re.compile(r"(?P<key>[^\s=:#;][^=:]*?)\s*[=:][ \t]*")
+COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
+LISTS = ("install_requires", "tests_require", "setup_requires")
+SEVERAL = re.compile(r";(?!\s*\(*\s*(?:python|sys_|os_|platform|implementation|extra))")
+INDENT = "    "
+
+Place = tuple[str, str]
+"""A section and a key."""
+
+
+def read(text: str, path: str) -> Reading:
+    """What a setup.cfg declares."""
+    del path
+    declared: dict[Place, list[Declared]] = {}
+    problems: list[Finding] = []
+    for place, start, value in _values(text):
+        one: Declared | Finding | None = None
+        if place == ("options", "python_requires"):
+            span = (start, start + len(value))
+            one = Declared("python", span, span, value)
+        elif place[0] == "options.extras_require" or place in {("options", key) for key in LISTS}:
+            several = SEVERAL.search(value)
+            span = (start, start + len(value))
+            one = not_read(span, "Several stand in one line.") if several and ABOUT.search(value) else None
+            one = one or read_requirement(value, start)
+        if isinstance(one, Finding):
+            problems.append(one)
+        elif one is not None:
+            declared.setdefault(place, []).append(one)
+
+    def insert(anchor: Declared, name: str, version: str) -> Edit:
+        before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
+        indent = INDENT if before.strip() else before
+        return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
+
+    sections = (Section(tuple(found), insert, key == "install_requires") for (_, key), found in declared.items())
+    return Reading(tuple(sections), tuple(problems))
+
+
+def _values(text: str) -> Iterator[tuple[Place, int, str]]:
+    """Each line of each value, without comments, with the section and the key, and where it begins."""
+    section = key = ""
+    for found in _lines(text):
+        line, start = found[0], found.start()
+        header = HEADER.match(line)
+        if not line.strip() or len(line) > LONGEST or line.lstrip().startswith(("#", ";")):
+            continue
+        if header:
+            section, key = header["name"], ""
+            continue
+        begin = len(line) - len(line.lstrip())
+        if not begin:
+            named = KEY.match(line)
+            key, begin = (named["key"], named.end()) if named else ("", len(line))
+        value = COMMENT.sub("", line[begin:]).rstrip()
+        if value:
+            yield (section, key), start + begin, value
+
+
+def _lines(text: str) -> Iterator[re.Match[str]]:
+    index = 0
+    while index < len(text):
+        found = LINE.match(text, index)
+        assert found is not None
+        yield found
+        end = LINE_END.match(text, found.end())
+        index = end.end() if end else len(text)

@@ -1,0 +1,118 @@
+"""`pip install …` in the lines of a shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from optim2optax.dependencies.declared import Declared, Edit, Finding, Insert, Section, Span, not_read
+from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
+
+INSTALL = re.compile(r"(?<![\w-])pip[\d.]*[ \t]+(?:-\S+[ \t]+)*install(?![\w-])")
+GAP = re.compile(r"(?:[ \t]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#[^\r\n]*(?:\r\n|\n))*)+")
+WORD = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\{[^}]*\}|\\[^\r\n]|[^\s\\"';&|<>()`])+""")
+REDIRECTION = re.compile(r"\d?>{1,2}&?[ \t]*\S+|<[ \t]*\S+")
+QUOTED = re.compile(r"""(?P<quote>["'])[^"'\\]*(?P=quote)""")
+COMPUTED = re.compile(r"[$`{\\]")
+WITH_ARGUMENT = frozenset(
+    (
+        *(
+            "-r",
+            "-c",
+            "-e",
+            "-f",
+            "-i",
+            "-t",
+            "--requirement",
+            "--constraint",
+            "--editable",
+            "--find-links",
+            "--index-url",
+        ),
+        *("--extra-index-url", "--target", "--prefix", "--root", "--src", "--platform", "--python-version", "--python"),
+        *(
+            "--trusted-host",
+            "--no-binary",
+            "--only-binary",
+            "--cache-dir",
+            "--proxy",
+            "--timeout",
+            "--retries",
+            "--progress-bar",
+        ),
+        *("--upgrade-strategy", "--config-settings", "--report", "--log", "--implementation", "--abi"),
+    )
+)
+
+
+class Word(NamedTuple):
+    """A word of a command, where it stands, and the blanks before it."""
+
+    text: str
+    span: Span
+    gap: str
+
+
+def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Finding]]]:
+    """What each `pip install` between two places of a text installs, and what is not understood of it."""
+    for found in INSTALL.finditer(text, start, end):
+        if "#" in text[max(text.rfind("\n", 0, found.start()), start - 1) + 1 : found.start()]:
+            continue
+        words = [*_words(text, found.end(), end)]
+        declared: dict[Declared, Word] = {}
+        problems: list[Finding] = []
+        previous = ""
+        for word in words:
+            is_argument, previous = previous in WITH_ARGUMENT, word.text
+            if word.text.startswith("-") or (is_argument and previous not in ("-e", "--editable")):
+                continue
+            one = _requirement(word)
+            if isinstance(one, Declared):
+                declared[one] = word
+            elif one is not None:
+                problems.append(one)
+        yield Section(tuple(declared), _insert(declared), base=True), problems
+
+
+def _words(text: str, index: int, end: int) -> Iterator[Word]:
+    """The words from a place to the end of the command."""
+    while (gap := GAP.match(text, index, end)) is not None:
+        index = gap.end()
+        redirection = REDIRECTION.match(text, index, end)
+        if redirection is not None:
+            index = redirection.end()
+            continue
+        word = WORD.match(text, index, end)
+        if word is None or word[0].startswith("#"):
+            return
+        index = word.end()
+        yield Word(word[0], word.span(), gap[0])
+        redirection = REDIRECTION.match(text, index, end)
+        index = redirection.end() if redirection else index
+
+
+def _requirement(word: Word) -> Declared | Finding | None:
+    quotes = 1 if QUOTED.fullmatch(word.text) else 0
+    start, end = word.span
+    inner = word.text[quotes : len(word.text) - quotes]
+    if COMPUTED.search(inner) or (not quotes and re.search("[\"']", inner)):
+        is_about = ABOUT.search(inner) is not None and not PLACE.search(inner)
+        return not_read(word.span, f"`{word.text}` is put together by the shell.") if is_about else None
+    found = read_requirement(inner, start + quotes, quotes)
+    if not isinstance(found, Declared):
+        return found
+    return replace(found, span=(start, end), bare=not quotes)
+
+
+def _insert(words: dict[Declared, Word]) -> Insert:
+    def insert(anchor: Declared, name: str, version: str) -> Edit:
+        """One more word, with the blanks that are before the other one."""
+        word = words[anchor]
+        requirement = f"{name}{version}"
+        quote = word.text[0] if word.text[0] in "\"'" else '"' if version else ""
+        gap = word.gap if "#" not in word.gap else " "
+        return Edit(word.span[1], word.span[1], f"{gap}{quote}{requirement}{quote}")
+
+    return insert

@@ -1,0 +1,41 @@
+"""The bytes of a file as text and back, whatever its byte order mark says."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from codemods.text import UndecodableError
+from codemods.text import decode as decode_python
+
+MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a file, without the mark that tells its encoding."""
+
+    text: str
+    encoding: str
+    mark: bytes
+
+    def encode(self, text: str) -> bytes:
+        return self.mark + text.encode(self.encoding)
+
+
+def decode(content: bytes, path: str) -> Text:
+    """A file's text: in UTF-8 unless a mark says otherwise, or the coding line of a Python file. Raises UndecodableError."""
+    if path.endswith(".py"):
+        python = decode_python(content)
+        return Text(python.code, python.encoding, python.bom)
+    mark, encoding = next((found for found in MARKS if content.startswith(found[0])), (b"", "utf-8"))
+    try:
+        return Text(content[len(mark) :].decode(encoding), encoding, mark)
+    except UnicodeDecodeError as error:
+        raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
+
+
+def mentions(content: bytes) -> bool:
+    """Whether a file says `flax` or `jax` at all, in any of these encodings."""
+    letters = content.replace(b"\0", b"").lower()
+    return b"flax" in letters or b"jax" in letters

@@ -1,0 +1,81 @@
+"""The table of removed names beside the packages as they are installed."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from functools import cache
+from importlib.metadata import version
+
+import pytest
+from packaging.version import Version
+
+from codemods.removed import table
+from codemods.removed.templates import expressions_of
+from codemods.rules.removed import HELPERS
+
+BACK = ("numpy.bool",)
+"""What some versions have again, or still, though as something else."""
+
+
+@cache
+def found(name: str) -> object:
+    """What a full name means; raises AttributeError or ImportError if it means nothing."""
+    above, _, last = name.rpartition(".")
+    if not above:
+        return importlib.import_module(name)
+    owner = found(above)
+    try:
+        return getattr(owner, last)
+    except AttributeError:
+        return importlib.import_module(name)
+
+
+def is_there(name: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found(name)
+        except (AttributeError, ImportError):
+            return False
+    return True
+
+
+def test_what_takes_the_place_of_a_name_is_there() -> None:
+    named = {row.to for row in table().values() if row.how == "same"}
+    for row in table().values():
+        if row.how in ("call", "value"):
+            named.update(name for form in expressions_of(row.to) for name in form.names)
+    assert [name for name in sorted(named) if not is_there(name)] == []
+
+
+def test_the_module_that_a_row_names_is_enough() -> None:
+    rows = [row for row in table().values() if row.module]
+    assert all(row.how != "none" for row in rows)
+    assert [row.module for row in rows if not is_there(row.module)] == []
+
+
+def test_what_is_in_the_table_is_gone() -> None:
+    gone = [row.name for row in table().values() if Version(row.gone) <= Version(version(row.package))]
+    assert len(gone) > 1000
+    assert [name for name in gone if is_there(name) and name not in BACK] == []
+
+
+def test_an_expression_has_each_argument_once() -> None:
+    for row in table().values():
+        if row.how in ("call", "value"):
+            for form in expressions_of(row.to):
+                assert len(form.used) == len(set(form.used)), row.name
+                assert set(form.used) <= set(form.signature.parameters), row.name
+
+
+@pytest.mark.parametrize("column", ["name", "gone", "how"])
+def test_no_row_lacks_its_cells(column: str) -> None:
+    assert all(getattr(row, column) for row in table().values())
+
+
+def test_each_row_says_what_to_do() -> None:
+    for row in table().values():
+        assert bool(row.note) == (row.how in ("none", "drop")), row.name
+        assert bool(row.to) != (row.how in ("none", "drop")), row.name
+    assert {row.to for row in table().values() if row.how == "helper"} == set(HELPERS)

@@ -1,0 +1,108 @@
+"""`optim2optax doctor`, on whole small projects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from optim2optax.cli import application
+
+CLEAN = "import jax\nimport optax\n\ntree = jax.tree_util.tree_map(abs, {'a': 1})\n"
+OLD = """\
+import jax
+from flax import nn, optim
+from jax.config import config
+
+config.update("jax_enable_x64", True)
+
+
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    return optimizer.apply_gradient(jax.tree_map(abs, jax.tree_map(abs, grads)))
+"""
+
+
+def doctor(folder: Path, *options: str) -> Result:
+    return CliRunner().invoke(application, ["doctor", *options, str(folder)])
+
+
+def project(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_nothing_stands_in_the_way_of_what_runs(tmp_path: Path) -> None:
+    result = doctor(project(tmp_path, {"train.py": CLEAN}))
+    assert result.exit_code == 0
+    assert "Nothing is known to stand in the way." in result.output
+
+
+def test_what_an_except_stands_ready_for_is_no_obstacle(tmp_path: Path) -> None:
+    text = "try:\n    from jax.config import config\nexcept ImportError:\n    from jax import config\n"
+    assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
+
+
+def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None:
+    result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
+    assert result.exit_code == 1
+    told = {one["what"]: (one["since"], one["command"]) for one in json.loads(result.output)["obstacles"]}
+    assert told == {
+        "jax.tree_map": ("JAX 0.6.0", "optim2optax rewrite --modernize"),
+        "jax.config.config": ("JAX 0.4.25", "optim2optax rewrite --modernize"),
+        "flax.optim": ("Flax 0.6.0", "optim2optax rewrite"),
+        "flax.nn": ("Flax 0.4.2", ""),
+    }
+
+
+def test_each_place_is_told(tmp_path: Path) -> None:
+    result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
+    places = {one["what"]: one["places"] for one in json.loads(result.output)["obstacles"]}
+    assert [place.rpartition(":")[2] for place in places["jax.config.config"]] == ["3"]
+    assert [place.rpartition(":")[2] for place in places["jax.tree_map"]] == ["10"]
+
+
+def test_an_older_version_has_more(tmp_path: Path) -> None:
+    result = doctor(
+        project(tmp_path, {"train.py": OLD}), "--jax", "0.4.13", "--flax", "0.5.3", "--output-format", "json"
+    )
+    assert [one["what"] for one in json.loads(result.output)["obstacles"]] == ["flax.nn"]
+
+
+def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
+    result = doctor(project(tmp_path, {"train.py": "import jax\nprint 'jax.tree_map'\n"}))
+    assert result.exit_code == 1
+    assert "cannot be parsed as Python 3" in result.output
+
+
+@pytest.mark.parametrize("version", ["new", "0..1"])
+def test_a_version_is_one(tmp_path: Path, version: str) -> None:
+    result = doctor(project(tmp_path, {"train.py": CLEAN}), "--jax", version)
+    assert result.exit_code == 2
+    assert "is no version" in result.output
+
+
+def test_modules_are_imported_only_if_asked(tmp_path: Path) -> None:
+    files = {"lab/__init__.py": "", "lab/steps.py": "from lab import missing\n", "lab/whole.py": "import json\n"}
+    folder = project(tmp_path, files)
+    assert doctor(folder).exit_code == 0
+    result = doctor(folder, "--import")
+    assert result.exit_code == 1
+    assert "steps.py cannot be imported: ImportError: cannot import name 'missing'" in result.output
+
+
+def test_all_modules_can_be_imported(tmp_path: Path) -> None:
+    files = {
+        "lab/__init__.py": "",
+        "lab/a.py": "from lab.b import x\n",
+        "lab/b.py": "x = 1\n",
+        "go.py": "import lab.a\n",
+    }
+    result = doctor(project(tmp_path, files), "--import")
+    assert result.exit_code == 0
+    assert "Every module can be imported." in result.output

@@ -1,0 +1,446 @@
+"""What changes: before and after, side by side. All that is beside it stays, to the byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.optim2optax.dependencies.files import after, result_of, text
+
+REQUIREMENTS = {
+    "a pin": ("flax==0.3.4\n", "flax>=0.8.0\noptax>=0.2.4\n"),
+    "a range": ("jax>=0.2.5,<0.3\n", "jax>=0.4.27\n"),
+    "a local version": ("jaxlib==0.1.67+cuda111\n", "jaxlib>=0.4.27\n"),
+    "an extra": ("jax[cpu]==0.2.9\n", "jax[cpu]>=0.4.27\n"),
+    "an extra that has another name": ("jax[cuda12_pip, tpu]<0.4.20\n", "jax[cuda12, tpu]>=0.4.27\n"),
+    "arbitrary equality": ("jax===0.2.9\n", "jax>=0.4.27\n"),
+    "a compatible release": ("jax~=0.2.9\n", "jax>=0.4.27\n"),
+    "a wildcard": ("jax==0.3.*\n", "jax>=0.4.27\n"),
+    "spaces": ("  flax == 0.3.4\n", "  flax >= 0.8.0\n  optax >= 0.2.4\n"),
+    "brackets": ("jax (>=0.2, <0.3)\n", "jax (>=0.4.27)\n"),
+    "other letters": ("Flax==0.3.4\nJAX==0.2\n", "Flax>=0.8.0\noptax>=0.2.4\nJAX>=0.4.27\n"),
+    "markers and comments": (
+        "jax==0.2.9 ; python_version < '3.8'  # why\njax>=0.3\n",
+        "jax>=0.4.27 ; python_version < '3.8'  # why\njax>=0.3\n",
+    ),
+    "no versions": ("flax\nclu\n", "flax\noptax\nclu\n"),
+    "sorted names": ("absl-py\nflax\njax\nnumpy\nscipy\n", "absl-py\nflax\njax\nnumpy\noptax\nscipy\n"),
+    "the last line, without an end": ("numpy\njax\nflax>=0.3", "numpy\njax\nflax>=0.3\noptax>=0.2.4"),
+    "lines that go on": (
+        "flax==0.3.4 \\\n  --no-binary flax\njax\n",
+        "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n",
+    ),
+    "a version behind the end of a line": ("jax \\\n  ==0.2.9\n", "jax \\\n  >=0.4.27\n"),
+    "options and other packages": (
+        "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax==0.2  # a\n\n# end",
+        "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax>=0.4.27  # a\n\n# end",
+    ),
+    "what optax needs": (
+        "jax\nnumpy<1.20\nscipy==1.5\nchex==0.0.8\n",
+        "jax\nnumpy>=1.24.1\nscipy>=1.9.0\nchex>=0.1.87\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "expected"), REQUIREMENTS.values(), ids=REQUIREMENTS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_requirements(before: str, expected: str, end: str) -> None:
+    assert after("requirements.txt", before.replace("\n", end)) == expected.replace("\n", end)
+
+
+def test_constraints_are_raised_and_not_added_to() -> None:
+    assert after("constraints.txt", "flax==0.3.4\n") == "flax>=0.8.0\n"
+
+
+SETUP = {
+    "a list": (
+        """
+        from setuptools import setup
+
+        setup(
+            name="models",
+            python_requires=">=3.6,<3.9",
+            install_requires=[
+                # arrays
+                'jax>=0.2.5,<0.3',
+                'flax==0.3.4',  # see #12, please
+                "numpy",
+            ],
+        )
+        """,
+        """
+        from setuptools import setup
+
+        setup(
+            name="models",
+            python_requires=">=3.9",
+            install_requires=[
+                # arrays
+                'jax>=0.4.27',
+                'flax>=0.8.0',  # see #12, please
+                'optax>=0.2.4',
+                "numpy",
+            ],
+        )
+        """,
+    ),
+    "a name, sums and extras": (
+        """
+        import setuptools
+
+        REQUIRED = ["flax", "jax==0.2"]
+        GPU = ["jax[cpu]<0.3"]
+        EXTRAS = {"gpu": GPU, "all": GPU + ["flax>=0.3, <0.4"], "none": []}
+        setuptools.setup(install_requires=REQUIRED + ["clu"], extras_require=EXTRAS)
+        """,
+        """
+        import setuptools
+
+        REQUIRED = ["flax", "optax", "jax>=0.4.27"]
+        GPU = ["jax[cpu]>=0.4.27"]
+        EXTRAS = {"gpu": GPU, "all": GPU + ["flax>=0.8.0"], "none": []}
+        setuptools.setup(install_requires=REQUIRED + ["clu"], extras_require=EXTRAS)
+        """,
+    ),
+    "the last of a list without a comma": (
+        "setup(install_requires=[\n    'clu',\n    'flax>=0.3'  # last\n])\n",
+        "setup(install_requires=[\n    'clu',\n    'flax>=0.3',  # last\n    'optax>=0.2.4'\n])\n",
+    ),
+    "commas ahead": (
+        "setup(install_requires=[\n    'flax'\n    , 'clu'\n])\n",
+        "setup(install_requires=[\n    'flax', 'optax'\n    , 'clu'\n])\n",
+    ),
+    "a tuple of one": ("setup(install_requires=('flax',))\n", "setup(install_requires=('flax', 'optax',))\n"),
+    "letters of several bytes": (
+        "setup(author='é', install_requires=['jax<0.3'])\n",
+        "setup(author='é', install_requires=['jax>=0.4.27'])\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "expected"), SETUP.values(), ids=SETUP)
+def test_setup_py(before: str, expected: str) -> None:
+    assert after("setup.py", text(before)) == text(expected)
+
+
+CFG = {
+    "lists": (
+        """
+        [metadata]
+        name = models
+
+        [options]
+        python_requires = ==3.8.*
+        install_requires =
+            # arrays
+            jax>=0.2,<0.3
+            flax==0.3.4  # pinned
+            numpy
+        zip_safe = no
+
+        [options.extras_require]
+        dev =
+          flax<0.4; python_version > "3.6"
+          pytest
+        """,
+        """
+        [metadata]
+        name = models
+
+        [options]
+        python_requires = >=3.9
+        install_requires =
+            # arrays
+            jax>=0.4.27
+            flax>=0.8.0  # pinned
+            optax>=0.2.4
+            numpy
+        zip_safe = no
+
+        [options.extras_require]
+        dev =
+          flax>=0.8.0; python_version > "3.6"
+          pytest
+        """,
+    ),
+    "one line": (
+        "[options]\ninstall_requires = flax<0.4\n",
+        "[options]\ninstall_requires = flax>=0.8.0\n    optax>=0.2.4\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "expected"), CFG.values(), ids=CFG)
+def test_setup_cfg(before: str, expected: str) -> None:
+    assert after("setup.cfg", text(before)) == text(expected)
+
+
+PYPROJECT = {
+    "the project, its extras and its groups": (
+        """
+        # the project
+        [project]
+        name = "models"   # aligned
+        requires-python = ">= 3.7, < 3.12"
+        dependencies = [
+            "flax==0.3.4", # pinned, for now
+            'jax>=0.2,<0.3; python_version < "3.10"',
+        ]
+
+        [project.optional-dependencies]
+        gpu = [ "jax[cuda12_pip]" , "jaxlib==0.1.67+cuda111" ]
+
+        [dependency-groups]
+        dev = ["pytest", {include-group = "lint"}, "flax <0.4"]
+        lint = []
+        """,
+        """
+        # the project
+        [project]
+        name = "models"   # aligned
+        requires-python = ">= 3.9, < 3.12"
+        dependencies = [
+            "flax>=0.8.0", # pinned, for now
+            "optax>=0.2.4",
+            'jax>=0.4.27; python_version < "3.10"',
+        ]
+
+        [project.optional-dependencies]
+        gpu = [ "jax[cuda12]" , "jaxlib>=0.4.27" ]
+
+        [dependency-groups]
+        dev = ["pytest", {include-group = "lint"}, "flax >=0.8.0"]
+        lint = []
+        """,
+    ),
+    "extras and groups alone": (
+        """
+        [project.optional-dependencies]
+        models = ["flax>=0.3", "jax"]
+        [dependency-groups]
+        dev = [
+          "flax"
+        ]
+        """,
+        """
+        [project.optional-dependencies]
+        models = ["flax>=0.3", "optax>=0.2.4", "jax"]
+        [dependency-groups]
+        dev = [
+          "flax",
+          "optax"
+        ]
+        """,
+    ),
+    "Poetry": (
+        """
+        [tool.poetry.dependencies]
+        python = "^3.7"
+        flax   = "^0.3.4"  # pinned
+        jax    = {version = "~0.2", extras = ["cpu"]}
+        numpy  = "1.19.*"
+        jaxlib = [{version = "0.1.67", python = "<3.8"}, {version = ">=0.2 <0.3 || ^0.4", python = ">=3.8"}]
+
+        [tool.poetry.group.dev.dependencies]
+        pytest = "*"
+
+        [build-system]
+        requires = ["poetry-core"]
+        """,
+        """
+        [tool.poetry.dependencies]
+        python = "^3.9"
+        flax   = ">=0.8.0"  # pinned
+        optax  = ">=0.2.4"
+        jax    = {version = ">=0.4.27", extras = ["cpu"]}
+        numpy  = ">=1.24.1"
+        jaxlib = [{version = ">=0.4.27", python = "<3.8"}, {version = ">=0.2 <0.3 || ^0.4", python = ">=3.8"}]
+
+        [tool.poetry.group.dev.dependencies]
+        pytest = "*"
+
+        [build-system]
+        requires = ["poetry-core"]
+        """,
+    ),
+    "Poetry, in tables of their own": (
+        """
+        [tool.poetry.dependencies]
+        python = '>=3.8,<3.9'
+        clu = '*'
+
+        [tool.poetry.dependencies.flax]
+        version = '^0.3'
+        """,
+        """
+        [tool.poetry.dependencies]
+        python = '>=3.9'
+        clu = '*'
+        optax = '>=0.2.4'
+
+        [tool.poetry.dependencies.flax]
+        version = '>=0.8.0'
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "expected"), PYPROJECT.values(), ids=PYPROJECT)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_pyproject(before: str, expected: str, end: str) -> None:
+    assert after("pyproject.toml", text(before).replace("\n", end)) == text(expected).replace("\n", end)
+
+
+def test_pipfile() -> None:
+    before = """
+        [[source]]
+        name = "own"
+
+        [packages]
+        "flax" = "==0.3.4"
+        jax = {version = "<0.3", extras = ["cpu"]}
+
+        [dev-packages]
+        flax = "*"
+
+        [requires]
+        python_version = "3.7"
+        """
+    expected = """
+        [[source]]
+        name = "own"
+
+        [packages]
+        "flax" = ">=0.8.0"
+        optax = ">=0.2.4"
+        jax = {version = ">=0.4.27", extras = ["cpu"]}
+
+        [dev-packages]
+        flax = "*"
+
+        [requires]
+        python_version = "3.9"
+        """
+    assert after("Pipfile", text(before)) == text(expected)
+
+
+ENVIRONMENTS = {
+    "both lists": (
+        """
+        name:   models  # a comment
+        channels: [conda-forge,   defaults]
+        dependencies:
+          - python=3.8   # of the cluster
+          - "numpy=1.19"
+          - conda-forge::jaxlib >=0.1,<0.2
+          - cudatoolkit=11.1=h6406543_8
+          - pip:
+              - flax==0.3.4
+              - 'jax[cpu]<0.3'
+        prefix: /opt/models
+        """,
+        """
+        name:   models  # a comment
+        channels: [conda-forge,   defaults]
+        dependencies:
+          - python>=3.9   # of the cluster
+          - "numpy>=1.24.1"
+          - conda-forge::jaxlib >=0.4.27
+          - cudatoolkit=11.1=h6406543_8
+          - pip:
+              - flax>=0.8.0
+              - optax>=0.2.4
+              - 'jax[cpu]>=0.4.27'
+        prefix: /opt/models
+        """,
+    ),
+    "without an indent": (
+        "dependencies:\n- flax=0.3.4\n- jax==0.2.9\n- numpy 1.19.*\n",
+        "dependencies:\n- flax>=0.8.0\n- jax>=0.4.27\n- numpy >=1.24.1\n- optax>=0.2.4\n",
+    ),
+    "in one line": ("dependencies: [flax=0.3, clu]\n", "dependencies: [flax>=0.8.0, optax>=0.2.4, clu]\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "expected"), ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_environments(before: str, expected: str, end: str) -> None:
+    assert after("environment.yml", text(before).replace("\n", end)) == text(expected).replace("\n", end)
+
+
+DOCKERFILES = {
+    "lines that go on": (
+        """
+        FROM python:3.11-slim
+        RUN apt-get update && \\
+            python -m pip install --no-cache-dir \\
+                # models
+                flax==0.3.4 \\
+                'jax<0.3' && \\
+            rm -rf /tmp/flax==0.3.4
+        """,
+        """
+        FROM python:3.11-slim
+        RUN apt-get update && \\
+            python -m pip install --no-cache-dir \\
+                # models
+                "flax>=0.8.0" "optax>=0.2.4" \\
+                'jax>=0.4.27' && \\
+            rm -rf /tmp/flax==0.3.4
+        """,
+    ),
+    "no versions": ("RUN pip3 install -U flax jax\n", "RUN pip3 install -U flax optax jax\n"),
+    "two commands": (
+        "RUN pip install flax==0.3.4\nRUN pip install -f page jaxlib==0.1.67+cuda111 -q\n",
+        'RUN pip install "flax>=0.8.0" "optax>=0.2.4"\nRUN pip install -f page "jaxlib>=0.4.27" -q\n',
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "expected"), DOCKERFILES.values(), ids=DOCKERFILES)
+def test_dockerfiles(before: str, expected: str) -> None:
+    assert after("Dockerfile", text(before)) == text(expected)
+
+
+NOTEBOOK = """\
+{
+ "cells": [
+  {"cell_type": "code",   "outputs": [], "source": [
+    "# \\u00e9tude\\n",
+    "!pip install -q flax==0.3.4 \\"jax<0.3\\"\\n",
+    "import jax"
+   ]},
+  {"cell_type": "code", "source": "%%bash\\npip install \\\\\\n  jaxlib==0.1.67"}
+ ],
+ "nbformat": 4
+}"""
+
+
+def test_notebooks() -> None:
+    expected = NOTEBOOK.replace("flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"').replace("jax<0.3", "jax>=0.4.27")
+    assert after("a.ipynb", NOTEBOOK) == expected.replace("jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"')
+    assert [(site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites] == [
+        (5, 22),
+        (5, 22),
+        (5, 34),
+        (8, 62),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_marks_of_encodings(encoding: str) -> None:
+    result = result_of("requirements.txt", "# é\r\nflax==0.3.4\r\n".encode(encoding))
+    assert result.after == "# é\r\nflax>=0.8.0\r\noptax>=0.2.4\r\n".encode(encoding)
+
+
+def test_the_coding_line_of_a_setup_py() -> None:
+    before = "# -*- coding: latin-1 -*-\nsetup(author='é', install_requires=['jax<0.3'])\n".encode("latin-1")
+    assert result_of("setup.py", before).after == before.replace(b"<0.3", b">=0.4.27")
+
+
+def test_sites() -> None:
+    [added, raised] = result_of("requirements.txt", "numpy\n flax==0.3.4\n").sites
+    assert (added.code, added.line, added.column, added.after) == ("FO851", 2, 2, "optax>=0.2.4")
+    assert (raised.code, raised.before, raised.after, raised.end_column) == ("FO852", "flax==0.3.4", "flax>=0.8.0", 13)
+    assert raised.message == "The new code needs Flax 0.8.0 or later."
+    [local] = result_of("requirements.txt", "jaxlib==0.1.67+cuda111\n").sites
+    assert local.note.startswith("`+cuda111` is dropped. For a GPU, ")

@@ -1,0 +1,163 @@
+"""`optim2optax rewrite` and what is declared: told by default, changed with `--modernize`, and only where code has moved."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, MODERN
+
+OLD = "flax==0.3.4\njax>=0.2.5,<0.3\n"
+NEW = "flax>=0.8.0\noptax>=0.2.4\njax>=0.4.27\n"
+READERS = ("packaging", "tomlkit", "ruamel.yaml", "libcst")
+
+
+def write(project: Path, **files: str) -> None:
+    for name, content in files.items():
+        path = project / name.replace("__", "/").replace("_txt", ".txt").replace("_py", ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.mark.parametrize(
+    ("code", "declared"),
+    [("import jax\n", OLD), (MODERN, "numpy<1.20\n"), (MODERN, NEW), (LEGACY, NEW), (MODERN, "flax\njax[cuda111]\n")],
+    ids=["no optax", "no Flax", "new versions", "new versions already", "nothing too old"],
+)
+def test_nothing_to_say(project: Path, run: Run, code: str, declared: str) -> None:
+    write(project, train_py=code, requirements_txt=declared)
+    assert "requirements.txt" not in run("rewrite", "--check", ".").stdout
+    assert (project / "requirements.txt").read_text() == declared
+
+
+def test_it_is_told(project: Path, run: Run) -> None:
+    write(project, src__train_py=LEGACY, requirements_txt=OLD)
+    result = run("rewrite", "src")
+    what = "flax==0.3.4, jax>=0.2.5,<0.3, no optax"
+    told = f"The new code needs other dependencies than those in requirements.txt ({what}): see --modernize."
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == told
+    assert (project / "requirements.txt").read_text() == OLD
+
+    assert run("rewrite", "--check", "src").stdout.splitlines()[-1] == told
+    again = json.loads(run("rewrite", "--output-format", "json", "src").stdout)
+    [file] = again["files"]
+    assert (file["path"], file["changed"], file["sites"]) == ("requirements.txt", False, [])
+    assert [hint["code"] for hint in file["hints"]] == ["FO851", "FO852", "FO852"]
+
+
+@pytest.mark.parametrize("steps", [("src",), ("src/train.py",), (".",), ("src", "."), (".", "src")], ids=" ".join)
+def test_it_is_changed(project: Path, run: Run, steps: tuple[str, ...]) -> None:
+    write(project, src__train_py=LEGACY, requirements_txt=OLD, requirements__gpu_txt="jaxlib==0.1.67\n")
+    checked = run("rewrite", "--modernize", "--check", *steps)
+    assert checked.exit_code == 1
+    assert (project / "requirements.txt").read_text() == OLD
+    shown = run("rewrite", "--modernize", "--diff", *steps)
+    assert "+++ b/requirements.txt\n@@ -1,2 +1,3 @@\n-flax==0.3.4\n" in shown.stdout
+    result = run("rewrite", "--modernize", *steps)
+    assert "requirements.txt: 3 sites rewritten\n" in result.stdout
+    assert "9 sites in 3 files: 9 rewritten, 0 suppressed, 0 unresolved\n" in result.stdout
+    assert (project / "requirements.txt").read_text() == NEW
+    assert (project / "requirements" / "gpu.txt").read_text() == "jaxlib>=0.4.27\n"
+    assert run("rewrite", "--modernize", "--check", *steps).stdout == "Nothing to migrate in 1 file.\n"
+
+
+def test_it_is_changed_after_an_earlier_run(project: Path, run: Run) -> None:
+    write(project, src__train_py=LEGACY, requirements_txt="flax\njax\n")
+    run("rewrite", "src")
+    assert run("rewrite", "--modernize", "src").exit_code == 0
+    assert (project / "requirements.txt").read_text() == "flax\noptax\njax\n"
+
+
+def test_what_is_left(project: Path, run: Run) -> None:
+    write(project, train_py=LEGACY, requirements_txt="flax @ git+https://example.org/flax\n")
+    told = run("rewrite", "--check", ".").stdout.splitlines()[-1]
+    assert told == "1 dependency to see to by hand in requirements.txt: --modernize tells which."
+    result = run("rewrite", "--modernize", ".")
+    assert result.exit_code == 1
+    assert "requirements.txt:1:1: FO951 `flax` comes from a place of its own" in result.stdout
+
+
+def test_only_where_code_has_moved(project: Path, run: Run) -> None:
+    """Of two projects in one folder, and of what is beside code without optimizers, nothing is touched."""
+    write(project, a__train_py=LEGACY, a__requirements_txt=OLD, b__train_py="import jax\n", b__requirements_txt=OLD)
+    write(project, a__docker__requirements_txt="flax<0.4\n", docs__conf_py="", docs__requirements_txt=OLD)
+    run("rewrite", "--modernize", ".")
+    changed = [path for path in sorted(project.rglob("*.txt")) if "optax" in path.read_text()]
+    assert [str(path.relative_to(project)) for path in changed] == ["a/docker/requirements.txt", "a/requirements.txt"]
+
+
+def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:
+    write(project, train_py=LEGACY, requirements_txt=OLD, dev_requirements_txt=OLD)
+    (project / ".git").mkdir()
+    (project / ".gitignore").write_text("/requirements.txt\n")
+    run("rewrite", "--modernize", "--exclude", "dev-*", "--exclude", "dev_*", ".")
+    assert (project / "requirements.txt").read_text() == OLD
+    assert (project / "dev_requirements.txt").read_text() == OLD
+
+
+def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
+    cell: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    sources = ["!pip install flax==0.3.4", LEGACY]
+    cells = [{**cell, "source": source} for source in sources]
+    (project / "train.ipynb").write_text(
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    )
+    hinted = json.loads(run("rewrite", "--check", "--output-format", "json", ".").stdout)["files"][0]
+    assert [hint["code"] for hint in hinted["hints"]] == ["FO851", "FO852"]
+    assert run("rewrite", "--modernize", ".").stdout.startswith("train.ipynb: 7 sites rewritten\n")
+    installs, code = (found["source"] for found in json.loads((project / "train.ipynb").read_text())["cells"])
+    assert installs == '!pip install "flax>=0.8.0" "optax>=0.2.4"'
+    assert "optax.sgd(" in code
+
+
+@pytest.mark.parametrize("paths", [(".",), ("src", "setup.py"), ("src",)], ids=" ".join)
+def test_a_setup_py_is_code_too(project: Path, run: Run, paths: tuple[str, ...]) -> None:
+    write(
+        project,
+        src__train_py=LEGACY,
+        setup_py="from setuptools import setup\n\nsetup(install_requires=['flax==0.3.4'])\n",
+    )
+    result = run("rewrite", "--modernize", *paths)
+    assert result.stdout.count("setup.py: 2 sites rewritten\n") == 1
+    assert "7 sites in 2 files: 7 rewritten" in result.stdout
+    assert "['flax>=0.8.0', 'optax>=0.2.4']" in (project / "setup.py").read_text()
+
+
+@pytest.mark.parametrize(("option", "expected"), [("--no-modernize", 0), ("--modernize", 1)])
+def test_a_file_that_cannot_be_read(run: Run, unprivileged: Path, option: str, expected: int) -> None:
+    write(unprivileged, train_py=LEGACY, requirements_txt=OLD)
+    (unprivileged / "requirements.txt").chmod(0)
+    result = run("rewrite", option, unprivileged / "train.py")
+    assert result.exit_code == expected
+    assert ("requirements.txt: error: cannot be read" in result.stdout) == (expected == 1)
+
+
+@pytest.mark.parametrize("output_format", ["github", "sarif"])
+def test_other_formats(project: Path, run: Run, output_format: str) -> None:
+    write(project, train_py=LEGACY, requirements_txt=OLD)
+    result = run("rewrite", "--modernize", "--check", "--output-format", output_format, ".")
+    assert all(code in result.stdout for code in ("FO851", "FO852"))
+
+
+@pytest.mark.parametrize(
+    ("code", "declared", "expected"),
+    [(MODERN, "numpy\n", False), ("import jax\n", OLD, False), (MODERN, OLD, True)],
+    ids=["no Flax", "no optax", "both"],
+)
+def test_a_run_imports_no_more_than_it_needs(project: Path, code: str, declared: str, expected: bool) -> None:
+    write(project, train_py=code, requirements_txt=declared)
+    program = (
+        "import sys\n"
+        "from optim2optax.cli import application\n"
+        "application(['rewrite', '.'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    found = set(done.stderr.splitlines()[-1].split()) & set(READERS)
+    assert found == ({"packaging"} if expected else set())
