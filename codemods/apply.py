@@ -33,6 +33,7 @@ COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With)
 OF_STATEMENTS = (edits.ReplaceStatement, edits.MoveStatement, edits.ChangeParameters, edits.DeriveState, edits.TakeBody)
 Element = cst.BaseElement | cst.SubscriptElement
 PLACEHOLDER = re.compile(r"\{(\w+(?::\w+)?)\}")
+WORD = re.compile(r"\b[^\W\d]\w*")
 PASS = statement("pass")
 
 
@@ -181,6 +182,7 @@ class Applier(cst.CSTTransformer):
             call = with_rate(call, expression(edit.rate))
         if edit.mask is not None:
             self._need([MASK_BY_PATH])
+            self.applied.fixed.add(MASK_BY_PATH.name)
             call = with_mask(call, expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask])
         converted = optimizers()[edit.optimizer].convert(call, self.form, edit.inject)
         self._need(converted.supports)
@@ -199,6 +201,8 @@ class Applier(cst.CSTTransformer):
     def _say(self, template: str, supports: Sequence[Support] = ()) -> str:
         """A template in which the placeholders for names are filled in."""
         self._need(supports)
+        literal = {*WORD.findall(PLACEHOLDER.sub("", template))}
+        self.applied.fixed.update(support.name for support in supports if support.name in literal)
         helpers = {f"support:{support.name}": self.called.get(support.name, support.name) for support in supports}
         known = {**self.names, **helpers}
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)

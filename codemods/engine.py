@@ -331,6 +331,8 @@ def _edit_file(work: Work) -> Outcome:
     taken = _bound_still(work) if sources else set()
     clash = [name for name, source in sources.items() if name in taken and not has_support(module, source)]
     clash += [name for name in (work.called.get(name, name) for name in work.imported) if name in taken]
+    if fixed := sorted(applier.applied.fixed & work.called.keys()):
+        return work.code, applier.applied, f"the name `{fixed[0]}` is taken"
     shared = {name for name, support in supports.items() if support.is_shared}
     if clash and (applier.applied.fixed | work.imported.keys() | shared).isdisjoint(clash):
         free = {name: [other for other in other_names(name) if other not in taken] for name in clash}
