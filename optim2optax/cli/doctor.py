@@ -12,9 +12,10 @@ from packaging.version import InvalidVersion, Version
 
 from codemods.model import Source
 from optim2optax.cli.output import progress_line
-from optim2optax.doctor import ImportFailure, Obstacle, import_each, obstacles
+from optim2optax.dependencies import declares
+from optim2optax.doctor import ImportFailure, Obstacle, import_each, obstacles, pinned
 from optim2optax.doctor.obstacles import NEWEST, TITLES, installed
-from optim2optax.project import Patterns, UnreadableError, find_files, read_file
+from optim2optax.project import Found, Patterns, UnreadableError, find_declaring, find_files, read_file
 
 SHOWN = 3
 """As many places are shown of each obstacle."""
@@ -63,15 +64,14 @@ def command(
     Names that were removed are found by reading the code; nothing is run, unless --import says so, and nothing is written.
     Where a package is not installed, its newest version is meant. Exits with 0 if nothing stands in the way, else with 1.
     """
-    found = find_files(paths, Patterns(os.curdir, exclude))
+    excluded = Patterns(os.curdir, exclude)
+    found = find_files(paths, excluded)
     versions = {**installed(), **({"jax": jax} if jax else {}), **({"flax": flax} if flax else {})}
-    sources, unread = [], []
-    for file in found:
-        try:
-            sources.append(Source(file.path, read_file(file)))
-        except UnreadableError as error:
-            unread.append(Obstacle(str(error), "", (file.path,), "Make it readable, or leave it out."))
-    obstructing = [*obstacles(sources, versions), *unread]
+    unread: list[Obstacle] = []
+    obstructing = obstacles(_sources(found, unread), versions)
+    if obstructing:
+        obstructing += pinned(_sources(find_declaring(paths, excluded, declares), unread))
+    obstructing += unread
     failure = None
     if imports:
         with progress_line() as progress:
@@ -94,6 +94,17 @@ def command(
     context.exit(1 if obstructing or failure else 0)
 
 
+def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
+    """The contents of files; those that cannot be read are added to the obstacles."""
+    sources = []
+    for file in found:
+        try:
+            sources.append(Source(file.path, read_file(file)))
+        except UnreadableError as error:
+            unread.append(Obstacle(str(error), "", (file.path,), "Make it readable, or leave it out."))
+    return sources
+
+
 def _print(
     obstructing: Sequence[Obstacle],
     failure: ImportFailure | None,
@@ -101,7 +112,7 @@ def _print(
     files: int,
     imports: bool,
 ) -> None:
-    known = [f"{TITLES[name]} {'(newest)' if one is NEWEST else one}" for name, one in versions.items()]
+    known = [f"{TITLES[name]} {'(newest)' if versions[name] is NEWEST else versions[name]}" for name in ("jax", "flax")]
     for one in obstructing:
         since = f", gone since {one.since}" if one.since else ""
         places = ", ".join(one.places[:SHOWN]) + (
@@ -114,7 +125,7 @@ def _print(
         click.echo(f"{click.style(failure.path, bold=True)} cannot be imported: {failure.error}")
     if obstructing or failure:
         click.echo("")
-    click.echo(f"{files} files, on {', '.join(known)}.")
+    click.echo(f"{files} file{'' if files == 1 else 's'}, on {' and '.join(known)}.")
     mended = {
         one.command: sum(other.command == one.command for other in obstructing) for one in obstructing if one.command
     }

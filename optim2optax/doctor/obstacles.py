@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from packaging.version import Version
 
-from codemods.model import Source
+from codemods.model import Options, Source
 from codemods.removed.survey import LEGACY, Found, survey
 from codemods.removed.table import Removed, packages
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
+RAISED = ("FO852", "FO853")
+PINS = (*RAISED, "FO951", "FO952", "FO955")
+"""The codes of what keeps the versions from being installed that are needed."""
+
 NEWEST = Version("9999")
 """Stands for a package that is not installed: its newest version lacks all that was ever removed."""
 
@@ -60,6 +64,19 @@ def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> lis
     return sorted(
         map(_obstacle, grouped, grouped.values()), key=lambda one: (not one.command, -len(one.places), one.what)
     )
+
+
+def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
+    """What the dependencies that a project declares exclude, and today's code needs."""
+    from optim2optax.dependencies.editing import dependencies
+
+    found = []
+    for result in dependencies(declaring, Options()):
+        for site in result.hints:
+            if site.code in PINS:
+                place = f"{result.path}:{site.line}"
+                found.append(Obstacle(site.before, "", (place,), site.message, MODERNIZE if site.code in RAISED else ""))
+    return found
 
 
 def _obstacle(key: tuple[Removed | None, str], found: list[Found]) -> Obstacle:

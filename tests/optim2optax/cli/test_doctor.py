@@ -80,6 +80,15 @@ def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
     assert "cannot be parsed as Python 3" in result.output
 
 
+def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(tmp_path: Path) -> None:
+    folder = project(tmp_path, {"train.py": OLD, "requirements.txt": "flax==0.3.4\nnumpy\n"})
+    result = doctor(folder, "--output-format", "json")
+    told = {one["what"]: one["command"] for one in json.loads(result.output)["obstacles"]}
+    assert told["flax==0.3.4"] == "optim2optax rewrite --modernize"
+    (folder / "train.py").write_text(CLEAN)
+    assert doctor(folder).exit_code == 0
+
+
 @pytest.mark.parametrize("version", ["new", "0..1"])
 def test_a_version_is_one(tmp_path: Path, version: str) -> None:
     result = doctor(project(tmp_path, {"train.py": CLEAN}), "--jax", version)
