@@ -75,7 +75,9 @@ def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
         for site in result.hints:
             if site.code in PINS:
                 place = f"{result.path}:{site.line}"
-                found.append(Obstacle(site.before, "", (place,), site.message, MODERNIZE if site.code in RAISED else ""))
+                found.append(
+                    Obstacle(site.before, "", (place,), site.message, MODERNIZE if site.code in RAISED else "")
+                )
     return found
 
 
