@@ -27,7 +27,10 @@ def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.Base
     filled = parsed.visit(_Fill(holes))
     assert isinstance(filled, cst.BaseExpression)
     whole = _name_of(parsed)
-    return filled if whole is None else _whole(_value(holes[whole]))
+    if whole is None:
+        return filled
+    value = _value(holes[whole])
+    return _closed(value) if parsed.lpar and not value.lpar else _whole(value)
 
 
 def statement(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.SimpleStatementLine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceStatement, RewriteCall
+from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
@@ -50,6 +51,9 @@ def device_put_sharded(shards, devices):
     ),
 }
 """The functions that are written into a file, by the names of what they take the place of."""
+
+PRIMARY = (ast.Attribute, ast.Call, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript)
+"""What binds tighter than any operator."""
 
 ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
 """What begins the names of the functions that make arrays."""
@@ -146,7 +150,22 @@ def _written(use: Use, row: Removed, expression: Expression, context: Context, h
     supports = tuple(support for found in names.values() for support in found.supports)
     template = expression.filled({name: found.template for name, found in names.items()}, {name for name, _ in holes})
     at = use.call if row.how == "call" and use.call is not None else use.node
+    body = ast.parse(expression.text, mode="eval").body
+    given = {use.unit.span(value): value for value in ast.walk(at) if isinstance(value, ast.expr)}
+    whole = [given[span] for name, span in holes if isinstance(body, ast.Name) and name == body.id]
+    if not isinstance(whole[0] if whole else body, PRIMARY) and not _stands_alone(at, use.unit):
+        template = f"({template})"
     return Replace(use.unit.span(at), template, holes, tuple(dict.fromkeys(supports)))
+
+
+def _stands_alone(node: ast.AST, unit: Unit) -> bool:
+    """Whether an expression stands where any may, so that none has to be put into parentheses."""
+    parent = unit.parents.get(node)
+    if isinstance(parent, ast.Call):
+        return node is not parent.func
+    if isinstance(parent, ast.Subscript):
+        return node is parent.slice
+    return isinstance(parent, ast.stmt | ast.keyword | ast.List | ast.Set | ast.Tuple)
 
 
 @rule(

@@ -115,9 +115,17 @@ RENAMED = {
         "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
         "import jax\n\nprint(jax.devices()[0].client.platform)\n",
     ),
+    "a constant before a power": (
+        "import jax.numpy as jnp\n\nx = -jnp.NINF ** 2, f(jnp.NINF, y=jnp.NINF), jnp.NINF\n",
+        "import jax.numpy as jnp\n\nx = -(-jnp.inf) ** 2, f(-jnp.inf, y=-jnp.inf), -jnp.inf\n",
+    ),
+    "a call that is one of its arguments, within more": (
+        "from jax import lax\n\nx = lax.tie_in(x, a + b) * lax.tie_in(x, y) ** lax.tie_in(x, (a, b))[0]\nlax.add(x, x)\n",
+        "from jax import lax\n\nx = (a + b) * y ** (a, b)[0]\nlax.add(x, x)\n",
+    ),
     "a constant": (
         "import jax.numpy as jnp\nfrom jax.numpy import NINF\n\nx = jnp.NINF + 1, -NINF, 2 * NINF\n",
-        "import jax.numpy as jnp\n\nx = -jnp.inf + 1, --jnp.inf, 2 * -jnp.inf\n",
+        "import jax.numpy as jnp\n\nx = (-jnp.inf) + 1, -(-jnp.inf), 2 * (-jnp.inf)\n",
     ),
     "a call that is one of its arguments": (
         "from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n",
