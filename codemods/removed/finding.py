@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
-from codemods.removed.table import Removed, last_words, packages, row_of, table
+from codemods.removed.table import ONCE_MODULES, Removed, last_words, packages, row_of, table
 from codemods.uses import Use
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def names_removed(unit: Unit) -> bool:
     bound: dict[str, set[str]] = defaultdict(set)
     for bound_as, target, said in _imports(unit):
         bound[bound_as].add(target)
-        if row_of(said) is not None:
+        if row_of(said) is not None or said in ONCE_MODULES:
             return True
     for node in unit.nodes:
         if isinstance(node, ast.Attribute) and node.attr in last_words():
@@ -74,7 +74,7 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
     """The uses of what is gone in a file.
 
     Their kind is `removed` for an expression, `removed_import` for an imported name, and `removed_module` for the import of a
-    module, `import a.b.c`, of which nothing is in use but such expressions.
+    module, `import a.b.c`, of which nothing is in use but such expressions, or which is an attribute now.
     """
     if not uses_removed(unit.code):
         return
@@ -91,7 +91,11 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
             yield Use("removed", "pop", unit, node.value, ())
     for item in names.imports:
         row = row_of(imported_name(item))
-        if row is None or _is_guarded(unit, item.statement):
+        if _is_guarded(unit, item.statement):
+            continue
+        if isinstance(item.statement, ast.Import) and item.alias.name in ONCE_MODULES:
+            yield Use("removed_module", item.alias.name, unit, item.statement, ())
+        if row is None:
             continue
         if not names.is_covered(item, covered):
             yield Use("removed_import", imported_name(item), unit, item.statement, ())

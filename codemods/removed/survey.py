@@ -14,8 +14,9 @@ from codemods.model import Source
 from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.prefilter import mentions_legacy
 from codemods.removed.finding import names_removed, removed_uses, uses_removed
-from codemods.removed.table import Removed, row_of
+from codemods.removed.table import ONCE_MODULES, Removed, row_of
 from codemods.text import UndecodableError, decode
+from codemods.uses import Use
 
 LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
@@ -52,10 +53,14 @@ def survey(sources: Iterable[Source]) -> Iterator[Found]:
             yield from _in_file(unit)
 
 
+def _row(use: Use) -> Removed | None:
+    return POP if use.name == "pop" else ONCE_MODULES.get(use.name) or row_of(use.name)
+
+
 def _in_file(unit: Unit) -> Iterator[Found]:
     facts = Facts([unit])
     for use in removed_uses(facts, unit):
-        yield Found(unit.path, unit.line(use.node.lineno), POP if use.name == "pop" else row_of(use.name))
+        yield Found(unit.path, unit.line(use.node.lineno), _row(use))
     for item in facts.imported(unit):
         if legacy_name(item.target) is not None:
             yield Found(unit.path, unit.line(item.statement.lineno), LEGACY)

@@ -39,6 +39,10 @@ class Removed:
         return self.name.partition(".")[0]
 
 
+ONCE_MODULES = {"jax.config": Removed("jax.config", "0.4.25", "same", "jax.config", "jax", "", "")}
+"""What was a module, and is an attribute now, so that nothing but `import a.b` fails."""
+
+
 @cache
 def table() -> Mapping[str, Removed]:
     """All rows, by name."""

@@ -203,8 +203,14 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     after="import jax\n\nxla = jax.devices()[0].client\n",
 )
 def left_alone(use: Use, context: Context) -> Edit | Refusal:
-    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in use any more."""
-    package = use.name.partition(".")[0]
+    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in use any more, and so does
+    `import jax.config`, which is no module any more: it is an attribute of `jax`.
+    """
+    assert isinstance(use.node, ast.Import)
+    package, _, rest = use.name.partition(".")
+    alias = next(found for found in use.node.names if found.name == use.name)
+    if alias.asname:
+        return MoveImport(use.span, alias.asname, f"from {package} import {rest} as {alias.asname}")
     others = [one for one in context.facts.imported(use.unit) if one.name == package and one.statement is not use.node]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
 

@@ -111,6 +111,14 @@ RENAMED = {
         "import jax\nfrom jax.config import config\n\nif jax:\n    config.enable_omnistaging()\n    config.update('a', 1)\n",
         "import jax\nfrom jax import config\n\nif jax:\n    config.update('a', 1)\n",
     ),
+    "a module that is an attribute now": (
+        "import jax\nimport jax.config\n\njax.config.update('a', 1)\n",
+        "import jax\n\njax.config.update('a', 1)\n",
+    ),
+    "a module that is an attribute now, under another name": (
+        "import jax.config as settings\n\nsettings.update('a', 1)\n",
+        "from jax import config as settings\n\nsettings.update('a', 1)\n",
+    ),
     "the only import of the package": (
         "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
         "import jax\n\nprint(jax.devices()[0].client.platform)\n",
