@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.flow.modules import Unit
-from codemods.removed.table import ONCE_MODULES, Removed, last_words, packages, row_of, table
+from codemods.removed.table import Removed, last_words, once_modules, packages, row_of, table
 from codemods.uses import Use
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def names_removed(unit: Unit) -> bool:
     bound: dict[str, set[str]] = defaultdict(set)
     for bound_as, target, said in _imports(unit):
         bound[bound_as].add(target)
-        if row_of(said) is not None or said in ONCE_MODULES:
+        if row_of(said) is not None or said in once_modules():
             return True
     for node in unit.nodes:
         if isinstance(node, ast.Attribute) and node.attr in last_words():
@@ -93,7 +93,7 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
         row = row_of(imported_name(item))
         if _is_guarded(unit, item.statement):
             continue
-        if isinstance(item.statement, ast.Import) and item.alias.name in ONCE_MODULES:
+        if isinstance(item.statement, ast.Import) and item.alias.name in once_modules():
             yield Use("removed_module", item.alias.name, unit, item.statement, ())
         if row is None:
             continue

@@ -14,7 +14,7 @@ from codemods.model import Source
 from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.prefilter import mentions_legacy
 from codemods.removed.finding import names_removed, removed_uses, uses_removed
-from codemods.removed.table import ONCE_MODULES, Removed, row_of
+from codemods.removed.table import Removed, once_modules, row_of
 from codemods.text import UndecodableError, decode
 from codemods.uses import Use
 
@@ -54,7 +54,7 @@ def survey(sources: Iterable[Source]) -> Iterator[Found]:
 
 
 def _row(use: Use) -> Removed | None:
-    return POP if use.name == "pop" else ONCE_MODULES.get(use.name) or row_of(use.name)
+    return POP if use.name == "pop" else once_modules().get(use.name) or row_of(use.name)
 
 
 def _in_file(unit: Unit) -> Iterator[Found]:

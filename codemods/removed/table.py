@@ -9,6 +9,7 @@ far as it was looked up); and a `note`, one sentence for what has to be written 
 - `drop`: a call of it, without arguments, can be left out;
 - `helper`: a function with the name in `to`, which is written into the file, does the same;
 - `value`: `to` is an expression with the same value;
+- `attribute`: it was a module and is an attribute of the same name, so that only `import a.b` fails;
 - `none`: nothing takes its place.
 
 The names below a module that is gone have rows of their own only if something takes their place.
@@ -20,6 +21,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+ATTRIBUTE = "attribute"
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,22 @@ class Removed:
         return self.name.partition(".")[0]
 
 
-ONCE_MODULES = {"jax.config": Removed("jax.config", "0.4.25", "same", "jax.config", "jax", "", "")}
-"""What was a module, and is an attribute now, so that nothing but `import a.b` fails."""
+@cache
+def _rows() -> list[Removed]:
+    _, *lines = files(__package__).joinpath("names.tsv").read_text(encoding="utf-8").splitlines()
+    return [Removed(*line.split("\t")) for line in lines]
 
 
 @cache
 def table() -> Mapping[str, Removed]:
-    """All rows, by name."""
-    _, *lines = files(__package__).joinpath("names.tsv").read_text(encoding="utf-8").splitlines()
-    rows = (Removed(*line.split("\t")) for line in lines)
-    return {row.name: row for row in rows}
+    """All names that are gone, with their rows."""
+    return {row.name: row for row in _rows() if row.how != ATTRIBUTE}
+
+
+@cache
+def once_modules() -> Mapping[str, Removed]:
+    """What was a module and is an attribute now, so that nothing but `import a.b` fails."""
+    return {row.name: row for row in _rows() if row.how == ATTRIBUTE}
 
 
 @cache
