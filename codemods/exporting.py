@@ -17,8 +17,10 @@ from codemods.model import Refusal, Status
 from codemods.names import bound_anywhere
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.plan import Decision, Plan
+from codemods.removed.finding import imported_name
 from codemods.rules import reasons
 from codemods.sharing import Homes
+from codemods.uses import Use
 
 OFFERED = {
     "Optimizer": "flax.training.train_state.TrainState",
@@ -64,7 +66,7 @@ class Exports:
     def _reason(self, item: Import) -> Kept | None:
         unit = item.unit
         decisions = self.plan.of(unit)
-        own = next((decision for decision in decisions if decision.use.node is item.statement), None)
+        own = next((one for one in decisions if one.use.node is item.statement and _is_of(one.use, item)), None)
         if own is not None and own.refusal is not None:
             return own.status, own.refusal
         remaining = self.remaining(item)
@@ -189,6 +191,11 @@ class Exports:
         run = (node for found in passed for scope in found.sources for node in scope.unit.tree.body)
         parts = (part for node in run if not isinstance(node, INERT) for part in ast.walk(node))
         return not any(isinstance(part, ast.Call) for part in parts)
+
+
+def _is_of(use: Use, item: Import) -> bool:
+    """Whether a use of an import statement is one of this name, and not of another that the statement imports."""
+    return use.kind == "import" or use.name == imported_name(item)
 
 
 def _as(name: str, bound: str) -> str:

@@ -24,6 +24,9 @@ from codemods.rules.imports import shares_its_line
 from codemods.uses import Use
 
 WORD = re.compile(r"\b[^\W\d]\w*")
+ROOT = re.compile(r"(?<![\w.])[^\W\d]\w*")
+"""A word that is no attribute."""
+
 HOLE = re.compile(r"\{[^{}]*\}")
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
 
@@ -255,7 +258,7 @@ def _words(decision: Decision) -> list[str]:
         case edits.ChangeArguments(added=added):
             return [word for _, text in added for word in WORD.findall(text)]
         case edits.Replace(template=text, holes=()):
-            return WORD.findall(HOLE.sub("", text))
+            return ROOT.findall(HOLE.sub("it", text))
         case _:
             return []
 

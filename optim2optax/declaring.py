@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from codemods.model import FileResult, Options, Source
 from optim2optax.dependencies import declares
+from optim2optax.dependencies.needs import LOWEST
 from optim2optax.dependencies.texts import mentions
 from optim2optax.project import Found, UnreadableError, concerning, read_file
 
 Declaring = Callable[[], Sequence[Found]]
 """Finds the files that declare dependencies, when they are needed."""
 
-IMPORT = re.compile(rb'(?:^|")[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
+IMPORT = re.compile(rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
 CODES = ("FO851", "FO852", "FO853", "FO854", "FO950", "FO951", "FO952", "FO953", "FO954", "FO955")
 TOO_OLD = ("FO852", "FO853")
 
@@ -55,20 +56,29 @@ def with_dependencies(
         return found
     from optim2optax.dependencies.editing import dependencies
 
-    for (file, source), result in zip(sources.items(), dependencies([*sources.values()], options), strict=True):
+    needs = _needs(users, results)
+    for (file, source), result in zip(sources.items(), dependencies([*sources.values()], options, needs), strict=True):
         is_too_old = any(site.code in TOO_OLD for site in result.hints)
         if result.sites or (result.hints and (moved or is_too_old)):
-            found[file] = _beside(results[file], result, source, options) if file in results else result
+            found[file] = _beside(results[file], result, source, options, needs) if file in results else result
     return found
 
 
-def _beside(code: FileResult, declared: FileResult, source: Source, options: Options) -> FileResult:
+def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Mapping[str, str]:
+    """The lowest versions of what the code needs: optax only where it is in use."""
+    is_user = bool(users) or any(IMPORT.search(result.after) for result in results.values())
+    return LOWEST if is_user else {name: lowest for name, lowest in LOWEST.items() if name != "optax"}
+
+
+def _beside(
+    code: FileResult, declared: FileResult, source: Source, options: Options, needs: Mapping[str, str]
+) -> FileResult:
     """What becomes of a file that is code, too: a notebook, or a setup.py."""
     after = declared.after
     if code.changed and options.modernize:
         from optim2optax.dependencies.editing import dependencies
 
-        [again] = dependencies([Source(source.path, code.after)], options)
+        [again] = dependencies([Source(source.path, code.after)], options, needs)
         after = again.after
     elif code.changed:
         after = code.after

@@ -111,6 +111,10 @@ RENAMED = {
         "import jax\nfrom jax.config import config\n\nif jax:\n    config.enable_omnistaging()\n    config.update('a', 1)\n",
         "import jax\nfrom jax import config\n\nif jax:\n    config.update('a', 1)\n",
     ),
+    "functions of the old models": (
+        "import jax\nfrom flax.deprecated import nn\n\ny = nn.relu(x) + nn.softplus(x)\n",
+        "import jax\n\ny = jax.nn.relu(x) + jax.nn.softplus(x)\n",
+    ),
     "a module that is an attribute now": (
         "import jax\nimport jax.config\n\njax.config.update('a', 1)\n",
         "import jax\n\njax.config.update('a', 1)\n",
@@ -231,6 +235,17 @@ def test_what_has_no_other_name_is_reported(program: str, message: str) -> None:
     result = run(program)
     assert not result.changed
     assert [(site.code, site.status, site.message) for site in result.sites] == [("FO899", "unresolved", message)]
+
+
+def test_of_an_import_only_what_is_replaced_goes() -> None:
+    result = run(
+        "import jax\nfrom jax.lib import xla_bridge, xla_client\n\nxla_bridge.get_backend(), xla_client.Client\n"
+    )
+    after = "import jax\nfrom jax.lib import xla_client\n\njax.devices()[0].client, xla_client.Client\n"
+    assert result.after.decode() == after
+    assert [site.message for site in result.sites if site.status == "unresolved"] == [
+        "`jax.lib.xla_client` was removed."
+    ]
 
 
 def test_where_the_name_means_something_else_it_stays() -> None:

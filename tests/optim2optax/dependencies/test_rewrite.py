@@ -92,6 +92,12 @@ def test_only_where_code_has_moved(project: Path, run: Run) -> None:
     assert [str(path.relative_to(project)) for path in changed] == ["a/docker/requirements.txt", "a/requirements.txt"]
 
 
+def test_optax_is_not_added_where_nothing_uses_it(project: Path, run: Run) -> None:
+    write(project, train_py="import jax\n\nsums = jax.tree_map(sum, {})\n", requirements_txt="flax==0.3.4\njax<0.3\n")
+    run("rewrite", "--modernize", ".")
+    assert (project / "requirements.txt").read_text() == "flax>=0.8.0\njax>=0.4.27\n"
+
+
 def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:
     write(project, train_py=LEGACY, requirements_txt=OLD, dev_requirements_txt=OLD)
     (project / ".git").mkdir()
