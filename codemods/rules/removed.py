@@ -211,7 +211,7 @@ def left_alone(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if found.name == use.name)
     if alias.asname:
         return MoveImport(use.span, alias.asname, f"from {package} import {rest} as {alias.asname}")
-    others = [one for one in context.facts.imported(use.unit) if one.name == package and one.statement is not use.node]
+    others = [one for one in context.facts.imported(use.unit) if one.name == package and one.alias is not alias]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
 
 

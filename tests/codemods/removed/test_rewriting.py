@@ -119,6 +119,10 @@ RENAMED = {
         "import jax\nimport jax.config\n\njax.config.update('a', 1)\n",
         "import jax\n\njax.config.update('a', 1)\n",
     ),
+    "a module that is an attribute now, beside the package": (
+        "import jax, jax.config\n\njax.config.update('a', 1)\n",
+        "import jax\n\njax.config.update('a', 1)\n",
+    ),
     "a module that is an attribute now, under another name": (
         "import jax.config as settings\n\nsettings.update('a', 1)\n",
         "from jax import config as settings\n\nsettings.update('a', 1)\n",
