@@ -14,7 +14,17 @@ from codemods import edits
 from codemods.fields import derived_state
 from codemods.flow.modules import Span
 from codemods.imports import ImportEditor
-from codemods.layout import arrange, comments_of, comments_within, enclose, fit, joined, quoted_as, usual_quote
+from codemods.layout import (
+    arrange,
+    comments_of,
+    comments_within,
+    enclose,
+    fit,
+    joined,
+    limit_of_rewritten,
+    quoted_as,
+    usual_quote,
+)
 from codemods.model import Form
 from codemods.movement import Block, Moves, gap_and_comments, with_gap
 from codemods.optimizers import optimizers
@@ -72,6 +82,7 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.called = called
         self.module = module
+        self.limit = limit_of_rewritten(code, module.default_indent)
         self.positions = positions
         self.edits: dict[Span, edits.Edit] = {}
         for edit in planned:
@@ -326,9 +337,9 @@ class Applier(cst.CSTTransformer):
         if isinstance(result, cst.SimpleStatementLine) and any(
             span[0] <= start[0] <= span[2] for start in self.applied.after
         ):
-            result = fit(self.module, original_node, result, span[1])
+            result = fit(self.module, self.limit, original_node, result, span[1])
             if self.shrinks:
-                result = joined(self.module, original_node, result, span[1])
+                result = joined(self.module, self.limit, original_node, result, span[1])
         self.shrinks = False
         return self._with_preludes(result, span[1]) if self.preludes else result
 
@@ -336,7 +347,7 @@ class Applier(cst.CSTTransformer):
         self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement], indent: int
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
         assert isinstance(line, cst.SimpleStatementLine)
-        before = [fit(self.module, PASS, prelude, indent) for prelude in self.preludes]
+        before = [fit(self.module, self.limit, PASS, prelude, indent) for prelude in self.preludes]
         self.preludes = []
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
@@ -352,7 +363,7 @@ class Applier(cst.CSTTransformer):
             if edit.heir is None:
                 self.carried.extend(line for line in node.leading_lines if line.comment is not None)
             return cst.RemovalSentinel.REMOVE
-        lines = [fit(self.module, PASS, line, edit.span[1]) for line in lines]
+        lines = [fit(self.module, self.limit, PASS, line, edit.span[1]) for line in lines]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
         self.applied.after[edit.span] = self._code(lines)

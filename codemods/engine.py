@@ -16,6 +16,7 @@ from typing import cast
 
 import libcst as cst
 from libcst.metadata import CodeRange, PositionProvider
+from libcst.metadata.position_provider import PositionProvidingCodegenState
 
 from codemods.alignment import realigned
 from codemods.apply import Applied, Applier
@@ -304,19 +305,20 @@ def edit_file(work: Work) -> Outcome:
 class Positions(PositionProvider):
     """Where each node is, without the second visit of the module that a MetadataWrapper makes for providers of other kinds."""
 
-    def of(self, module: cst.Module) -> Mapping[cst.CSTNode, CodeRange]:
-        """The positions of the nodes of a module."""
-        self._gen_impl(module)
-        return cast("Mapping[cst.CSTNode, CodeRange]", self._computed)
+    def of(self, module: cst.Module) -> tuple[str, Mapping[cst.CSTNode, CodeRange]]:
+        """The text of a module, and the positions of its nodes in it."""
+        state = PositionProvidingCodegenState(module.default_indent, module.default_newline, provider=self)
+        module._codegen(state)
+        return "".join(state.tokens), cast("Mapping[cst.CSTNode, CodeRange]", self._computed)
 
 
 def _edit_file(work: Work) -> Outcome:
     if nests_deeply(parse(work.code)):
         raise RecursionError
     module = cst.parse_module(work.code)
-    if module.code != work.code:
+    code, positions = Positions().of(module)
+    if code != work.code:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
-    positions = Positions().of(module)
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
     applier = Applier(
         module, work.code, positions, work.edits, work.names, work.form, editor, work.markers, work.called
@@ -358,7 +360,7 @@ def _edit_file(work: Work) -> Outcome:
 
 def _bound_still(work: Work) -> set[str]:
     """The names that any scope of a file binds, other than by imports that go."""
-    bound = bound_anywhere(Unit(work.path, work.code, parse(work.code)))
+    bound = Counter(bound_anywhere(Unit(work.path, work.code, parse(work.code))))
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}
 

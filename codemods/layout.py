@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 import libcst as cst
@@ -150,11 +149,10 @@ def line_limit(code: str) -> int:
 
 
 def fit(
-    module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int
+    module: cst.Module, limit: int, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int
 ) -> cst.SimpleStatementLine:
-    """Break the calls of a rewritten statement, outermost first, until its lines are as short as the file's are."""
+    """Break the calls of a rewritten statement, outermost first, until its lines are within a limit, or as long as they were."""
     hanging = len(module.default_indent) == 2
-    limit = _limit(module)
     before = max(map(len, _lines(module, original).split("\n"))) + indent
     limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
@@ -167,10 +165,9 @@ def fit(
 
 
 def joined(
-    module: cst.Module, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int
+    module: cst.Module, limit: int, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine, indent: int
 ) -> cst.SimpleStatementLine:
     """A statement on one line, if it was too long for one before, and is not any more."""
-    limit = _limit(module)
     texts = [_lines(module, statement) for statement in (original, updated)]
     if "#" in texts[1] or '"""' in texts[1] or "\\" in texts[1]:
         return updated
@@ -191,10 +188,9 @@ class _Flat(cst.CSTTransformer):
         return updated_node.with_changes(args=args, whitespace_before_args=NOTHING)
 
 
-@lru_cache(maxsize=1)  # of the original module, which is one for a whole file
-def _limit(module: cst.Module) -> int:
-    """How long the lines of rewritten statements may be."""
-    return max(line_limit(module.code), NARROW_LIMIT if len(module.default_indent) == 2 else BLACK_LIMIT)
+def limit_of_rewritten(code: str, indent: str) -> int:
+    """How long the lines of rewritten statements may be, in a file with some indentation."""
+    return max(line_limit(code), NARROW_LIMIT if len(indent) == 2 else BLACK_LIMIT)
 
 
 def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from codemods.dataflow.definitions import names_set
 from codemods.facts import Facts
 from codemods.flow.modules import Unit
-from codemods.flow.scopes import Scope, ScopeNode, bound_names, open_scope
+from codemods.flow.scopes import Scope, ScopeNode, open_scope
 
 Choice = tuple[str, str, str]
 """Full name of what is imported, name that this binds, attribute of it that is the wanted thing (empty if it is that itself)."""
@@ -56,7 +58,7 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
     top = [one for one in imports if one.scope.parent is None and unit.parents.get(one.statement) is unit.tree]
     dotted = [one for one in top if isinstance(one.statement, ast.Import) and not one.alias.asname]
     at_top = {(one.target, one.target if one in dotted else one.name) for one in top}
-    bound = Counter(name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node))
+    bound = Counter(bound_anywhere(unit))
     legacy = (one for one in imports if one.target.startswith("flax.optim."))
     bound.subtract(one.name for one in legacy if one.target.endswith(MOVED))
     for key, choices in CHOICES.items():
@@ -110,6 +112,7 @@ class Scopes:
         return self._opened[owner]
 
 
-def bound_anywhere(unit: Unit) -> Counter[str]:
-    """Every name that any scope of a file binds, with how often."""
-    return Counter(name for node in unit.nodes if isinstance(node, ScopeNode) for name, _ in bound_names(node))
+@lru_cache(maxsize=8)  # more than one question in a row is about one file
+def bound_anywhere(unit: Unit) -> Mapping[str, int]:
+    """Every name that any scope of a file binds, with how often; zero for others."""
+    return Counter(name for node in unit.nodes for name in names_set(node))

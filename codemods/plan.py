@@ -102,6 +102,7 @@ def make_plan(
 
     plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
+    tried = _without_hopeless(tried, plan, failed, Context(facts, options, plain, tried))
     if not tried:
         return plan
     kept = decided(tried)
@@ -126,22 +127,10 @@ def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], ke
     context = Context(facts, options, plain, kept)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
     for use in _in_order(facts, context.more_uses):
-        found = rule_for(use)
-        if found is None or found.decide is None or _foreign_traversal(use, facts):
-            continue
-        if kept and is_decided(use) and context.keeps_interface(use):
-            found = catalogue()["FO706"]
-        outcome = found.decide(use, context) if found.decide is not None else Keep()
-        if not isinstance(outcome, Refusal):  # what has no general form has no other either
-            outcome = _within_idiom(use, context) or outcome
-        decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
-        if isinstance(outcome, Refusal):
-            decision.refuse(outcome)
-        if use.kind in MODERNIZED and not options.modernize:
-            decision.status = "hint"
+        decision = _decision(use, plan, failed, context)
+        if decision is not None and decision.status == "hint":
             plan.hints.append(decision)
-        elif not (isinstance(outcome, Keep) and use.kind != "import"):
-            _judge(decision, plan, failed)
+        elif decision is not None:
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed_together), None))
     applied = [decision for decision in plan.decisions if decision.applies]
@@ -149,6 +138,28 @@ def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], ke
     plan.shared = shared(edits, facts)
     plan.decisions += list(_still_left(plan))
     return plan
+
+
+def _decision(use: Use, plan: Plan, failed: Mapping[Unit, str], context: Context) -> Decision | None:
+    """What is decided on one use; None if no rule is about it, or leaves it as it is without a word."""
+    found = rule_for(use)
+    if found is None or found.decide is None or _foreign_traversal(use, plan.facts):
+        return None
+    if context.with_interface and is_decided(use) and context.keeps_interface(use):
+        found = catalogue()["FO706"]
+    outcome = found.decide(use, context) if found.decide is not None else Keep()
+    if not isinstance(outcome, Refusal):  # what has no general form has no other either
+        outcome = _within_idiom(use, context) or outcome
+    decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
+    if isinstance(outcome, Refusal):
+        decision.refuse(outcome)
+    if use.kind in MODERNIZED and not plan.options.modernize:
+        decision.status = "hint"
+        return decision
+    if isinstance(outcome, Keep) and use.kind != "import":
+        return None
+    _judge(decision, plan, failed)
+    return decision
 
 
 def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
@@ -170,6 +181,21 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
         if cause.status == "unresolved" and _can_keep_interface(members[group], facts)
         for thing in members[group]
     }
+
+
+def _without_hopeless(
+    tried: dict[Thing, str], plan: Plan, failed: Mapping[Unit, str], context: Context
+) -> dict[Thing, str]:
+    """The things of groups that do not stay for a reason that is one as well if definitions keep their interface."""
+    groups, uses = _grouped(plan), {*plan.facts.uses}
+    hopeless: set[Thing] = set()
+    for cause in plan.decisions:
+        met = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
+        if met and not cause.applies and cause.code != SIBLING and (cause.use in uses or cause.use.kind == "whole"):
+            again = _decision(cause.use, plan, failed, context)
+            if again is not None and not again.applies:
+                hopeless |= met
+    return {thing: why for thing, why in tried.items() if groups[thing] not in hopeless}
 
 
 def _reason_of(decision: Decision) -> str:

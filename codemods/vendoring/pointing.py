@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -95,7 +95,7 @@ class _Pointing:
     def _free_name(self) -> str:
         """What the module is called where the file had a dotted name."""
         name = self.way.new.rpartition(".")[2]
-        bound = bound_anywhere(self.unit)
+        bound = Counter(bound_anywhere(self.unit))
         bound.subtract(one.name for one in self.bindings.modules_bound)
         while bound[name] > 0:
             name += "_"
