@@ -1,16 +1,19 @@
 """What a step costs, and compiling it, with the new optimizers as a ratio to the old ones.
 
-python -m benchmarks.steps [--rounds N] [--markdown docs/cost.md]
+python -m benchmarks.steps [--rounds N] [--json] [--markdown docs/cost.md]
 
 Both sides get the same 10 million parameters and gradients in float32, and take steps in turn. One step is compiled as a whole
 and gives its buffers back, as training loops do. The ratios are medians: of the rounds for a step, of a few for compiling.
+Bytes are those that the compiler counts for one step. With `--json`, each optimizer is a line of JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -55,6 +58,16 @@ COMPILATIONS = 3
 Step = Callable[[Any, Any], Any]
 
 
+@dataclass(frozen=True)
+class Row:
+    """An optimizer, and what its new form takes over the old: the time of a step, the bytes of one, the time of compiling it."""
+
+    optimizer: EmittedOptimizer
+    step: float
+    bytes: float
+    compiling: float
+
+
 def emitted() -> list[EmittedOptimizer]:
     """What `rewrite` makes of each call, in order, and not what it makes of the calls within."""
     program = PROGRAM + "".join(f"optimizer_{index} = optim.{call}\n" for index, call in enumerate(CALLS))
@@ -75,8 +88,8 @@ def parameters() -> dict[str, Any]:
     return {f"layer_{n}": {"in": dense(WIDTH, 2 * WIDTH), "out": dense(2 * WIDTH, WIDTH)} for n in range(LAYERS)}
 
 
-def ratios(optimizer: EmittedOptimizer, rounds: int) -> tuple[float, float]:
-    """The new time of a step over the old one, and the same of compiling it."""
+def ratios(optimizer: EmittedOptimizer, rounds: int) -> Row:
+    """What a step of the new optimizer takes over one of the old."""
     definition, tx = evaluate(optimizer)
     params = parameters()
     grads = jax.tree.map(lambda leaf: 1e-2 * jnp.cos(1e3 * leaf), params)
@@ -98,16 +111,21 @@ def ratios(optimizer: EmittedOptimizer, rounds: int) -> tuple[float, float]:
             states[side] = jax.block_until_ready(step(states[side], grads))  # type: ignore[no-untyped-call]
             taken.append(time.perf_counter() - start)
         times.append(taken)
-    return _ratio(times[2:]), _ratio(compiling)
+    moved = [_bytes(step) for step in steps]
+    return Row(optimizer, _ratio(times[2:]), moved[1] / moved[0], _ratio(compiling))
 
 
 def _no_model(*_: Any) -> None: ...
 
 
-def _compiled(step: Step, state: Any, grads: Any) -> Step:
+def _compiled(step: Step, state: Any, grads: Any) -> Any:
     jax.clear_caches()  # type: ignore[no-untyped-call]
-    compiled: Step = jax.jit(step, donate_argnums=0).lower(state, grads).compile()
-    return compiled
+    return jax.jit(step, donate_argnums=0).lower(state, grads).compile()
+
+
+def _bytes(compiled: Any) -> float:
+    """What a compiled step reads and writes; NaN where the compiler of the platform does not tell."""
+    return float((compiled.cost_analysis() or {}).get("bytes accessed", "nan"))
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -120,7 +138,7 @@ def _ratio(times: list[list[float]]) -> float:
     return median(new / old for old, new in times)
 
 
-def page(rows: list[tuple[EmittedOptimizer, float, float]]) -> str:
+def page(rows: list[Row]) -> str:
     """The table, with where it was measured."""
     device = jax.devices()[0]
     versions = f"JAX {jax.__version__}, Flax {flax.__version__}, optax {optax.__version__}"
@@ -130,16 +148,17 @@ def page(rows: list[tuple[EmittedOptimizer, float, float]]) -> str:
         "",
         "The time of the new optimizer over that of the old one: below 1, the new one is faster. One compiled step, update",
         f"and application together, of {count / 1e6:.1f} million float32 parameters in 24 leaves; medians of ratios, old and",
-        "new in turn.",
+        "new in turn. Bytes are those that the compiler counts for one step.",
         "",
         f"{device.device_kind} ({device.platform}), {versions}.",
         "`python -m benchmarks.steps --markdown docs/cost.md` writes it anew.",
         "",
-        "| Legacy | Now | Step | Compiling |",
-        "|---|---|---|---|",
+        "| Legacy | Now | Step | Bytes | Compiling |",
+        "|---|---|---|---|---|",
         *(
-            f"| `{found.before}` | `{' '.join(found.after.split())}` | {step:.2f} | {compiling:.2f} |"
-            for found, step, compiling in rows
+            f"| `{row.optimizer.before}` | `{' '.join(row.optimizer.after.split())}` "
+            f"| {row.step:.2f} | {row.bytes:.2f} | {row.compiling:.2f} |"
+            for row in rows
         ),
     ]
     return "\n".join(lines) + "\n"
@@ -149,12 +168,19 @@ def main() -> None:
     """Measure, print, and write the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     rows = []
     for optimizer in emitted():
-        rows.append((optimizer, *ratios(optimizer, arguments.rounds)))
-        print(f"{optimizer.before:60} step {rows[-1][1]:5.2f}  compiling {rows[-1][2]:5.2f}", flush=True)
+        row = ratios(optimizer, arguments.rounds)
+        rows.append(row)
+        figures = {"step": row.step, "bytes": row.bytes, "compiling": row.compiling}
+        if arguments.json:
+            print(json.dumps({"before": optimizer.before, **figures}), flush=True)
+        else:
+            shown = "  ".join(f"{name} {figure:5.2f}" for name, figure in figures.items())
+            print(f"{optimizer.before:60} {shown}", flush=True)
     if arguments.markdown:
         arguments.markdown.write_text(page(rows), encoding="utf-8")
 
