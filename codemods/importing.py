@@ -257,7 +257,7 @@ def _words(decision: Decision) -> list[str]:
             return WORD.findall(f"{rate} {link}")
         case edits.ChangeArguments(added=added):
             return [word for _, text in added for word in WORD.findall(text)]
-        case edits.Replace(template=text, holes=()):
+        case edits.Replace(template=text):
             return ROOT.findall(HOLE.sub("it", text))
         case _:
             return []

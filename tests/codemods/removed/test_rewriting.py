@@ -147,6 +147,10 @@ RENAMED = {
         "from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n",
         "y = f(y) + 1\n",
     ),
+    "a call that keeps what it is given, and nothing else of the package": (
+        "import jax\n\nx64 = jax.experimental.enable_x64(f(True))\n",
+        "import jax\n\nx64 = jax.enable_x64(f(True))\n",
+    ),
     "beside an optimizer": (
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
         "import jax\nimport optax\n\no = optax.adam(0.1)\njax.tree_util.tree_map(f, x)\n",
