@@ -29,7 +29,7 @@ from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
 from codemods.legacy_shapes import shapes_in, too_many
-from codemods.model import FileResult, Form, Options, Progress, Site, Source, Stage
+from codemods.model import FileResult, Form, Need, Options, Progress, Site, Source, Stage
 from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
 from codemods.optimizers.base import Support, called_otherwise, other_names
@@ -38,7 +38,7 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
 from codemods.relevance import Relevance
-from codemods.removed import names_removed, uses_removed
+from codemods.removed import names_removed, row_of, uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
@@ -146,8 +146,17 @@ def _results(
         hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
         unused = (comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
         lines = tuple(map(unit.line, unused))
-        results[unit.path] = FileResult(unit.path, before, after, sites, None, lines, optimizers, hints)
+        needs = tuple(dict.fromkeys(_needs(plan.of(unit))))
+        results[unit.path] = FileResult(unit.path, before, after, sites, None, lines, optimizers, hints, needs=needs)
     return results
+
+
+def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
+    """What is needed by what takes the place of removed names."""
+    for use in (decision.use for decision in decisions if decision.applies):
+        row = row_of(use.name) if use.kind in ("removed", "removed_import") else None
+        if row is not None and row.since:
+            yield Need(row.module.partition(".")[0], row.since, row.name)
 
 
 def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
