@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceStatement, RewriteCall
+from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
@@ -70,10 +70,12 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
     """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and `jax.host_count` are
     `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their like are
     Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is
-    `y`, `jnp.NINF` is `-jnp.inf`.
+    `y`, `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
     """
     row = row_of(use.name)
     assert row is not None
+    if use.quoted:
+        return _quoted(use, row, context)
     match row.how:
         case "same":
             return _named(use, row, context)
@@ -105,6 +107,18 @@ def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
         return Replace(use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),))
     found = said(row.to, row.module, use.unit, context.facts)
     return _taken(row) if found is None else Replace(use.span, found.template, supports=found.supports)
+
+
+def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
+    """The name that a thing has now, in an annotation in quotes that says the old one to the letter."""
+    if row.how != "same":
+        return reasons.removed(f"`{row.name}` was removed.", row.note or "Write another type here.")
+    if not use.said or use.quoted not in use.unit.source(use.node):
+        return reasons.removed(
+            f"`{row.name}` is `{row.to}` now.", "Write this annotation as one string that is an expression."
+        )
+    found = said(row.to, row.module, use.unit, context.facts)
+    return _taken(row) if found is None else ReplaceQuoted(use.span, ((use.quoted, found.template),), found.supports)
 
 
 def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:

@@ -18,6 +18,17 @@ UNTOUCHED = {
     "NumPy's own scalars": "import jax\nimport numpy as np\n\nnp.bool_, np.float32, np.int64, np.str_\n",
     "keys": "import jax\n\nkey = jax.random.PRNGKey(0)\n",
     "a pop of one value": "import flax\n\nparams = variables.pop('params')\n",
+    "strings that are no annotations": (
+        "import numpy as np\n\nx = 'np.int'\ndef f(x='np.int'):\n    'np.int'\n    return {'np.int': 'jax.tree_map'}\n"
+    ),
+    "values in annotations": (
+        "import numpy as np\nfrom typing import Annotated, Literal\n\n"
+        "def f(x: Literal['np.int'], y: 'Literal[\"np.int\"]', z: Annotated['np.int32', 'np.int']): ...\n"
+    ),
+    "another name in quotes": (
+        "import numpy as np\n\ndef f(x: 'np.int32', y: 'self.np.int', z: 'np.integer') -> 'np': ...\n"
+    ),
+    "a name of one's own in quotes": "import jax\n\ndef f(np, x: 'np.int') -> 'np.int': ...\n",
     "a pop of another pair": "import flax\n\nfirst, second = pairs.pop('x')\n",
 }
 RENAMED = {
@@ -151,6 +162,56 @@ RENAMED = {
         "import jax\n\nx64 = jax.experimental.enable_x64(f(True))\n",
         "import jax\n\nx64 = jax.enable_x64(f(True))\n",
     ),
+    "annotations in quotes": (
+        (
+            "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+            "def f(x: 'np.int', y: \"jnp.DeviceArray\" = 0) -> 'jax.interpreters.xla.DeviceArray':\n"
+            "    z: 'np.bool' = np.zeros(jnp.ndim(x))\n"
+        ),
+        (
+            "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+            "def f(x: 'int', y: \"jax.Array\" = 0) -> 'jax.Array':\n"
+            "    z: 'bool' = np.zeros(jnp.ndim(x))\n"
+        ),
+    ),
+    "parts of annotations in quotes": (
+        (
+            "import jax\nimport jax.numpy as jnp\nfrom typing import *\n\n"
+            "def f(x: Optional['jnp.DeviceArray'], *y: Dict['jnp.DeviceArray', 'jnp.ndarray']): ...\n"
+            "def g(x: \"Optional['jnp.DeviceArray']\", y: Callable[['jnp.DeviceArray'], None]): ...\n"
+        ),
+        (
+            "import jax\nimport jax.numpy as jnp\nfrom typing import *\n\n"
+            "def f(x: Optional['jax.Array'], *y: Dict['jax.Array', 'jnp.ndarray']): ...\n"
+            "def g(x: \"Optional['jax.Array']\", y: Callable[['jax.Array'], None]): ...\n"
+        ),
+    ),
+    "annotations in quotes that alone need imports": (
+        (
+            "import numpy as np\nfrom jax.interpreters import xla\nfrom typing import Optional\n\n"
+            "def f(x: 'Optional[np.int]', y: 'xla.DeviceArray') -> 'xla.DeviceArray | xla.DeviceArray': ...\n"
+        ),
+        (
+            "import jax\nfrom typing import Optional\n\n"
+            "def f(x: 'Optional[int]', y: 'jax.Array') -> 'jax.Array | jax.Array': ...\n"
+        ),
+    ),
+    "an annotation in quotes with other names of the package": (
+        "import numpy as np\n\ndef f(x: 'dict[np.int, np.ndarray]', y: 'np.int | np.float'): ...\n",
+        "import numpy as np\n\ndef f(x: 'dict[int, np.ndarray]', y: 'int | float'): ...\n",
+    ),
+    "a cast": (
+        "from typing import cast\n\nimport numpy as np\n\n\ndef f(x):\n    return cast('np.int', x), cast(\"np.int\", x)\n",
+        "from typing import cast\n\n\ndef f(x):\n    return cast('int', x), cast(\"int\", x)\n",
+    ),
+    "an annotation in quotes whose name is imported": (
+        "from jax.interpreters.xla import DeviceArray\n\ndef f(x: 'DeviceArray'): ...\n",
+        "from jax import Array as DeviceArray\n\ndef f(x: 'DeviceArray'): ...\n",
+    ),
+    "beside an optimizer, in one annotation in quotes": (
+        "import numpy as np\nfrom flax import optim\n\ndef f(x: 'dict[np.int, optim.Optimizer]'): ...\n",
+        ("from flax.training import train_state\n\ndef f(x: 'dict[int, train_state.TrainState]'): ...\n"),
+    ),
     "beside an optimizer": (
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
         "import jax\nimport optax\n\no = optax.adam(0.1)\njax.tree_util.tree_map(f, x)\n",
@@ -193,6 +254,18 @@ GONE = {
         "`jax.ops.index_update` was removed.",
     ),
     "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
+    "what has no other name, in quotes": (
+        "import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n",
+        "`jax.lib.xla_extension` was removed.",
+    ),
+    "an annotation that is no expression": (
+        "import numpy as np\n\ndef f(x: 'np.int, if any', y: 'self.np.int of x'): ...\n",
+        "`numpy.int` is `builtins.int` now.",
+    ),
+    "an annotation of two strings": (
+        "import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n",
+        "`numpy.int` is `builtins.int` now.",
+    ),
     "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
 }
 
