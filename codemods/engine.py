@@ -19,6 +19,7 @@ from libcst.metadata import CodeRange, PositionProvider
 
 from codemods.alignment import realigned
 from codemods.apply import Applied, Applier
+from codemods.attempts import Attempts
 from codemods.edits import Edit, MoveImport
 from codemods.emitted import Emitter
 from codemods.facts import Facts
@@ -38,7 +39,7 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
 from codemods.relevance import Relevance
-from codemods.removed import names_removed, row_of, uses_removed
+from codemods.removed import MODERNIZED, names_removed, row_of, uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
@@ -219,13 +220,12 @@ class Work:
 def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Progress
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
-    """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
-    failed: dict[Unit, str] = {}
-    plain: set[Unit] = set()
+    """Edit every file; when one turns out invalid, once more with less that changes there, and at last without its optimizers."""
+    attempts = Attempts()
     while True:
-        plan = make_plan(facts, options, failed, plain)
+        plan = make_plan(facts, options, attempts)
         imports = plan_imports(plan)
-        to_edit = (unit for unit in imports if unit not in failed)
+        to_edit = (unit for unit in imports if unit not in attempts.failed)
         work = {unit: found for unit in to_edit if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
         tell("Rewriting", 0, len(work))
@@ -241,8 +241,8 @@ def _edit_all(
                 unit: (codes[unit], tuple(_site(one, imports[unit], applied) for one in plan.of(unit)), applied)
                 for unit, (_, applied, _) in outcomes.items()
             }
-        failed |= {unit: problem for unit, problem in invalid.items() if unit in plain}
-        plain |= invalid.keys()
+        modernized = {one.use.unit for one in plan.decisions if one.applies and one.use.kind in MODERNIZED}
+        attempts.follow(invalid, modernized)
 
 
 def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from types import MappingProxyType
 
+from codemods.attempts import Attempts
 from codemods.edits import Edit, Keep
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
@@ -19,6 +19,7 @@ from codemods.names import Name, names_for
 from codemods.notebook import is_behind_magic
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
+from codemods.removed import MODERNIZED
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -32,9 +33,6 @@ MAKING_STATES = ("FO213", "FO703")
 
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
-
-MODERNIZED = ("removed", "removed_import", "removed_module")
-"""The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
 
 BY_HAND = "Change it by hand, then delete the comment above."
 """What to do with what partial work has left."""
@@ -84,13 +82,11 @@ class Plan:
         return [decision for decision in self.decisions if decision.use.unit is unit]
 
 
-def make_plan(
-    facts: Facts, options: Options, failed: Mapping[Unit, str] = MappingProxyType({}), plain: Collection[Unit] = ()
-) -> Plan:
+def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     """Decide on every use.
 
-    The groups that reach a file in `failed` are refused; those in `plain` take their general forms. The optimizers that cannot
-    migrate as optax has them keep the interface of their definitions, where that makes them whole.
+    The groups that reach a file that failed are refused; those in plain files take their general forms. The optimizers that
+    cannot migrate as optax has them keep the interface of their definitions, where that makes them whole.
     """
     plan = Plan(facts, options)
     for unit in facts.project.units:
@@ -98,7 +94,7 @@ def make_plan(
         plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
 
     def decided(kept: Mapping[Thing, str]) -> Plan:
-        return _decided(replace(plan, decisions=[], used_comments=set(), hints=[]), failed, plain, kept)
+        return _decided(replace(plan, decisions=[], used_comments=set(), hints=[]), attempts, kept)
 
     plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
@@ -120,10 +116,10 @@ def _has_helpers(decision: Decision) -> bool:
     return any(support.is_shared for support in supports)
 
 
-def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], kept: Mapping[Thing, str]) -> Plan:
+def _decided(plan: Plan, attempts: Attempts, kept: Mapping[Thing, str]) -> Plan:
     """A plan, filled with decisions by which the things of `kept` keep the interface of their definitions."""
     facts, options = plan.facts, plan.options
-    context = Context(facts, options, plain, kept)
+    context = Context(facts, options, attempts.plain, kept)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
     for use in _in_order(facts, context.more_uses):
         found = rule_for(use)
@@ -141,7 +137,7 @@ def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], ke
             decision.status = "hint"
             plan.hints.append(decision)
         elif not (isinstance(outcome, Keep) and use.kind != "import"):
-            _judge(decision, plan, failed)
+            _judge(decision, plan, attempts)
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed_together), None))
     applied = [decision for decision in plan.decisions if decision.applies]
@@ -227,7 +223,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
 
 
-def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
+def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
     """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
@@ -238,11 +234,11 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif not decision.applies:
         return
-    elif (refusal := _forbidden(decision, plan, failed)) is not None:
+    elif (refusal := _forbidden(decision, plan, attempts)) is not None:
         decision.refuse(refusal)
 
 
-def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Refusal | None:
+def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
     """Why a use stays that its rule would change; None if nothing stands in the way."""
     use, names, unproven = decision.use, plan.names[decision.use.unit], plan.options.unproven
     place = (use.unit.path, use.unit.line(use.node.lineno), use.unit.source(use.node))
@@ -268,8 +264,9 @@ def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Re
         return reasons.statement_form(
             "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
         )
-    if use.unit in failed:
-        return reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
+    problem = attempts.problem(use)
+    if problem is not None:
+        return reasons.failed(f"The rewritten file would not be valid: {problem}.", "Please report this file.")
     if use.kind in MODERNIZED:
         taken = not {"jax", "flax"} <= names.keys()
         return (

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\b[^\W\d]\w*")
 DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
+MODERNIZED = ("removed", "removed_import", "removed_module")
+"""The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
+
 POPPED = ("params",)
 """The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
 

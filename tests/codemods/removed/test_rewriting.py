@@ -329,6 +329,56 @@ def test_of_an_import_only_what_is_replaced_goes() -> None:
     ]
 
 
+COMMENTED = "from jax import lax\n\ny = lax.tie_in(\n    x,  # first\n    y,\n)\n"
+"""A call whose first argument goes, and with it the comment."""
+
+LOST = "The rewritten file would not be valid: the comment `# first` would be lost."
+
+
+def told(result: FileResult) -> list[tuple[str, str]]:
+    return [(site.code, site.message) for site in result.sites if site.status == "unresolved"]
+
+
+def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
+    result = run(COMMENTED)
+    assert not result.changed
+    assert told(result) == [("FO919", LOST)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from flax import optim\n\no = optim.Adam(0.1)\n", "import optax\n\no = optax.adam(0.1)\n"),
+        (
+            "from flax import optim\n\ndef f(o: optim.Optimizer):\n    return o.target\n",
+            "from flax.training import train_state\n\ndef f(o: train_state.TrainState):\n    return o.params\n",
+        ),
+    ],
+    ids=["a definition", "an optimizer"],
+)
+def test_it_keeps_no_optimizer_of_the_file(before: str, after: str) -> None:
+    result = run(COMMENTED + before)
+    assert result.after.decode().replace("import jax\n", "").splitlines()[-3:] == after.splitlines()[-3:]
+    assert COMMENTED.partition("\n\n")[2] in result.after.decode()
+    assert told(result) == [("FO919", LOST)]
+
+
+def test_it_keeps_nothing_of_other_files() -> None:
+    sources = [Source("a.py", COMMENTED.encode()), Source("b.py", b"import jax\n\njax.tree_map(f, x)\n")]
+    first, second = migrate(sources, MODERNIZE)
+    assert (first.changed, second.changed) == (False, True)
+
+
+def test_where_the_optimizers_are_not_valid_either_all_stays() -> None:
+    program = (
+        f"{COMMENTED}from flax import optim\n\ndef scale_by_norm_ratio():\n    return 1\n\n"
+        "def create(params):\n    return optim.LAMB(0.1).create(params)\n"
+    )
+    result = run(program)
+    assert not result.changed
+    assert {code for code, _ in told(result)} == {"FO919"}
+
+
 def test_where_the_name_means_something_else_it_stays() -> None:
     program = "import jax\n\ndef apply(x):\n    return jax.tree_map(abs, x)\n\ndef other(flax):\n    return flax\n"
     result = run(program)
