@@ -19,7 +19,7 @@ from codemods.names import Name, names_for
 from codemods.notebook import is_behind_magic
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
-from codemods.removed import MODERNIZED
+from codemods.removed import MODERNIZED, row_of
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -140,6 +140,7 @@ def _decided(plan: Plan, attempts: Attempts, kept: Mapping[Thing, str]) -> Plan:
             _judge(decision, plan, attempts)
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed_together), None))
+    _keep_modules(plan)
     applied = [decision for decision in plan.decisions if decision.applies]
     edits = ((decision.use.unit, decision.edit) for decision in applied if isinstance(decision.edit, Edit))
     plan.shared = shared(edits, facts)
@@ -344,6 +345,31 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
             cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
+
+
+def _keep_modules(plan: Plan) -> None:
+    """Where something of a removed module stays, its import, as in `import a.b.c`, stays with it."""
+    staying: dict[Unit, list[Decision]] = defaultdict(list)
+    for decision in plan.decisions:
+        if decision.use.kind == "removed" and not decision.applies:
+            staying[decision.use.unit].append(decision)
+    for decision in plan.decisions if staying else ():
+        use, row = decision.use, row_of(decision.use.name)
+        is_module = use.kind in ("removed_module", "removed_import") and isinstance(use.node, ast.Import)
+        if decision.applies and is_module and row is not None and not _bound_as(use):
+            users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
+            if users:
+                suppressed = all(one.status == "suppressed" for one in users)
+                decision.refuse(
+                    reasons.removed(f"`{row.name}` was removed, and is still in use here.", row.note),
+                    "suppressed" if suppressed else "unresolved",
+                )
+
+
+def _bound_as(use: Use) -> str | None:
+    """The name that an import of a module gives it; None for `import a.b.c`, which binds `a`."""
+    names = use.node.names if isinstance(use.node, ast.Import) else ()
+    return next((one.asname for one in names if one.name == use.name), None)
 
 
 def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:

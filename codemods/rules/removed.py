@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
+from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
 from codemods.removed.saying import Said, said
+from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -225,8 +227,16 @@ def left_alone(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if found.name == use.name)
     if alias.asname:
         return MoveImport(use.span, alias.asname, f"from {package} import {rest} as {alias.asname}")
-    others = [one for one in context.facts.imported(use.unit) if one.name == package and one.alias is not alias]
+    imports = [one for one in context.facts.imported(use.unit) if one.name == package]
+    [index] = [index for index, one in enumerate(imports) if one.alias is alias]
+    beside = [one for one in imports if one.scope is imports[index].scope]
+    others = [one for one in beside if one in imports[:index] or not _is_of_removed(one)]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
+
+
+def _is_of_removed(item: Import) -> bool:
+    """Whether an import, as in `import a.b.c`, is of a module that is none any more."""
+    return row_of(item.alias.name) is not None or item.alias.name in once_modules()
 
 
 @rule(

@@ -142,6 +142,21 @@ RENAMED = {
         "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
         "import jax\n\nprint(jax.devices()[0].client.platform)\n",
     ),
+    "the only imports of the package": (
+        (
+            "import jax.lib.xla_bridge\nimport jax.experimental.maps, jax.config\n\n"
+            "jax.experimental.maps.Mesh(jax.lib.xla_bridge.get_backend()), jax.config\n"
+        ),
+        "import jax\n\njax.sharding.Mesh(jax.devices()[0].client), jax.config\n",
+    ),
+    "the only imports of the package, in two scopes": (
+        "import jax.experimental.maps\n\ndef f():\n    import jax.experimental.maps\n    return jax.experimental.maps.Mesh\n",
+        "import jax\n\ndef f():\n    import jax\n    return jax.sharding.Mesh\n",
+    ),
+    "an import of the package that is out of reach": (
+        "import jax.experimental.maps\n\njax.experimental.maps.Mesh\n\ndef f():\n    import jax\n    return jax\n",
+        "import jax\n\njax.sharding.Mesh\n\ndef f():\n    import jax\n    return jax\n",
+    ),
     "a constant before a power": (
         "import jax.numpy as jnp\n\nx = -jnp.NINF ** 2, f(jnp.NINF, y=jnp.NINF), jnp.NINF\n",
         "import jax.numpy as jnp\n\nx = -(-jnp.inf) ** 2, f(-jnp.inf, y=-jnp.inf), -jnp.inf\n",
@@ -377,6 +392,33 @@ def test_where_the_optimizers_are_not_valid_either_all_stays() -> None:
     result = run(program)
     assert not result.changed
     assert {code for code, _ in told(result)} == {"FO919"}
+
+
+STAYING = {
+    "a function without another name": "jax.experimental.maps.xmap(f)",
+    "the module itself": "f(jax.experimental.maps)",
+    "a type in quotes": "x: 'jax.experimental.maps.xmap' = f",
+    "in a block": "with f:\n    jax.experimental.maps.thread_resources",
+}
+
+
+@pytest.mark.parametrize("use", STAYING.values(), ids=STAYING)
+def test_the_import_of_a_module_stays_with_what_is_left_of_it(use: str) -> None:
+    head = "import jax.experimental.maps, os\n\nmesh = "
+    result = run(f"{head}jax.experimental.maps.Mesh(os.name)\n{use}\n")
+    assert result.after.decode() == f"{head}jax.sharding.Mesh(os.name)\n{use}\n"
+    assert [(code, message.partition(",")[0].rstrip(".")) for code, message in told(result)] == [
+        ("FO899", "`jax.experimental.maps` was removed"),
+        ("FO899", "`jax.experimental.maps` was removed"),
+    ]
+
+
+def test_the_import_of_a_module_stays_with_what_a_comment_keeps() -> None:
+    result = run(
+        "import jax.experimental.maps\n\njax.experimental.maps.Mesh  # optim2optax: ignore\njax.experimental.maps.Mesh\n"
+    )
+    assert result.after.decode().startswith("import jax.experimental.maps\n\njax.experimental.maps.Mesh  #")
+    assert [site.status for site in result.sites] == ["suppressed", "suppressed", "rewritten"]
 
 
 def test_where_the_name_means_something_else_it_stays() -> None:
