@@ -284,9 +284,9 @@ class Applier(cst.CSTTransformer):
         return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
 
     def _quoted(self, value: str, edit: edits.ReplaceQuoted) -> str:
-        for word, template in edit.words:
-            value = re.sub(rf"(?:\w+\.)*\b{word}\b", self._say(template, edit.supports), value)
-        return value
+        new = {name: self._say(template, edit.supports) for name, template in edit.names}
+        names = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
+        return re.sub(rf"(?<![\w.])(?:{names})\b", lambda found: new[found[0]], value)
 
     def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:
         elements = self._spread(original_node.elements, updated_node.elements)

@@ -140,9 +140,9 @@ class ConvertLookup(Edit):
 
 @dataclass(frozen=True)
 class ReplaceQuoted(Edit):
-    """Replace words of the quoted annotation at `span`: pairs of a legacy word and a template."""
+    """Replace names in the quoted annotation at `span`: pairs of a dotted name and a template."""
 
-    words: tuple[tuple[str, str], ...]
+    names: tuple[tuple[str, str], ...]
     supports: tuple[Support, ...] = ()
 
 

@@ -20,6 +20,7 @@ from libcst.metadata.position_provider import PositionProvidingCodegenState
 
 from codemods.alignment import realigned
 from codemods.apply import Applied, Applier
+from codemods.attempts import Attempts
 from codemods.edits import Edit, MoveImport
 from codemods.emitted import Emitter
 from codemods.facts import Facts
@@ -30,7 +31,7 @@ from codemods.imports import Addition, ImportEditor, ImportedName
 from codemods.insertion import has_support, insert_support
 from codemods.legacy import named_classes
 from codemods.legacy_shapes import shapes_in, too_many
-from codemods.model import FileResult, Form, Options, Progress, Site, Source, Stage
+from codemods.model import FileResult, Form, Need, Options, Progress, Site, Source, Stage
 from codemods.names import Scopes, bound_anywhere
 from codemods.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
 from codemods.optimizers.base import Support, called_otherwise, other_names
@@ -39,7 +40,7 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
 from codemods.relevance import Relevance
-from codemods.removed import names_removed, uses_removed
+from codemods.removed import MODERNIZED, names_removed, row_of, uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
@@ -147,8 +148,17 @@ def _results(
         hints = tuple(_site(decision, ImportPlan(), applied) for decision in plan.hints if decision.use.unit is unit)
         unused = (comment.line for comment in plan.comments[unit] if (unit, comment) not in plan.used_comments)
         lines = tuple(map(unit.line, unused))
-        results[unit.path] = FileResult(unit.path, before, after, sites, None, lines, optimizers, hints)
+        needs = tuple(dict.fromkeys(_needs(plan.of(unit))))
+        results[unit.path] = FileResult(unit.path, before, after, sites, None, lines, optimizers, hints, needs=needs)
     return results
+
+
+def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
+    """What is needed by what takes the place of removed names."""
+    for use in (decision.use for decision in decisions if decision.applies):
+        row = row_of(use.name) if use.kind in ("removed", "removed_import") else None
+        if row is not None and row.since:
+            yield Need(row.module.partition(".")[0], row.since, row.name)
 
 
 def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
@@ -211,13 +221,12 @@ class Work:
 def _edit_all(
     facts: Facts, options: Options, jobs: int, tell: Progress
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
-    """Edit every file; when one turns out invalid, once more without idioms there, then without the optimizers that reach it."""
-    failed: dict[Unit, str] = {}
-    plain: set[Unit] = set()
+    """Edit every file; when one turns out invalid, once more with less that changes there, and at last without its optimizers."""
+    attempts = Attempts()
     while True:
-        plan = make_plan(facts, options, failed, plain)
+        plan = make_plan(facts, options, attempts)
         imports = plan_imports(plan)
-        to_edit = (unit for unit in imports if unit not in failed)
+        to_edit = (unit for unit in imports if unit not in attempts.failed)
         work = {unit: found for unit in to_edit if (found := _work(unit, plan, imports[unit])) is not None}
         outcomes: dict[Unit, Outcome] = {unit: (unit.code, Applied(), "") for unit in imports if unit not in work}
         tell("Rewriting", 0, len(work))
@@ -233,8 +242,8 @@ def _edit_all(
                 unit: (codes[unit], tuple(_site(one, imports[unit], applied) for one in plan.of(unit)), applied)
                 for unit, (_, applied, _) in outcomes.items()
             }
-        failed |= {unit: problem for unit, problem in invalid.items() if unit in plain}
-        plain |= invalid.keys()
+        modernized = {one.use.unit for one in plan.decisions if one.applies and one.use.kind in MODERNIZED}
+        attempts.follow(invalid, modernized)
 
 
 def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:

@@ -50,10 +50,8 @@ class Exports:
         return self._gone[unit]
 
     def remaining(self, item: Import) -> list[ast.AST]:
-        """The places that go on reading an imported name. Of a quoted annotation only the names from flax go."""
+        """The places that go on reading an imported name."""
         gone = self.gone(item.unit)
-        if item.target.partition(".")[0] != "flax":
-            gone = {node for node in gone if not isinstance(node, ast.Constant)}
         return [node for node in loads(item.unit, item, self.facts) if node not in gone]
 
     def kept(self, item: Import) -> Kept | None:
@@ -217,8 +215,7 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
     for annotation in facts.flow.reading.annotations:
         is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
         words = (ast.walk(inner.expression) for inner in facts.with_quoted(annotation)) if is_quoted else ()
-        if any(isinstance(word, ast.Name) and word.id == name for found in words for word in found):
-            yield annotation.node
+        yield from (word for found in words for word in found if isinstance(word, ast.Name) and word.id == name)
 
 
 def _lists(unit: Unit, name: str) -> bool:
@@ -239,9 +236,14 @@ def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
     return isinstance(parent, ast.Attribute) and any(legacy_name(name) is not None for name in facts.externals(parent))
 
 
+def _parts(use: Use) -> set[ast.AST]:
+    """All that a use is about, in quotes or not."""
+    return {part for node in (use.node, *use.said) for part in ast.walk(node)}
+
+
 def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Kept:
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
     where = ", ".join(unit.place(line) for line in lines[:3])
-    inside = [decision for decision in decisions if any(node in set(ast.walk(decision.use.node)) for node in remaining)]
+    inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
     status: Status = "suppressed" if inside and all(found.status == "suppressed" for found in inside) else "unresolved"
     return status, reasons.name_kept(f"{where} still needs this import.", "Migrate what needs it first.")

@@ -148,7 +148,9 @@ def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
             case edits.Replace(holes=(), span=span) if isinstance(node, ast.expr):
                 inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
                 gone.update(inner for inner in inside if _is_in(inner, span, unit))
-            case edits.ReplaceQuoted() | edits.ConvertClass() | edits.ConvertLookup():
+            case edits.ReplaceQuoted():
+                parts = [*decision.use.said]
+            case edits.ConvertClass() | edits.ConvertLookup():
                 parts = [called]
             case edits.ConvertDefinition() | edits.TakePart() | edits.Replace() if called is not node:
                 parts = [called]
@@ -257,7 +259,9 @@ def _words(decision: Decision) -> list[str]:
             return WORD.findall(f"{rate} {link}")
         case edits.ChangeArguments(added=added):
             return [word for _, text in added for word in WORD.findall(text)]
-        case edits.Replace(template=text, holes=()):
+        case edits.ReplaceQuoted(names=names):
+            return [word for _, text in names for word in ROOT.findall(HOLE.sub("it", text))]
+        case edits.Replace(template=text):
             return ROOT.findall(HOLE.sub("it", text))
         case _:
             return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
@@ -113,11 +113,20 @@ class EmittedOptimizer:
     schedule: str = ""
 
 
+class Need(NamedTuple):
+    """A package, and the version of it that is the first to have what was written in the place of a removed name."""
+
+    package: str
+    version: str
+    removed: str
+
+
 @dataclass(frozen=True)
 class FileResult:
     """What became of one file. `error` is set, and nothing is changed, when the file could not be read as Python.
 
-    A new file has no content before, a deleted one none after.
+    A new file has no content before, a deleted one none after. `needs` tells which versions have what was written in the place
+    of removed names.
     """
 
     path: str
@@ -129,6 +138,7 @@ class FileResult:
     optimizers: tuple[EmittedOptimizer, ...] = field(default=())
     hints: tuple[Site, ...] = field(default=())
     kind: Kind = "edited"
+    needs: tuple[Need, ...] = field(default=())
 
     @property
     def changed(self) -> bool:

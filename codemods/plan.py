@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from types import MappingProxyType
 
+from codemods.attempts import Attempts
 from codemods.edits import Edit, Keep
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
@@ -19,6 +19,7 @@ from codemods.names import Name, names_for
 from codemods.notebook import is_behind_magic
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
+from codemods.removed import MODERNIZED, row_of
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -32,9 +33,6 @@ MAKING_STATES = ("FO213", "FO703")
 
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
-
-MODERNIZED = ("removed", "removed_import", "removed_module")
-"""The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
 
 BY_HAND = "Change it by hand, then delete the comment above."
 """What to do with what partial work has left."""
@@ -84,13 +82,11 @@ class Plan:
         return [decision for decision in self.decisions if decision.use.unit is unit]
 
 
-def make_plan(
-    facts: Facts, options: Options, failed: Mapping[Unit, str] = MappingProxyType({}), plain: Collection[Unit] = ()
-) -> Plan:
+def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     """Decide on every use.
 
-    The groups that reach a file in `failed` are refused; those in `plain` take their general forms. The optimizers that cannot
-    migrate as optax has them keep the interface of their definitions, where that makes them whole.
+    The groups that reach a file that failed are refused; those in plain files take their general forms. The optimizers that
+    cannot migrate as optax has them keep the interface of their definitions, where that makes them whole.
     """
     plan = Plan(facts, options)
     for unit in facts.project.units:
@@ -98,11 +94,11 @@ def make_plan(
         plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
 
     def decided(kept: Mapping[Thing, str]) -> Plan:
-        return _decided(replace(plan, decisions=[], used_comments=set(), hints=[]), failed, plain, kept)
+        return _decided(replace(plan, decisions=[], used_comments=set(), hints=[]), attempts, kept)
 
     plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
-    tried = _without_hopeless(tried, plan, failed, Context(facts, options, plain, tried))
+    tried = _without_hopeless(tried, plan, attempts, Context(facts, options, attempts.plain, tried))
     if not tried:
         return plan
     kept = decided(tried)
@@ -121,18 +117,19 @@ def _has_helpers(decision: Decision) -> bool:
     return any(support.is_shared for support in supports)
 
 
-def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], kept: Mapping[Thing, str]) -> Plan:
+def _decided(plan: Plan, attempts: Attempts, kept: Mapping[Thing, str]) -> Plan:
     """A plan, filled with decisions by which the things of `kept` keep the interface of their definitions."""
     facts, options = plan.facts, plan.options
-    context = Context(facts, options, plain, kept)
+    context = Context(facts, options, attempts.plain, kept)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
     for use in _in_order(facts, context.more_uses):
-        decision = _decision(use, plan, failed, context)
+        decision = _decision(use, plan, attempts, context)
         if decision is not None and decision.status == "hint":
             plan.hints.append(decision)
         elif decision is not None:
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed_together), None))
+    _keep_modules(plan)
     applied = [decision for decision in plan.decisions if decision.applies]
     edits = ((decision.use.unit, decision.edit) for decision in applied if isinstance(decision.edit, Edit))
     plan.shared = shared(edits, facts)
@@ -140,7 +137,7 @@ def _decided(plan: Plan, failed: Mapping[Unit, str], plain: Collection[Unit], ke
     return plan
 
 
-def _decision(use: Use, plan: Plan, failed: Mapping[Unit, str], context: Context) -> Decision | None:
+def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Decision | None:
     """What is decided on one use; None if no rule is about it, or leaves it as it is without a word."""
     found = rule_for(use)
     if found is None or found.decide is None or _foreign_traversal(use, plan.facts):
@@ -158,7 +155,7 @@ def _decision(use: Use, plan: Plan, failed: Mapping[Unit, str], context: Context
         return decision
     if isinstance(outcome, Keep) and use.kind != "import":
         return None
-    _judge(decision, plan, failed)
+    _judge(decision, plan, attempts)
     return decision
 
 
@@ -183,16 +180,14 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
     }
 
 
-def _without_hopeless(
-    tried: dict[Thing, str], plan: Plan, failed: Mapping[Unit, str], context: Context
-) -> dict[Thing, str]:
+def _without_hopeless(tried: dict[Thing, str], plan: Plan, attempts: Attempts, context: Context) -> dict[Thing, str]:
     """The things of groups that do not stay for a reason that is one as well if definitions keep their interface."""
     groups, uses = _grouped(plan), {*plan.facts.uses}
     hopeless: set[Thing] = set()
     for cause in plan.decisions:
         met = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
         if met and not cause.applies and cause.code != SIBLING and (cause.use in uses or cause.use.kind == "whole"):
-            again = _decision(cause.use, plan, failed, context)
+            again = _decision(cause.use, plan, attempts, context)
             if again is not None and not again.applies:
                 hopeless |= met
     return {thing: why for thing, why in tried.items() if groups[thing] not in hopeless}
@@ -253,7 +248,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
 
 
-def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
+def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
     """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
@@ -264,11 +259,11 @@ def _judge(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> None:
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif not decision.applies:
         return
-    elif (refusal := _forbidden(decision, plan, failed)) is not None:
+    elif (refusal := _forbidden(decision, plan, attempts)) is not None:
         decision.refuse(refusal)
 
 
-def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Refusal | None:
+def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
     """Why a use stays that its rule would change; None if nothing stands in the way."""
     use, names, unproven = decision.use, plan.names[decision.use.unit], plan.options.unproven
     place = (use.unit.path, use.unit.line(use.node.lineno), use.unit.source(use.node))
@@ -294,8 +289,9 @@ def _forbidden(decision: Decision, plan: Plan, failed: Mapping[Unit, str]) -> Re
         return reasons.statement_form(
             "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
         )
-    if use.unit in failed:
-        return reasons.failed(f"The rewritten file would not be valid: {failed[use.unit]}.", "Please report this file.")
+    problem = attempts.problem(use)
+    if problem is not None:
+        return reasons.failed(f"The rewritten file would not be valid: {problem}.", "Please report this file.")
     if use.kind in MODERNIZED:
         taken = not {"jax", "flax"} <= names.keys()
         return (
@@ -373,6 +369,31 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
             cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, traces.way(cause.use)))
+
+
+def _keep_modules(plan: Plan) -> None:
+    """Where something of a removed module stays, its import, as in `import a.b.c`, stays with it."""
+    staying: dict[Unit, list[Decision]] = defaultdict(list)
+    for decision in plan.decisions:
+        if decision.use.kind == "removed" and not decision.applies:
+            staying[decision.use.unit].append(decision)
+    for decision in plan.decisions if staying else ():
+        use, row = decision.use, row_of(decision.use.name)
+        is_module = use.kind in ("removed_module", "removed_import") and isinstance(use.node, ast.Import)
+        if decision.applies and is_module and row is not None and not _bound_as(use):
+            users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
+            if users:
+                suppressed = all(one.status == "suppressed" for one in users)
+                decision.refuse(
+                    reasons.removed(f"`{row.name}` was removed, and is still in use here.", row.note),
+                    "suppressed" if suppressed else "unresolved",
+                )
+
+
+def _bound_as(use: Use) -> str | None:
+    """The name that an import of a module gives it; None for `import a.b.c`, which binds `a`."""
+    names = use.node.names if isinstance(use.node, ast.Import) else ()
+    return next((one.asname for one in names if one.name == use.name), None)
 
 
 def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:

@@ -51,7 +51,8 @@ class Use:
     is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes
     to a checkpoint), `restored` (what reads one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint
     that was read as plain dicts), `patched` (an attribute of a class or module that is set), or `KIND.ATTRIBUTE` for an attribute
-    of a thing, such as `optimizer.target`. `quoted` is what the name is called in an annotation in quotes.
+    of a thing, such as `optimizer.target`. `quoted` is what the name is called in an annotation in quotes, and
+    `said` are the expressions that say it there.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class Use:
     others: tuple[Object, ...] = ()
     legacy_import: bool = True
     quoted: str = ""
+    said: tuple[ast.expr, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -262,9 +264,12 @@ class Uses:
         inside = (inner for found in quoted for inner in ast.walk(found.expression))
         said = [one for one in inside if isinstance(one, ast.Name | ast.Attribute) and self.facts.names_legacy(one)]
         externals = ((one, legacy_name(name)) for one in said for name in self.facts.externals(one))
-        named = [(name, ast.unparse(one).rpartition(".")[2]) for one, name in externals if name]
-        for name, word in dict.fromkeys(named):
-            yield Use("annotation", name, unit, node, things, quoted=word)
+        named: dict[tuple[str, str], list[ast.expr]] = {}
+        for one, name in externals:
+            if name:
+                named.setdefault((name, ast.unparse(one)), []).append(one)
+        for (name, quoted_name), where in named.items():
+            yield Use("annotation", name, unit, node, things, quoted=quoted_name, said=tuple(where))
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
         """A call of a legacy class that came through a variable, or of a class that derives from one."""

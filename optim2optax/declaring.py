@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from codemods.model import FileResult, Options, Source
 from optim2optax.dependencies import declares
-from optim2optax.dependencies.needs import LOWEST
+from optim2optax.dependencies.needs import LOWEST, Needs
 from optim2optax.dependencies.texts import mentions
 from optim2optax.project import Found, UnreadableError, concerning, read_file
 
@@ -64,15 +64,16 @@ def with_dependencies(
     return found
 
 
-def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Mapping[str, str]:
-    """The lowest versions of what the code needs: optax only where it is in use."""
+def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs:
+    """The lowest versions of what the code needs: optax only where it is in use, and what has the new names in it."""
+    from optim2optax.dependencies.releases import raised
+
     is_user = bool(users) or any(IMPORT.search(result.after) for result in results.values())
-    return LOWEST if is_user else {name: lowest for name, lowest in LOWEST.items() if name != "optax"}
+    needs = Needs() if is_user else Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
+    return raised(needs, (need for result in results.values() for need in result.needs))
 
 
-def _beside(
-    code: FileResult, declared: FileResult, source: Source, options: Options, needs: Mapping[str, str]
-) -> FileResult:
+def _beside(code: FileResult, declared: FileResult, source: Source, options: Options, needs: Needs) -> FileResult:
     """What becomes of a file that is code, too: a notebook, or a setup.py."""
     after = declared.after
     if code.changed and options.modernize:

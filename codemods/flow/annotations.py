@@ -53,7 +53,7 @@ def _parts(
 ) -> Iterator[tuple[ast.expr, tuple[tuple[ast.expr, Step], ...]]]:
     """The arguments of a generic type that are types of parts, with the steps to these."""
     if name in SAME:
-        yield from ((part, ()) for part in parts)
+        yield from ((part, ()) for part in (parts[:1] if name == "Annotated" else parts))
     elif name in MAPPINGS and len(parts) == 2:
         yield parts[1], ((annotation, None),)
     elif name in TUPLES:
@@ -64,6 +64,27 @@ def _parts(
         yield parts[0], ((annotation, None),)
     elif name == "Callable" and len(parts) == 2:
         yield parts[1], ((annotation, "returned"),)
+
+
+def quoted_types(annotation: ast.expr) -> Iterator[ast.Constant]:
+    """The types in quotes within an annotation: not the values of `Literal[…]`, nor what `Annotated[…]` adds to its type."""
+    match annotation:
+        case ast.Constant(value=str()):
+            yield annotation
+        case ast.Subscript(value=ast.Name(id="Literal") | ast.Attribute(attr="Literal")):
+            return
+        case ast.Subscript(
+            value=ast.Name(id="Annotated") | ast.Attribute(attr="Annotated"), slice=ast.Tuple(elts=parts)
+        ):
+            yield from quoted_types(parts[0])
+        case ast.Subscript(slice=inner):
+            yield from quoted_types(inner)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield from quoted_types(left)
+            yield from quoted_types(right)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from quoted_types(part)
 
 
 def direct_types(annotation: ast.expr) -> list[ast.expr]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 
-from codemods.flow.annotations import TypeWithin, types_within
+from codemods.flow.annotations import TypeWithin, quoted_types, types_within
 from codemods.flow.calls import Calls, CallSite, Key
 from codemods.flow.containers import GENERATOR, scramble
 from codemods.flow.containers import METHODS as CONTAINER_METHODS
@@ -622,16 +622,23 @@ class Constraints(Calls):
                 expression = ast.parse(node.value.strip(), mode="eval").body
             except SyntaxError:
                 return
+            for inner in ast.walk(expression):
+                ast.copy_location(inner, node)
         self.expression(expression, scope)
         self.reading.annotations.append(Annotation(scope.unit, node, expression, scope, target))
+        others = dict.fromkeys(quoted_types(expression))
         for named in types_within(expression):
             match named.type:
                 case ast.Constant() as quoted:
+                    others.pop(quoted, None)
                     self.annotate(quoted, scope, self.inside(target, named))
                 case ast.Subscript(slice=ast.Constant(value=str()) as quoted):  # Type["X"]
+                    others.pop(quoted, None)
                     self.annotate(quoted, scope, ("class", quoted))
                 case _:
                     self._declare(named, target)
+        for quoted in others:  # of which the value has no part
+            self.annotate(quoted, scope, ("declared", quoted))
 
     def _declare(self, named: TypeWithin, target: Place) -> None:
         def arrive(item: Object) -> None:

@@ -6,8 +6,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from codemods.flow.annotations import quoted_types
 from codemods.flow.modules import Unit
 from codemods.removed.table import Removed, last_words, once_modules, packages, row_of, table
 from codemods.uses import Use
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from codemods.flow.constraints import Import
 
 WORD = re.compile(r"\b[^\W\d]\w*")
+DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
+MODERNIZED = ("removed", "removed_import", "removed_module")
+"""The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
+
 POPPED = ("params",)
 """The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
 
@@ -46,7 +52,32 @@ def names_removed(unit: Unit) -> bool:
                 return True
         elif isinstance(node, ast.Assign) and _is_popped_pair(node):
             return True
-    return False
+    return any(
+        row_of(f"{target}.{rest}") is not None
+        for _, text in _quoted(unit)
+        for root, _, rest in (name.partition(".") for name in DOTTED.findall(text))
+        for target in bound.get(root, ())
+    )
+
+
+def _quoted(unit: Unit) -> Iterator[tuple[ast.Constant, str]]:
+    """The strings of a file that are annotations, or parts of these, and types that something is cast to; each with its text."""
+    for annotation in _annotations(unit):
+        yield from ((quoted, str(quoted.value)) for quoted in quoted_types(annotation))
+
+
+def _annotations(unit: Unit) -> Iterator[ast.expr]:
+    for node in unit.nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[annotation, _]):
+                yield annotation
+            case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation):
+                yield annotation
+            case (
+                ast.FunctionDef(returns=ast.expr() as annotation)
+                | ast.AsyncFunctionDef(returns=ast.expr() as annotation)
+            ):
+                yield annotation
 
 
 def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
@@ -82,13 +113,14 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
     covered: set[ast.AST] = set()
     for node in unit.nodes:
         if isinstance(node, ast.Attribute | ast.Name) and node not in covered:
-            row = names.row(node)
+            row = names.row(node, node)
             if row is not None:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row))
                 yield Use("removed", row.name, unit, node, ())
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
             yield Use("removed", "pop", unit, node.value, ())
+    yield from _in_quotes(unit, names, covered)
     for item in names.imports:
         row = row_of(imported_name(item))
         if _is_guarded(unit, item.statement):
@@ -104,6 +136,24 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
             yield Use(kind, imported_name(item), unit, item.statement, ())
 
 
+def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
+    """The uses in annotations in quotes: one for all that say the same in one of them, be it an expression or not."""
+    for quoted, nodes in names.quoted.items():
+        found: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
+        for node in nodes:
+            row = names.row(node, quoted) if node not in covered else None
+            if row is not None:
+                covered.update(ast.walk(node))
+                found[row.name, ast.unparse(node)].append(node)
+        for (name, text), said in found.items():
+            yield Use("removed", name, unit, quoted, (), quoted=text, said=tuple(said))
+    for quoted, whole in _quoted(unit):
+        for text in dict.fromkeys(DOTTED.findall(whole)) if quoted not in names.quoted else ():
+            row = names.row_of_text(text)
+            if row is not None:
+                yield Use("removed", row.name, unit, quoted, (), quoted=text)
+
+
 class _Names:
     """What the names of a file stand for."""
 
@@ -114,16 +164,42 @@ class _Names:
         self._bound: dict[str, list[Import]] = defaultdict(list)
         for item in self.imports:
             self._bound[item.name].append(item)
+        annotations = [one for one in facts.flow.reading.annotations if one.unit is unit and one.node in unit.parents]
+        self.quoted = {
+            one.node: [
+                node
+                for inner in facts.with_quoted(one)
+                for node in ast.walk(inner.expression)
+                if isinstance(node, ast.Attribute | ast.Name)
+            ]
+            for one in annotations
+            if one.node is not one.expression
+        }
+        """What is said in each annotation in quotes."""
 
-    def row(self, node: ast.Attribute | ast.Name) -> Removed | None:
-        """The row of what an expression names, unless its import alone is to change, or is reported."""
+    @property
+    def _reads(self) -> Iterator[ast.AST]:
+        """The nodes of the file, and those in quotes."""
+        return chain(self.unit.nodes, *self.quoted.values())
+
+    def row(self, node: ast.Attribute | ast.Name, where: ast.expr) -> Removed | None:
+        """The row of what an expression names, unless its import alone is to change, or is reported.
+
+        `where` is what of the file that stands in: the expression itself, or a string.
+        """
         name = self.full_name(node)
         row = None if name is None else row_of(name)
-        if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, node):
+        if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, where):
             return None
         if isinstance(node, ast.Name):
             return row if row.name == name and row.how in ("call", "drop", "helper", "value") else None
         return row if row.name == name else None
+
+    def row_of_text(self, text: str) -> Removed | None:
+        """The row of a dotted name in a text that is no expression, by what all imports of the file bind its first word to."""
+        root, _, rest = text.partition(".")
+        named = {item.name if _is_package(item) else item.target for item in self._bound[root]}
+        return row_of(f"{named.pop()}.{rest}") if len(named) == 1 else None
 
     def full_name(self, node: ast.expr) -> str | None:
         """The full name of what an expression names, if imports alone decide on that."""
@@ -144,10 +220,10 @@ class _Names:
     def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
         """Whether an import is in use, and by nothing but what is told already."""
         reads: Iterable[ast.AST] = (
-            node for node in self.unit.nodes if isinstance(node, ast.Name) and item in self._items(node)
+            node for node in self._reads if isinstance(node, ast.Name) and item in self._items(node)
         )
         if _is_package(item):
-            chains = (node for node in self.unit.nodes if isinstance(node, ast.Attribute))
+            chains = (node for node in self._reads if isinstance(node, ast.Attribute))
             reads = (node for node in chains if self.full_name(node) == item.alias.name)
         found = [*reads]
         return bool(found) and covered.issuperset(found)

@@ -20,16 +20,21 @@ RAISED = describe(
     "a version that is too old for the new code is raised",
     """The new code needs optax 0.2.4, and with it JAX and jaxlib 0.4.27, Flax 0.8.0 and what these need, such as NumPy 1.24.1. A
     declared version that excludes all of these from the lowest on becomes `>=` the lowest. One that admits any stays
-    as it is. A local version such as `+cuda111` goes with the version that it belongs to.""",
+    as it is. A local version such as `+cuda111` goes with the version that it belongs to.
+
+    What `--modernize` writes in the place of a removed name may be there since a later version only: `jax.enable_x64` since
+    JAX 0.8. Then that is the lowest, and what is declared gets it as its lower end even if it admits later ones. What that
+    JAX asks for in turn is raised with it.""",
     before="jax>=0.2.5,<0.3\n",
     after="jax>=0.4.27\n",
 )
 PYTHON = describe(
     "FO853",
     "the Python version is raised",
-    """optax 0.2.4 needs Python 3.9. A declared version that excludes it is raised: `python_requires`, `requires-python`, and
-    the `python` of Poetry, Pipenv and conda. In `pyproject.toml` the lower end is raised to 3.9, too, as Poetry, uv and PDM look
-    for versions of all packages that fit each Python that the project admits.""",
+    """optax 0.2.4 needs Python 3.9, and JAX Python 3.10 since 0.4.31 and 3.11 since 0.7.0. A declared version that excludes what
+    the code needs is raised: `python_requires`, `requires-python`, and the `python` of Poetry, Pipenv and conda. In
+    `pyproject.toml` the lower end is raised, too, as Poetry, uv and PDM look for versions of all packages that fit each Python
+    that the project admits.""",
     before='requires-python = ">=3.7"\n',
     after='requires-python = ">=3.9"\n',
 )
@@ -71,6 +76,6 @@ NOT_READ = describe(
 IMAGE = describe(
     "FO955",
     "an image has an older Python",
-    """The image that a Dockerfile begins with has a Python below 3.9, which optax 0.2.4 needs. What else comes with another image
-    is not known here.""",
+    """The image that a Dockerfile begins with has a Python below 3.9, which optax 0.2.4 needs, or below what a later JAX needs
+    that the code does. What else comes with another image is not known here.""",
 )

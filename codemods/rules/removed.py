@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceStatement, RewriteCall
+from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
+from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
 from codemods.removed.saying import Said, said
+from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -70,10 +72,12 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
     """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and `jax.host_count` are
     `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their like are
     Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is
-    `y`, `jnp.NINF` is `-jnp.inf`.
+    `y`, `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
     """
     row = row_of(use.name)
     assert row is not None
+    if use.quoted:
+        return _quoted(use, row, context)
     match row.how:
         case "same":
             return _named(use, row, context)
@@ -105,6 +109,18 @@ def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
         return Replace(use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),))
     found = said(row.to, row.module, use.unit, context.facts)
     return _taken(row) if found is None else Replace(use.span, found.template, supports=found.supports)
+
+
+def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
+    """The name that a thing has now, in an annotation in quotes that says the old one to the letter."""
+    if row.how != "same":
+        return reasons.removed(f"`{row.name}` was removed.", row.note or "Write another type here.")
+    if not use.said or use.quoted not in use.unit.source(use.node):
+        return reasons.removed(
+            f"`{row.name}` is `{row.to}` now.", "Write this annotation as one string that is an expression."
+        )
+    found = said(row.to, row.module, use.unit, context.facts)
+    return _taken(row) if found is None else ReplaceQuoted(use.span, ((use.quoted, found.template),), found.supports)
 
 
 def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
@@ -211,8 +227,16 @@ def left_alone(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if found.name == use.name)
     if alias.asname:
         return MoveImport(use.span, alias.asname, f"from {package} import {rest} as {alias.asname}")
-    others = [one for one in context.facts.imported(use.unit) if one.name == package and one.alias is not alias]
+    imports = [one for one in context.facts.imported(use.unit) if one.name == package]
+    [index] = [index for index, one in enumerate(imports) if one.alias is alias]
+    beside = [one for one in imports if one.scope is imports[index].scope]
+    others = [one for one in beside if one in imports[:index] or not _is_of_removed(one)]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
+
+
+def _is_of_removed(item: Import) -> bool:
+    """Whether an import, as in `import a.b.c`, is of a module that is none any more."""
+    return row_of(item.alias.name) is not None or item.alias.name in once_modules()
 
 
 @rule(

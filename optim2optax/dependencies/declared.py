@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -73,14 +73,23 @@ class Section:
     base: bool = False
 
 
+def _nothing(needs: Mapping[str, str]) -> Iterable[Finding]:
+    del needs
+    return ()
+
+
 @dataclass(frozen=True)
 class Reading:
-    """All that a file declares, what is wrong with it, the files that it includes, and how text is written in it."""
+    """All that a file declares, what is wrong with it, the files that it includes, and how text is written in it.
+
+    `too_old` tells what else is below the lowest versions that it is given.
+    """
 
     sections: tuple[Section, ...] = ()
     problems: tuple[Finding, ...] = ()
     includes: tuple[str, ...] = ()
     written: Callable[[str], str] = str
+    too_old: Callable[[Mapping[str, str]], Iterable[Finding]] = _nothing
 
 
 class UnreadableError(ValueError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from codemods.rules.dependencies import IMAGE
 from optim2optax.dependencies.declared import Finding, Reading, Section, not_read
-from optim2optax.dependencies.needs import LOWEST
 from optim2optax.dependencies.requirement import ABOUT
 from optim2optax.dependencies.shell import installs
 from optim2optax.dependencies.versions import admits
@@ -20,7 +20,7 @@ def read(text: str, path: str) -> Reading:
     """What a Dockerfile installs."""
     del path
     sections: list[Section] = []
-    problems: list[Finding] = [*_images(text)]
+    problems: list[Finding] = []
     for found in RUN.finditer(text):
         start, end = found.span("command")
         command = found["command"]
@@ -31,11 +31,11 @@ def read(text: str, path: str) -> Reading:
         for section, unread in installs(text, start, end):
             sections.append(section)
             problems += unread
-    return Reading(tuple(sections), tuple(problems))
+    return Reading(tuple(sections), tuple(problems), too_old=partial(_images, text))
 
 
-def _images(text: str) -> Iterator[Finding]:
-    lowest = LOWEST["python"]
+def _images(text: str, needs: Mapping[str, str]) -> Iterator[Finding]:
+    lowest = needs["python"]
     for found in FROM.finditer(text):
         if not admits(found["version"], lowest, "minor"):
             why = f"This image has Python {found['version']}; the new code needs {lowest} or later."

@@ -11,18 +11,18 @@ from codemods.suppression import COMMENT, Suppression
 from optim2optax.dependencies.adding import OPTAX, additions
 from optim2optax.dependencies.declared import Edit, Finding, UnreadableError, not_read
 from optim2optax.dependencies.judging import judged
-from optim2optax.dependencies.needs import LOWEST
+from optim2optax.dependencies.needs import Needs
 from optim2optax.dependencies.reading import line_starts, parse, read_source
 
 
-def dependencies(sources: Sequence[Source], options: Options, needs: Mapping[str, str] = LOWEST) -> list[FileResult]:
+def dependencies(sources: Sequence[Source], options: Options, needs: Needs | None = None) -> list[FileResult]:
     """Declare what the new code needs. A file that does not speak of Flax or JAX is left alone.
 
     Args:
       sources: the files of a project that declare dependencies; each in the form that its name tells.
       options: `modernize` says whether anything is changed; if not, what would be is given as hints. `select` and `ignore`
         hold for these codes, too.
-      needs: the lowest version of each distribution, by normalized name, and of `python`.
+      needs: the lowest versions that the code needs; those that all new code does, if it is not given.
 
     Returns:
       A result for each source, in the same order.
@@ -30,7 +30,7 @@ def dependencies(sources: Sequence[Source], options: Options, needs: Mapping[str
     files = [_File(source) for source in sources]
     have = {file.source.path for file in files if file.has_optax}
     includes = {file.source.path: file.reading.includes for file in files}
-    return [file.result(options, needs, _reaches(includes, file.source.path, have)) for file in files]
+    return [file.result(options, needs or Needs(), _reaches(includes, file.source.path, have)) for file in files]
 
 
 class _File:
@@ -44,7 +44,7 @@ class _File:
     def has_optax(self) -> bool:
         return any(declared.name == OPTAX for section in self.reading.sections for declared in section.declared)
 
-    def result(self, options: Options, needs: Mapping[str, str], includes_optax: bool) -> FileResult:
+    def result(self, options: Options, needs: Needs, includes_optax: bool) -> FileResult:
         path, content = self.source.path, self.source.content
         found = [finding for finding in self._findings(needs, includes_optax) if options.selects(finding.code)]
         suppressed = [finding for finding in found if self._is_suppressed(finding)]
@@ -57,13 +57,13 @@ class _File:
             return FileResult(path, content, self.text.encode(after) if edits else content, sites)
         return FileResult(path, content, content, hints=tuple(site for site in sites if site.status == "hint"))
 
-    def _findings(self, needs: Mapping[str, str], includes_optax: bool) -> list[Finding]:
+    def _findings(self, needs: Needs, includes_optax: bool) -> list[Finding]:
         """What is to be said of the file, in its order."""
         sections = self.reading.sections
         of_each = (judged(one, self.text.text, needs) for section in sections for one in section.declared)
         is_elsewhere = includes_optax or any(OPTAX in problem.message for problem in self.reading.problems)
-        added = additions(sections, needs, is_elsewhere) if OPTAX in needs else ()
-        found = [*self.reading.problems, *chain.from_iterable(of_each), *added]
+        added = additions(sections, needs.lowest, is_elsewhere) if OPTAX in needs.lowest else ()
+        found = [*self.reading.problems, *self.reading.too_old(needs.lowest), *chain.from_iterable(of_each), *added]
         return sorted(dict.fromkeys(found), key=lambda finding: (finding.span, finding.code))
 
     def _edited(self, edits: Iterable[Edit]) -> str:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
 from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Span, hashed, not_read
-from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS
-from optim2optax.dependencies.versions import NotUnderstoodError, admits, at_least, with_floor
+from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS, Needs
+from optim2optax.dependencies.versions import NotUnderstoodError, admits, at_least, floored, with_floor
 
 GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
 
 
-def judged(declared: Declared, text: str, needs: Mapping[str, str]) -> Iterator[Finding]:
+def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
     """What is to be said of one requirement of a file."""
     if declared.name == "jax":
         yield from _of_extras(declared, text)
-    lowest = needs.get(declared.name)
+    lowest, replaced = needs.lowest.get(declared.name), needs.replacing.get(declared.name)
     if lowest is None:
         return
     try:
-        new = _raised(declared, lowest)
+        new = _raised(declared, lowest, replaced is not None)
     except NotUnderstoodError as error:
         yield not_read(declared.span, f"{error}.")
         return
@@ -33,22 +33,25 @@ def judged(declared: Declared, text: str, needs: Mapping[str, str]) -> Iterator[
         yield hashed(declared.span, declared.name)
         return
     code = PYTHON if declared.name == "python" else RAISED
+    what = f"What replaces `{replaced}`" if replaced else "The new code"
     before = text[slice(*declared.span)]
     note = f"`+{declared.spec.partition('+')[2]}` is dropped. {GPU}" if "+" in declared.spec else ""
     yield Finding(
         code,
         declared.span,
-        f"The new code needs {_shown(declared.name)} {lowest} or later.",
+        f"{what} needs {_shown(declared.name)} {lowest} or later.",
         _edits(declared, new),
         _replaced(before, declared.span, declared.version, new),
         note=note,
     )
 
 
-def _raised(declared: Declared, lowest: str) -> str | None:
-    """The version to be declared; None if that which is declared may stay."""
+def _raised(declared: Declared, lowest: str, is_floor: bool) -> str | None:
+    """The version to be declared; None if that which is declared may stay. With `is_floor`, it may admit none that is lower."""
     if not admits(declared.spec, lowest, declared.syntax):
         return at_least(lowest, declared.spec, declared.syntax)
+    if is_floor:
+        return floored(declared.spec, lowest, declared.syntax)
     return with_floor(declared.spec, lowest, declared.syntax) if declared.whole_range else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -39,7 +40,12 @@ def command_of(name: str, text: str) -> str | None:
     return compiled and ("pip-compile" if compiled["tool"].lower() == "pip-compile" else "uv pip compile")
 
 
-def read(text: str, command: str, needs: Mapping[str, str]) -> Reading:
+def read(text: str, command: str) -> Reading:
+    """What a lock file has, which is only compared."""
+    return Reading(too_old=partial(_too_old, text, command))
+
+
+def _too_old(text: str, command: str, needs: Mapping[str, str]) -> Iterator[Finding]:
     """At most one finding: the first version that is too old, or that there is no optax."""
     locked: dict[str, tuple[str, Span]] = {
         canonicalize_name(name): (version, span) for name, version, span in _entries(text)
@@ -50,11 +56,11 @@ def read(text: str, command: str, needs: Mapping[str, str]) -> Reading:
             version, span = locked[name]
             if _is_below(version, needs[name]):
                 message = f"`{name}` {version} is locked; the new code needs {needs[name]} or later."
-                return Reading(problems=(Finding(LOCKED, span, message, remedy=remedy),))
+                yield Finding(LOCKED, span, message, remedy=remedy)
+                return
     if "flax" in locked and "optax" not in locked:
         message = "optax is not locked, which the new code needs."
-        return Reading(problems=(Finding(LOCKED, locked["flax"][1], message, remedy=remedy),))
-    return Reading()
+        yield Finding(LOCKED, locked["flax"][1], message, remedy=remedy)
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, Span]]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 LOWEST: Mapping[str, str] = MappingProxyType(
     {
@@ -38,6 +39,17 @@ LOWEST: Mapping[str, str] = MappingProxyType(
     }
 )
 """By normalized name of the distribution."""
+
+
+class Needs(NamedTuple):
+    """What some code needs: the lowest version of each distribution, by normalized name, and of `python`.
+
+    Of what `replacing` has, the code needs its version for what took the place of a removed name, which is told with it.
+    """
+
+    lowest: Mapping[str, str] = LOWEST
+    replacing: Mapping[str, str] = MappingProxyType({})
+
 
 EXTRAS = frozenset(
     (

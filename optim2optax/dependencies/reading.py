@@ -11,7 +11,6 @@ from codemods.text import LINE_END, UndecodableError
 from optim2optax.dependencies import lock_files
 from optim2optax.dependencies.declared import Reading, UnreadableError, not_read
 from optim2optax.dependencies.names import format_of
-from optim2optax.dependencies.needs import LOWEST
 from optim2optax.dependencies.texts import Text, decode, mentions
 
 UNTOUCHED = Text("", "utf-8", b"")
@@ -41,7 +40,7 @@ def parse(text: str, path: str) -> Reading:
     """What a file declares. Raises UnreadableError."""
     command = lock_files.command_of(posixpath.basename(path), text)
     if command is not None:
-        return lock_files.read(text, command, LOWEST)
+        return lock_files.read(text, command)
     module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
     return cast(_Format, module).read(text, path)
 

@@ -13,6 +13,7 @@ from optim2optax.dependencies.declared import Syntax
 FAR = Version("99999")
 CLAUSE = re.compile(r"(?P<operator>===|[=<>!~]=|[<>=^~])?\s*v?(?P<version>[^\s<>=!~^|,]+)")
 LOWER = ("", "^", "~", "~=", ">=", ">")
+UPPER = ("<", "<=", "!=")
 
 
 class NotUnderstoodError(ValueError):
@@ -46,6 +47,16 @@ def with_floor(spec: str, lowest: str, syntax: Syntax) -> str | None:
     start, end = floor.span("version")
     raised = f"{spec[:start]}{lowest}{spec[end:]}"
     return raised if floor["operator"] != ">" else raised.replace(">", ">=", 1)
+
+
+def floored(spec: str, lowest: str, syntax: Syntax) -> str | None:
+    """What is declared, with a lowest version, be it raised or new; None if it has one that is high enough, or is exact."""
+    operators = [found["operator"] or "" for found in CLAUSE.finditer(spec)]
+    if spec.strip() in ("", "*"):
+        return at_least(lowest, spec, syntax)
+    if "|" not in spec and all(operator in UPPER for operator in operators):
+        return f"{at_least(lowest, spec, syntax)},{spec}"
+    return with_floor(spec, lowest, syntax)
 
 
 def _reaches(spec: SpecifierSet, lowest: Version) -> bool:

@@ -18,6 +18,17 @@ UNTOUCHED = {
     "NumPy's own scalars": "import jax\nimport numpy as np\n\nnp.bool_, np.float32, np.int64, np.str_\n",
     "keys": "import jax\n\nkey = jax.random.PRNGKey(0)\n",
     "a pop of one value": "import flax\n\nparams = variables.pop('params')\n",
+    "strings that are no annotations": (
+        "import numpy as np\n\nx = 'np.int'\ndef f(x='np.int'):\n    'np.int'\n    return {'np.int': 'jax.tree_map'}\n"
+    ),
+    "values in annotations": (
+        "import numpy as np\nfrom typing import Annotated, Literal\n\n"
+        "def f(x: Literal['np.int'], y: 'Literal[\"np.int\"]', z: Annotated['np.int32', 'np.int']): ...\n"
+    ),
+    "another name in quotes": (
+        "import numpy as np\n\ndef f(x: 'np.int32', y: 'self.np.int', z: 'np.integer') -> 'np': ...\n"
+    ),
+    "a name of one's own in quotes": "import jax\n\ndef f(np, x: 'np.int') -> 'np.int': ...\n",
     "a pop of another pair": "import flax\n\nfirst, second = pairs.pop('x')\n",
 }
 RENAMED = {
@@ -131,6 +142,21 @@ RENAMED = {
         "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
         "import jax\n\nprint(jax.devices()[0].client.platform)\n",
     ),
+    "the only imports of the package": (
+        (
+            "import jax.lib.xla_bridge\nimport jax.experimental.maps, jax.config\n\n"
+            "jax.experimental.maps.Mesh(jax.lib.xla_bridge.get_backend()), jax.config\n"
+        ),
+        "import jax\n\njax.sharding.Mesh(jax.devices()[0].client), jax.config\n",
+    ),
+    "the only imports of the package, in two scopes": (
+        "import jax.experimental.maps\n\ndef f():\n    import jax.experimental.maps\n    return jax.experimental.maps.Mesh\n",
+        "import jax\n\ndef f():\n    import jax\n    return jax.sharding.Mesh\n",
+    ),
+    "an import of the package that is out of reach": (
+        "import jax.experimental.maps\n\njax.experimental.maps.Mesh\n\ndef f():\n    import jax\n    return jax\n",
+        "import jax\n\njax.sharding.Mesh\n\ndef f():\n    import jax\n    return jax\n",
+    ),
     "a constant before a power": (
         "import jax.numpy as jnp\n\nx = -jnp.NINF ** 2, f(jnp.NINF, y=jnp.NINF), jnp.NINF\n",
         "import jax.numpy as jnp\n\nx = -(-jnp.inf) ** 2, f(-jnp.inf, y=-jnp.inf), -jnp.inf\n",
@@ -146,6 +172,60 @@ RENAMED = {
     "a call that is one of its arguments": (
         "from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n",
         "y = f(y) + 1\n",
+    ),
+    "a call that keeps what it is given, and nothing else of the package": (
+        "import jax\n\nx64 = jax.experimental.enable_x64(f(True))\n",
+        "import jax\n\nx64 = jax.enable_x64(f(True))\n",
+    ),
+    "annotations in quotes": (
+        (
+            "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+            "def f(x: 'np.int', y: \"jnp.DeviceArray\" = 0) -> 'jax.interpreters.xla.DeviceArray':\n"
+            "    z: 'np.bool' = np.zeros(jnp.ndim(x))\n"
+        ),
+        (
+            "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+            "def f(x: 'int', y: \"jax.Array\" = 0) -> 'jax.Array':\n"
+            "    z: 'bool' = np.zeros(jnp.ndim(x))\n"
+        ),
+    ),
+    "parts of annotations in quotes": (
+        (
+            "import jax\nimport jax.numpy as jnp\nfrom typing import *\n\n"
+            "def f(x: Optional['jnp.DeviceArray'], *y: Dict['jnp.DeviceArray', 'jnp.ndarray']): ...\n"
+            "def g(x: \"Optional['jnp.DeviceArray']\", y: Callable[['jnp.DeviceArray'], None]): ...\n"
+        ),
+        (
+            "import jax\nimport jax.numpy as jnp\nfrom typing import *\n\n"
+            "def f(x: Optional['jax.Array'], *y: Dict['jax.Array', 'jnp.ndarray']): ...\n"
+            "def g(x: \"Optional['jax.Array']\", y: Callable[['jax.Array'], None]): ...\n"
+        ),
+    ),
+    "annotations in quotes that alone need imports": (
+        (
+            "import numpy as np\nfrom jax.interpreters import xla\nfrom typing import Optional\n\n"
+            "def f(x: 'Optional[np.int]', y: 'xla.DeviceArray') -> 'xla.DeviceArray | xla.DeviceArray': ...\n"
+        ),
+        (
+            "import jax\nfrom typing import Optional\n\n"
+            "def f(x: 'Optional[int]', y: 'jax.Array') -> 'jax.Array | jax.Array': ...\n"
+        ),
+    ),
+    "an annotation in quotes with other names of the package": (
+        "import numpy as np\n\ndef f(x: 'dict[np.int, np.ndarray]', y: 'np.int | np.float'): ...\n",
+        "import numpy as np\n\ndef f(x: 'dict[int, np.ndarray]', y: 'int | float'): ...\n",
+    ),
+    "a cast": (
+        "from typing import cast\n\nimport numpy as np\n\n\ndef f(x):\n    return cast('np.int', x), cast(\"np.int\", x)\n",
+        "from typing import cast\n\n\ndef f(x):\n    return cast('int', x), cast(\"int\", x)\n",
+    ),
+    "an annotation in quotes whose name is imported": (
+        "from jax.interpreters.xla import DeviceArray\n\ndef f(x: 'DeviceArray'): ...\n",
+        "from jax import Array as DeviceArray\n\ndef f(x: 'DeviceArray'): ...\n",
+    ),
+    "beside an optimizer, in one annotation in quotes": (
+        "import numpy as np\nfrom flax import optim\n\ndef f(x: 'dict[np.int, optim.Optimizer]'): ...\n",
+        ("from flax.training import train_state\n\ndef f(x: 'dict[int, train_state.TrainState]'): ...\n"),
     ),
     "beside an optimizer": (
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
@@ -189,6 +269,18 @@ GONE = {
         "`jax.ops.index_update` was removed.",
     ),
     "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
+    "what has no other name, in quotes": (
+        "import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n",
+        "`jax.lib.xla_extension` was removed.",
+    ),
+    "an annotation that is no expression": (
+        "import numpy as np\n\ndef f(x: 'np.int, if any', y: 'self.np.int of x'): ...\n",
+        "`numpy.int` is `builtins.int` now.",
+    ),
+    "an annotation of two strings": (
+        "import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n",
+        "`numpy.int` is `builtins.int` now.",
+    ),
     "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
 }
 
@@ -250,6 +342,83 @@ def test_of_an_import_only_what_is_replaced_goes() -> None:
     assert [site.message for site in result.sites if site.status == "unresolved"] == [
         "`jax.lib.xla_client` was removed."
     ]
+
+
+COMMENTED = "from jax import lax\n\ny = lax.tie_in(\n    x,  # first\n    y,\n)\n"
+"""A call whose first argument goes, and with it the comment."""
+
+LOST = "The rewritten file would not be valid: the comment `# first` would be lost."
+
+
+def told(result: FileResult) -> list[tuple[str, str]]:
+    return [(site.code, site.message) for site in result.sites if site.status == "unresolved"]
+
+
+def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
+    result = run(COMMENTED)
+    assert not result.changed
+    assert told(result) == [("FO919", LOST)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from flax import optim\n\no = optim.Adam(0.1)\n", "import optax\n\no = optax.adam(0.1)\n"),
+        (
+            "from flax import optim\n\ndef f(o: optim.Optimizer):\n    return o.target\n",
+            "from flax.training import train_state\n\ndef f(o: train_state.TrainState):\n    return o.params\n",
+        ),
+    ],
+    ids=["a definition", "an optimizer"],
+)
+def test_it_keeps_no_optimizer_of_the_file(before: str, after: str) -> None:
+    result = run(COMMENTED + before)
+    assert result.after.decode().replace("import jax\n", "").splitlines()[-3:] == after.splitlines()[-3:]
+    assert COMMENTED.partition("\n\n")[2] in result.after.decode()
+    assert told(result) == [("FO919", LOST)]
+
+
+def test_it_keeps_nothing_of_other_files() -> None:
+    sources = [Source("a.py", COMMENTED.encode()), Source("b.py", b"import jax\n\njax.tree_map(f, x)\n")]
+    first, second = migrate(sources, MODERNIZE)
+    assert (first.changed, second.changed) == (False, True)
+
+
+def test_where_the_optimizers_are_not_valid_either_all_stays() -> None:
+    program = (
+        f"{COMMENTED}from flax import optim\n\ndef scale_by_norm_ratio():\n    return 1\n\n"
+        "def create(params):\n    return optim.LAMB(0.1).create(params)\n"
+    )
+    result = run(program)
+    assert not result.changed
+    assert {code for code, _ in told(result)} == {"FO919"}
+
+
+STAYING = {
+    "a function without another name": "jax.experimental.maps.xmap(f)",
+    "the module itself": "f(jax.experimental.maps)",
+    "a type in quotes": "x: 'jax.experimental.maps.xmap' = f",
+    "in a block": "with f:\n    jax.experimental.maps.thread_resources",
+}
+
+
+@pytest.mark.parametrize("use", STAYING.values(), ids=STAYING)
+def test_the_import_of_a_module_stays_with_what_is_left_of_it(use: str) -> None:
+    head = "import jax.experimental.maps, os\n\nmesh = "
+    result = run(f"{head}jax.experimental.maps.Mesh(os.name)\n{use}\n")
+    assert result.after.decode() == f"{head}jax.sharding.Mesh(os.name)\n{use}\n"
+    assert [(code, message.partition(",")[0].rstrip(".")) for code, message in told(result)] == [
+        ("FO899", "`jax.experimental.maps` was removed"),
+        ("FO899", "`jax.experimental.maps` was removed"),
+    ]
+
+
+def test_the_import_of_a_module_stays_with_what_a_comment_keeps() -> None:
+    result = run(
+        "import jax.experimental.maps\n\njax.experimental.maps.Mesh  # optim2optax: ignore\njax.experimental.maps.Mesh\n"
+    )
+    assert result.after.decode().startswith("import jax.experimental.maps\n\njax.experimental.maps.Mesh  #")
+    assert [site.status for site in result.sites] == ["suppressed", "suppressed", "rewritten"]
 
 
 def test_where_the_name_means_something_else_it_stays() -> None:

@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
+from codemods.removed import table
+from optim2optax.dependencies.needs import LOWEST
+from optim2optax.dependencies.releases import JAX
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY, MODERN
 
@@ -96,6 +100,80 @@ def test_optax_is_not_added_where_nothing_uses_it(project: Path, run: Run) -> No
     write(project, train_py="import jax\n\nsums = jax.tree_map(sum, {})\n", requirements_txt="flax==0.3.4\njax<0.3\n")
     run("rewrite", "--modernize", ".")
     assert (project / "requirements.txt").read_text() == "flax>=0.8.0\njax>=0.4.27\n"
+
+
+NEWER = "import jax\n\nx64 = jax.experimental.enable_x64(True)\n"
+"""What takes the place of this is there since JAX 0.8."""
+
+OLDER = "import jax\n\nsums = jax.tree_map(sum, {})\n"
+
+
+def declared_for(project: Path, run: Run, code: str, **files: str) -> list[str]:
+    """What is declared once code is rewritten, and again as nothing is left to do, nor anything lowered."""
+    write(project, train_py=code, **files)
+    run("rewrite", "--modernize", ".")
+    before = [path.read_text() for path in sorted(project.iterdir()) if path.suffix != ".py"]
+    assert run("rewrite", "--modernize", "--check", ".").stdout == "Nothing to migrate in 1 file.\n"
+    return before
+
+
+@pytest.mark.parametrize(
+    ("code", "declared"),
+    [(OLDER, "jax\n"), (OLDER, "jax>=0.3\n"), (OLDER, "jax<0.9\n"), (NEWER, "jax>=0.9\n"), (NEWER, "jax==0.8.3\n")],
+    ids=["no version", "a lower bound", "an upper bound", "a higher bound", "a pin that is late enough"],
+)
+def test_what_replaces_removed_names_is_there(project: Path, run: Run, code: str, declared: str) -> None:
+    assert declared_for(project, run, code, requirements_txt=declared) == [declared]
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("jax<0.3\njaxlib==0.1.67\n", "jax>=0.8.3\njaxlib>=0.8.2\n"),
+        ("jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.3  # new\njaxlib\n"),
+        ("jax>=0.4.27,<0.10\n", "jax>=0.8.3,<0.10\n"),
+        ("jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.3,!= 0.9.0\n"),
+        ("jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.3\nnumpy>=2.0\nscipy>=1.9\n"),
+    ],
+    ids=["pins", "a lower bound", "a range", "no lower bound", "no version"],
+)
+def test_what_replaces_removed_names_needs_a_later_version(
+    project: Path, run: Run, declared: str, expected: str
+) -> None:
+    assert declared_for(project, run, NEWER, requirements_txt=declared) == [expected]
+
+
+def test_it_is_told_which_name_needs_a_later_version(project: Path, run: Run) -> None:
+    write(project, train_py=NEWER, requirements_txt="jax\n")
+    found = json.loads(run("rewrite", "--modernize", "--output-format", "json", ".").stdout)
+    [site] = [site for file in found["files"] for site in file["sites"] if site["code"] == "FO852"]
+    assert site["message"] == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.3 or later."
+
+
+def test_a_name_that_is_left_needs_nothing(project: Path, run: Run) -> None:
+    write(project, train_py=NEWER.replace("(True)", "(*given)"), requirements_txt="jax\n")
+    run("rewrite", "--modernize", ".")
+    assert (project / "requirements.txt").read_text() == "jax\n"
+
+
+def test_python_goes_with_a_later_version(project: Path, run: Run) -> None:
+    toml = '[project]\nname = "lab"\nrequires-python = ">=3.8"\ndependencies = ["jax<0.3"]\n'
+    later = toml.replace("3.8", "3.11").replace("<0.3", ">=0.8.3")
+    assert declared_for(project, run, NEWER, **{"pyproject.toml": toml}) == [later]
+
+
+def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(project: Path, run: Run) -> None:
+    locked = '[[package]]\nname = "jax"\nversion = "0.4.30"\n'
+    write(project, train_py=NEWER, Dockerfile="FROM python:3.10\nRUN pip install jax\n", **{"uv.lock": locked})
+    said = run("rewrite", "--modernize", ".").stdout
+    assert "Dockerfile:1:6: FO955 This image has Python 3.10; the new code needs 3.11 or later." in said
+    assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.3 or later." in said
+    assert 'RUN pip install "jax>=0.8.3"' in (project / "Dockerfile").read_text()
+
+
+def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:
+    since = {row.since for row in table().values() if row.module.partition(".")[0] == "jax"}
+    assert {version for version in since if version and Version(version) > Version(LOWEST["jax"])} == set(JAX)
 
 
 def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:

@@ -1,0 +1,48 @@
+"""What code needs for what took the place of removed names, where that is more than the lowest versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from packaging.version import Version
+
+from codemods.model import Need
+from optim2optax.dependencies.needs import Needs
+
+NAMES = ("python", "jaxlib", "ml-dtypes", "numpy", "scipy")
+JAX: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "0.4.30": ("3.9", "0.4.27", "0.2.0", "1.22", "1.9"),
+        "0.4.31": ("3.10", "0.4.30", "0.2.0", "1.24", "1.10"),
+        "0.4.35": ("3.10", "0.4.34", "0.4.0", "1.24", "1.10"),
+        "0.4.38": ("3.10", "0.4.38", "0.4.0", "1.24", "1.10"),
+        "0.5.3": ("3.10", "0.5.3", "0.4.0", "1.25", "1.11.1"),
+        "0.6.2": ("3.10", "0.6.2", "0.5.0", "1.26", "1.12"),
+        "0.7.2": ("3.11", "0.7.2", "0.5.0", "2.0", "1.13"),
+        "0.8.3": ("3.11", "0.8.2", "0.5.0", "2.0", "1.13"),
+        "0.9.2": ("3.11", "0.9.2", "0.5.0", "2.0", "1.13"),
+        "0.10.2": ("3.11", "0.10.1", "0.5.0", "2.0", "1.14"),
+    }
+)
+"""The lowest versions that each release of JAX admits of what `NAMES` has, on the lowest Python.
+
+Source: `Requires-Python` and `Requires-Dist` in the metadata of the published wheels.
+"""
+
+
+def raised(needs: Needs, found: Iterable[Need]) -> Needs:
+    """What is needed with some replacements of removed names, too, and with what JAX asks for in turn."""
+    lowest, replacing = dict(needs.lowest), dict(needs.replacing)
+    replacing |= {package: removed for package, version, removed in found if _raise(lowest, package, version)}
+    for name, version in zip(NAMES, JAX[lowest["jax"]] if "jax" in replacing else (), strict=False):
+        _raise(lowest, name, version)
+    return Needs(lowest, replacing)
+
+
+def _raise(lowest: dict[str, str], name: str, version: str) -> bool:
+    """Let a version be the lowest, if it is above that; whether it is."""
+    is_higher = name in lowest and Version(version) > Version(lowest[name])
+    if is_higher:
+        lowest[name] = version
+    return is_higher
