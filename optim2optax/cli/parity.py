@@ -8,6 +8,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -105,7 +106,7 @@ def command(
     Exit codes:
       0  all are identical or equivalent
       1  a difference was found
-      2  a case could not run, or wrong usage
+      2  a case could not run or proves nothing, or wrong usage
     """
     if create_legacy_env is not None:
         require_extra()
@@ -131,7 +132,7 @@ def command(
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
-    context.exit(_run(paths, options, jobs, expression, reports))
+    context.exit(_run(paths, options, jobs, Selection(expression, before), reports))
 
 
 def _create_environment(directory: Path, python: Path | None) -> None:
@@ -164,8 +165,16 @@ def require_extra() -> None:
         raise click.UsageError(reason)
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which cases are asked for: an expression of pytest's, and the old tree."""
+
+    expression: str | None
+    before: str | None
+
+
 def _run(
-    paths: Sequence[str], options: Sequence[str], jobs: int, expression: str | None, reports: dict[str, Path | None]
+    paths: Sequence[str], options: Sequence[str], jobs: int, selection: Selection, reports: dict[str, Path | None]
 ) -> int:
     """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
     import pytest
@@ -185,7 +194,7 @@ def _run(
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 else []
-        arguments += ["-k", expression] if expression else []
+        arguments += ["-k", selection.expression] if selection.expression else []
         wanted = {name: path for name, path in reports.items() if path is not None}
         arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
         os.environ.pop("PYTEST_ADDOPTS", None)
@@ -193,9 +202,25 @@ def _run(
         listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)
+    if listener.errors:
+        return FAILED
     if listener.nothing_found:
-        click.echo("There is no legacy optimizer and no scenario here.")
-    return FAILED if listener.errors else listener.exit_code
+        return _nothing_compared(selection)
+    if listener.nothing_ran:
+        click.echo("error: no case ran, so nothing is proven", err=True)
+    return listener.exit_code
+
+
+def _nothing_compared(selection: Selection) -> int:
+    """Say that there was nothing to compare, and give the exit code: a gate passes only if nothing legacy was looked for."""
+    if selection.expression:
+        click.echo(f"error: no case fits -k {shlex.quote(selection.expression)}, so nothing is proven", err=True)
+        return 2
+    if selection.before is not None:
+        click.echo(f"error: {selection.before} has no legacy optimizer here, so nothing is proven", err=True)
+        return 2
+    click.echo("There is no legacy optimizer and no scenario here.")
+    return 0
 
 
 @contextmanager

@@ -6,8 +6,11 @@ very parameters and gradients of the user's own run, and holds them to the much 
 
 from __future__ import annotations
 
+import itertools
+import math
 import threading
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import Comparison, PyTree, judge, leaves_by_path
 from optim2optax.parity.recorder import params
 
@@ -41,6 +45,7 @@ class Tape:
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
         self.complete = True
+        self.by_hand: set[int] = set()
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -51,7 +56,10 @@ class Tape:
             self.steps[kind_of(before)].append(found)
 
     def update(self, before: Any, after: Any) -> None:
-        """Nothing can be replayed into an update alone."""
+        """Count an update; nothing can be replayed into it."""
+        del before
+        with self._lock:
+            self.by_hand.add(hash(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after))))
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
@@ -91,6 +99,27 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
             return None
         compared.append(_replay(transformations[0], steps))
     return max(compared, key=lambda comparison: comparison.error, default=None)
+
+
+def evidence_of(old: Tape, new: Tape, values: int) -> Evidence:
+    """What the tapes of both sides tell of a run that gave some values."""
+    recorded = list(old.recorded().values()) or list(new.recorded().values())
+    taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
+    moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
+    return Evidence(taken or values, moved, remarks=[*_rate_that_stays(recorded)])
+
+
+def _moves(step: Step) -> bool:
+    pairs = zip(jax.tree_util.tree_leaves(step.before), jax.tree_util.tree_leaves(step.after), strict=True)
+    return any(not np.array_equal(before, after, equal_nan=True) for before, after in pairs)
+
+
+def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:
+    """What is not proven of a learning rate that is given at each step, and is always the same."""
+    rates = [{step.rate for step in steps if not math.isnan(step.rate)} for steps in recorded]
+    stays = [float(*found) for found in rates if len(found) == 1]
+    if stays:
+        yield f"The learning rate is given at each step and was always {stays[0]:g}, so no change of it is proven."
 
 
 def _distinct(steps: list[Step]) -> list[Step]:

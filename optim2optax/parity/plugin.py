@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class ParityError(Exception):
-    """A case that is different or could not run; its text is the whole failure."""
+    """A case that does not pass; its text is the whole failure."""
 
 
 class ParitySession:
@@ -189,7 +189,7 @@ class ParitySession:
             terminalreporter.write(render_text(self.report(), color=terminalreporter.hasmarkup))
 
     def report(self) -> Report:
-        """All cases that ran, by name."""
+        """All cases that ran, those that do not pass first, and then by name."""
         from optim2optax.parity.environment import environment
         from optim2optax.parity.result import Report
 
@@ -232,10 +232,8 @@ class ParityItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case; only identical and equivalent ones pass."""
-        from optim2optax.parity.result import Outcome
-
         self.case = self.run()
-        if self.case.outcome in (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN):
+        if not self.case.passes:
             raise ParityError(str(self.case.comparison or self.case.reason))
 
     def run(self) -> Case:
@@ -361,7 +359,7 @@ def _unpacked(text: str) -> Case:
         comparison["leaves"] = tuple(
             LeafError(**{**leaf, "shape": tuple(leaf["shape"])}) for leaf in comparison["leaves"]
         )
-        for name in ("error_by_step", "drift_by_step"):
+        for name in ("error_by_step", "drift_by_step", "remarks"):
             comparison[name] = tuple(comparison[name])
         if first is not None:
             first["index"] = tuple(first["index"])

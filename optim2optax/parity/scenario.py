@@ -34,7 +34,7 @@ from optim2optax.parity.dataclass_nodes import told_apart
 from optim2optax.parity.interpreter import drive_elsewhere
 from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories
 from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.open_loop import Tape, compare_open_loop
+from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
 from optim2optax.parity.precision import double_everywhere, precise
 from optim2optax.parity.recorder import recording
 
@@ -59,8 +59,9 @@ def run_scenario(
     """
     if legacy_python is not None:
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
-        new, _ = _drive(scenario, after, False, steps)
-        return compare_trajectories(old, new, closed_loop=not replay)
+        tape = Tape()
+        new, _ = _drive(scenario, after, False, steps, tape)
+        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, len(old)))
     closed, opened = run_both_loops(scenario, before, after, steps)
     if opened is not None and opened.verdict is Verdict.DIFFERENT and closed.verdict is not Verdict.DIFFERENT:
         return opened
@@ -78,7 +79,7 @@ def run_both_loops(
     tapes = Tape(), Tape()
     old, replay = _drive(scenario, before, True, steps, tapes[0])
     new, _ = _drive(scenario, after, False, steps, tapes[1])
-    comparison = compare_trajectories(old, new, closed_loop=not replay)
+    comparison = compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(*tapes, len(old)))
     with precise():
         return comparison, compare_open_loop(*tapes)
 

@@ -195,11 +195,10 @@ def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
 
 def test_another_optimizer_that_divides_by_zero() -> None:
     found = changed("optim.Adam(0.1, eps=0.0)", "optax.adam(0.1, eps=0.0)")
-    case = optimizer_case("case", found, steps=5, seed=0)
+    case = optimizer_case("case", found, steps=20, seed=0)
 
     assert case.outcome is Outcome.EQUIVALENT
-    assert case.reason.startswith("The old side itself is not finite at ")
-    assert "unused/kernel" in case.reason
+    assert any("not finite on either side, so nothing is proven of these" in remark for remark in case.remarks)
 
 
 UNEVALUABLE = {

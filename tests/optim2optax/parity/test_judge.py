@@ -22,6 +22,11 @@ def trajectory(**changes: Any) -> list[dict[str, Any]]:
     return [{"Dense_0": {leaf: values[step] for leaf, values in leaves.items()}} for step in range(STEPS)]
 
 
+def walk(steps: int = STEPS, **leaves: Any) -> list[dict[str, Any]]:
+    """A kernel that moves at each step beside leaves that hold a value."""
+    return [{"kernel": np.full(3, 1.5 * step), **leaves} for step in range(steps)]
+
+
 def put(step: int, index: tuple[int, ...], value: float) -> Any:
     def change(values: Any) -> Any:
         values[(step, *index)] = value
@@ -88,12 +93,12 @@ def test_values_that_are_not_finite_on_one_side_differ(value: float) -> None:
     ],
 )
 def test_a_leaf_that_never_moves_may_only_round(value: float, moved_by: float, verdict: Verdict) -> None:
-    before, after = ([{"w": np.full(3, number)}] * STEPS for number in (value, value + moved_by))
+    before, after = (walk(bias=np.full(3, number)) for number in (value, value + moved_by))
     assert compare_trajectories(before, after).verdict is verdict
 
 
 def test_movement_counts_from_the_start() -> None:
-    before, after = [np.full(2, 100.0)], [np.full(2, 100.0 + 1e-10)]
+    before, after = [np.full(2, 100.0)] * STEPS, [np.full(2, 100.0 + 1e-10)] * STEPS
     assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
     assert compare_trajectories(before, after, start=np.zeros(2)).verdict is Verdict.EQUIVALENT
 
@@ -132,7 +137,6 @@ def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
     ("before", "after", "message"),
     [
         ([np.ones(2)] * 2, [np.ones(2)], "2 steps, the new side 1"),
-        ([], [], "not one step"),
         ([{"a": 1.0, "b": 1.0}], [{"a": 1.0}], "only one of the two sides has b"),
         ([{"a": np.ones(3)}], [{"a": np.ones(1)}], r"a has shape \(3,\) before and \(1,\) after"),
         ([{"a": 1.0}, {"b": 1.0}], [{"a": 1.0}, {"a": 1.0}], "do not all have the same leaves"),
@@ -141,3 +145,53 @@ def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
 def test_what_does_not_correspond_cannot_be_compared(before: Any, after: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compare_trajectories(before, after)
+
+
+VACUOUS = {
+    "nothing is held": ([{}] * STEPS, "Nothing was compared."),
+    "no step": ([], "Nothing was compared."),
+    "nine steps": (walk(9), "Only 9 steps were taken, and fewer than 10 prove nothing"),
+    "no leaf moves": ([{"kernel": np.ones(3)}] * STEPS, "No parameter ever moved, as with a learning rate of zero"),
+    "a counter alone moves": (
+        [{"kernel": np.ones(3), "step": np.asarray(step)} for step in range(STEPS)],
+        "No parameter ever moved",
+    ),
+    "NaN from a step on": (
+        [{"kernel": np.full(3, step if step < 15 else np.nan)} for step in range(STEPS)],
+        "From step 15 on, no value is finite on either side",
+    ),
+    "inf throughout": ([{"kernel": np.full(3, np.inf)}] * STEPS, "From step 0 on, no value is finite"),
+}
+
+
+@pytest.mark.parametrize(("held", "why"), VACUOUS.values(), ids=VACUOUS)
+def test_two_sides_that_agree_where_nothing_happens_prove_nothing(held: Any, why: str) -> None:
+    comparison = compare_trajectories(held, held)
+    assert comparison.verdict is Verdict.NOTHING_PROVEN
+    assert comparison.remarks[0].startswith(why)
+    assert why in str(comparison)
+
+
+REMARKS = {
+    "all is exercised": (walk(), ()),
+    "a leaf that stays": (walk(bias=np.ones(2)), ("bias never moved, so nothing is proven of it.",)),
+    "many that stay": (
+        walk(**{name: np.ones(2) for name in "abcde"}),
+        ("a, b, c and 2 more never moved, so nothing is proven of them.",),
+    ),
+    "a leaf that is NaN": (
+        walk(bias=np.full(2, np.nan)),
+        ("From step 0 on, values of bias are not finite on either side, so nothing is proven of these.",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("held", "expected"), REMARKS.values(), ids=REMARKS)
+def test_what_a_run_does_not_exercise_of_a_leaf_is_a_remark(held: Any, expected: tuple[str, ...]) -> None:
+    comparison = compare_trajectories(held, held)
+    assert comparison.verdict is Verdict.IDENTICAL
+    assert comparison.remarks == expected
+
+
+def test_a_difference_is_one_in_few_steps_too() -> None:
+    assert compare_trajectories(walk(3), walk(3, kernel=np.ones(3))).verdict is Verdict.DIFFERENT

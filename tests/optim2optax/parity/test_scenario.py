@@ -307,6 +307,58 @@ def test_an_error_below_the_gate_of_the_closed_loop_shows_in_open_loop(tmp_path:
     assert run_scenario(case.scenario, case.before, case.after).verdict is Verdict.DIFFERENT
 
 
+QUIET = """
+    def run(module):
+        state = module.create()
+        for _ in range({steps}):
+            state = module.step(state)
+            yield {held}
+"""
+OF_A_RATE = {
+    "few steps": (9, "state", 0.1, "Only 9 steps were taken"),
+    "a rate of zero": (20, "state", 0.0, "No parameter ever moved"),
+    "a rate of zero beside what moves": (20, "(state, state.optimizer_count)", 0.0, "No parameter ever moved"),
+}
+
+
+@pytest.mark.parametrize(("steps", "held", "rate", "why"), OF_A_RATE.values(), ids=OF_A_RATE)
+def test_a_scenario_in_which_nothing_happens_proves_nothing(
+    steps: int, held: str, rate: float, why: str, tmp_path: Path
+) -> None:
+    held = held.replace("state.optimizer_count", "float(state.step if hasattr(state, 'tx') else state.state.step)")
+    old = OLD.format(override="").replace("0.1", f"{rate}")
+    new = NEW.format(tx=f"optax.adam({rate})", hyperparams="{}")
+    case = write(tmp_path, QUIET.format(steps=steps, held=held), old, new)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome is Outcome.NOTHING_PROVEN, shown
+    assert shown.remarks[0].startswith(why)
+
+
+def test_steps_between_what_is_yielded_count(tmp_path: Path) -> None:
+    scenario = """
+        def run(module):
+            state = module.create()
+            for _ in range(30):
+                state = module.step(state)
+            yield state
+    """
+    case = write(tmp_path, scenario, OLD.format(override=""), NEW.format(tx="optax.adam(0.1)", hyperparams="{}"))
+    assert run_scenario(case.scenario, case.before, case.after).verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
+
+
+def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> None:
+    old = OLD.format(override=", learning_rate=0.1")
+    new = NEW.format(tx="optax.adam(0.1)", hyperparams="{}")
+    case = write(tmp_path, QUIET.format(steps=12, held="state"), old, new)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert (
+        shown.remarks[0] == "The learning rate is given at each step and was always 0.1, so no change of it is proven."
+    )
+
+
 STEPS = """
     def run(module):
         state = module.create()
