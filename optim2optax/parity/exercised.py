@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -28,12 +28,14 @@ class Evidence:
         taken: how many steps the optimizers took; None stands for as many as there are values.
         moved: whether any step moved any parameter; None leaves that to the values.
         idle: leaves that were never to move, of which no remark is needed.
+        rounding: of parameters whose gradients are known, by their paths, whether these are nothing but rounding.
         remarks: what else was not exercised, a sentence each.
     """
 
     taken: int | None = None
     moved: bool | None = None
     idle: Collection[str] = ()
+    rounding: Mapping[str, bool] = field(default_factory=dict)
     remarks: Sequence[str] = ()
 
 

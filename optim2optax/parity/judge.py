@@ -6,17 +6,17 @@ by 1e-7, epsilon off by a tenth) shows at the seventh; in float32 the two overla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.exercised import Evidence, LeafTrajectories, remarks, why_nothing_is_proven
+from optim2optax.parity.exercised import Evidence, LeafTrajectories, named, remarks, why_nothing_is_proven
+from optim2optax.parity.movement import moved_by_rounding, movements
 
 PyTree: TypeAlias = Any
 
@@ -29,7 +29,6 @@ CLOSED_LOOP_GATE = 1e-7
 UNKNOWN = Evidence()
 """Nothing is known but the values."""
 
-_EPSILON = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -120,8 +119,8 @@ def compare_trajectories(
         after: the same of the new side.
         start: what `before` held ahead of its first step; None takes the first element as the start.
         closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies instead of REPLAY_GATE, and
-            a leaf counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no gradient but rounding,
-            which Adam blows up, while its kernel moves for a reason.
+            a leaf that rounding alone moves counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no
+            gradient but rounding, which Adam blows up, while its kernel moves for a reason.
         evidence: what is known of the run beside its values.
 
     Returns:
@@ -145,10 +144,9 @@ def judge(
 ) -> Comparison:
     """Judge as `compare_trajectories` does, with each leaf's steps stacked already."""
     _check_correspondence(before, after, start)
-    scales = {leaf: _movement(values, start[leaf]) for leaf, values in before.items()}
-    if closed_loop:
-        floating = {leaf: scales[leaf] for leaf, values in before.items() if jnp.issubdtype(values.dtype, jnp.floating)}
-        scales |= _shared_with_siblings(floating)
+    scales = movements(before, start, REPLAY_GATE)
+    lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
+    scales |= {leaf: max(scales[leaf], beside) for leaf, beside in lent.items()}
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
     gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
@@ -161,6 +159,7 @@ def judge(
         verdict, told = Verdict.NOTHING_PROVEN, [unproven]
     else:
         verdict, told = Verdict.IDENTICAL if same else Verdict.EQUIVALENT, [*remarks(before, start, evidence)]
+        told += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
     return Comparison(
         verdict,
         error,
@@ -174,6 +173,13 @@ def judge(
         remarks=tuple(told),
         gate=gate,
     )
+
+
+def _on_rounding(leaves: Sequence[str]) -> list[str]:
+    if not leaves:
+        return []
+    words = ("it is", "it") if len(leaves) == 1 else ("they are", "them")
+    return [f"Rounding alone moves {named(leaves)}, so {words[0]} judged by the leaves beside {words[1]}."]
 
 
 def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Difference | None:
@@ -201,27 +207,6 @@ def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDAr
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.nan_to_num(np.abs(p - q), nan=np.inf, posinf=np.inf) / max(scale, _TINY)
     return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
-
-
-def _movement(values: NDArray[Any], start: NDArray[Any]) -> float:
-    """How far a leaf gets from its start, in its largest element; at least as far as its own storage may round it."""
-    p = values.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        moved = _largest(p - start)
-    # Rounding of one ulp a side and step makes less than the gate of this.
-    return max(moved, 2 * len(p) * _EPSILON / REPLAY_GATE * _largest(p))
-
-
-def _shared_with_siblings(scales: Mapping[str, float]) -> dict[str, float]:
-    shared: dict[str, float] = {}
-    for leaf, scale in scales.items():
-        parent = leaf.rpartition("/")[0]
-        shared[parent] = max(scale, shared.get(parent, 0.0))
-    return {leaf: shared[leaf.rpartition("/")[0]] for leaf in scales}
-
-
-def _largest(values: NDArray[np.float64]) -> float:
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float) -> Difference:

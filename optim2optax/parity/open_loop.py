@@ -21,6 +21,7 @@ import optax
 
 from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import Comparison, PyTree, judge, leaves_by_path
+from optim2optax.parity.movement import gradients_of_rounding
 from optim2optax.parity.recorder import params
 
 Kind = tuple[tuple[str, tuple[int, ...]], ...]
@@ -106,7 +107,27 @@ def evidence_of(old: Tape, new: Tape, values: int) -> Evidence:
     recorded = list(old.recorded().values()) or list(new.recorded().values())
     taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
-    return Evidence(taken or values, moved, remarks=[*_rate_that_stays(recorded)])
+    return Evidence(taken or values, moved, rounding=_rounding(old, new), remarks=[*_rate_that_stays(recorded)])
+
+
+def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
+    """Of each parameter, whether its gradients are rounding alone: on both sides, in all optimizers that have one of its name."""
+    found: dict[str, bool] = {}
+    others = new.recorded()
+    for kind, steps in old.recorded().items():
+        sizes = _largest_gradients([*steps, *others.get(kind, ())])
+        for leaf, is_rounding in gradients_of_rounding(sizes).items():
+            found[leaf] = found.get(leaf, True) and is_rounding
+    return found
+
+
+def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
+    sizes: dict[str, float] = {}
+    for step in steps:
+        for leaf, values in leaves_by_path(step.gradients).items():
+            finite = np.abs(values[np.isfinite(values)], dtype=np.float64)
+            sizes[leaf] = max(float(finite.max(initial=0.0)), sizes.get(leaf, 0.0))
+    return sizes
 
 
 def _moves(step: Step) -> bool:

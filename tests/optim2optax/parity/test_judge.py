@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flax.core import freeze
 
+from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import Verdict, compare_trajectories
 
 STEPS = 20
@@ -22,7 +23,7 @@ def trajectory(**changes: Any) -> list[dict[str, Any]]:
     return [{"Dense_0": {leaf: values[step] for leaf, values in leaves.items()}} for step in range(STEPS)]
 
 
-def walk(steps: int = STEPS, **leaves: Any) -> list[dict[str, Any]]:
+def walk(steps: int = STEPS, /, **leaves: Any) -> list[dict[str, Any]]:
     """A kernel that moves at each step beside leaves that hold a value."""
     return [{"kernel": np.full(3, 1.5 * step), **leaves} for step in range(steps)]
 
@@ -123,6 +124,25 @@ def test_in_a_closed_loop_a_leaf_moved_by_noise_alone_counts_like_its_siblings()
     before, after = (trajectory(bias=lambda _, noise=side: noise) for side in noise)
     assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
     assert compare_trajectories(before, after, closed_loop=True).verdict is Verdict.EQUIVALENT
+
+
+def test_rounding_that_moves_a_leaf_is_a_remark() -> None:
+    noise = np.random.default_rng(1).normal(size=(2, STEPS, 2)) * 1e-9
+    before, after = (trajectory(bias=lambda _, noise=side: noise) for side in noise)
+    comparison = compare_trajectories(before, after, closed_loop=True)
+    assert comparison.remarks == ("Rounding alone moves Dense_0/bias, so it is judged by the leaves beside it.",)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_in_a_closed_loop_a_leaf_with_gradients_is_judged_by_its_own_movement(size: float) -> None:
+    """However much larger the movement of the leaves beside it is."""
+    before = trajectory(bias=lambda values: size * values, kernel=lambda values: 100 * values)
+    after = trajectory(bias=lambda values: size * values[:1].repeat(STEPS, 0), kernel=lambda values: 100 * values)
+    evidence = Evidence(rounding={"Dense_0/bias": False})
+    comparison = compare_trajectories(before, after, closed_loop=True, evidence=evidence)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+    assert comparison.first_difference is not None
+    assert comparison.first_difference.leaf == "Dense_0/bias"
 
 
 def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:

@@ -193,6 +193,51 @@ def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> Non
     assert comparison.first_difference.step > 0
 
 
+SMALL = """
+    import jax
+    import jax.numpy as jnp
+    {imports}
+
+
+    def loss(params):
+        return jnp.sum((params["kernel"] - 1.0) ** 2) + 1e-9 * jnp.sum({bias} ** 2)
+    {program}
+"""
+WITH_BATCHES = """
+    def run(module):
+        optimizer = module.create({"kernel": jax.numpy.zeros((4, 3)), "bias": jax.numpy.ones(3)})
+        for _ in range(20):
+            yield optimizer
+            optimizer = module.step(optimizer)
+
+
+    import jax
+"""
+
+
+@pytest.mark.parametrize(("bias", "expected"), [("", False), (" * 1.00001", True), (".at[:].set(1.0)", True)])
+def test_a_small_leaf_beside_a_large_one_is_judged_by_itself(bias: str, expected: bool, tmp_path: Path) -> None:
+    """Only in the loss, so that the optimizers are the same."""
+    old = SMALL.format(
+        imports="from flax import optim",
+        bias='params["bias"]',
+        program="""
+
+    def create(params):
+        return optim.GradientDescent(0.1).create(params)
+
+
+    def step(optimizer):
+        return optimizer.apply_gradient(jax.grad(loss)(optimizer.target))
+    """,
+    )
+    [result] = migrate([Source("before.py", dedent(old).encode())])
+    after = result.after.decode().replace('params["bias"]', f'params["bias"]{bias}')
+    case = write(tmp_path, WITH_BATCHES, old, after)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert (comparison.verdict is Verdict.DIFFERENT) is expected, comparison
+
+
 def test_a_replay_is_held_to_the_narrow_gate(tmp_path: Path) -> None:
     case = write(tmp_path, REPLAY_SCENARIO)
     comparison = run_scenario(case.scenario, case.before, case.after)
