@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -199,6 +200,22 @@ def test_another_optimizer_that_divides_by_zero() -> None:
 
     assert case.outcome is Outcome.EQUIVALENT
     assert any("not finite on either side, so nothing is proven of these" in remark for remark in case.remarks)
+
+
+@pytest.mark.parametrize(("rate", "expected"), [("0.1", Outcome.EQUIVALENT), ("0.101", Outcome.DIFFERENT)])
+def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome) -> None:
+    """A predicate that fits no leaf of the probe would compare nothing."""
+    [found, *_] = emitted("""
+        from flax import optim
+
+        def create(params):
+            body = optim.ModelParamTraversal(lambda path, _: path.startswith("/encoder/layers"))
+            head = optim.ModelParamTraversal(lambda path, _: "readout" in path)
+            return optim.MultiOptimizer((body, optim.Momentum(0.2)), (head, optim.Adam(0.1))).create(params)
+        """)
+    assert found.name == "MultiOptimizer"
+    other = replace(found, optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})"))
+    assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
 
 
 UNEVALUABLE = {
