@@ -246,7 +246,12 @@ def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
     """The leaves of a tree by paths such as `Dense_0/kernel`, the same for every kind of container."""
     paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {"/".join(map(_name, path)): np.asarray(leaf) for path, leaf in paths_and_leaves}
+    return {name_of(path): np.asarray(leaf) for path, leaf in paths_and_leaves}
+
+
+def name_of(path: Sequence[Any]) -> str:
+    """A path of JAX as people read it."""
+    return "/".join(map(_name, path))
 
 
 def _name(key: Any) -> str:

@@ -45,7 +45,8 @@ def moved_by_rounding(before: LeafTrajectories, start: LeafTrajectories, known: 
     Args:
         before: what the old side held.
         start: what it began with.
-        known: what the gradients tell, by paths of parameters; a leaf below which one ends is that parameter.
+        known: what the gradients tell, by paths of parameters; a leaf whose path ends in one is that parameter, or belongs to it.
+            If it is empty, the movement has to tell.
     """
     moved = {
         leaf: _moved(values, start[leaf])
@@ -56,7 +57,9 @@ def moved_by_rounding(before: LeafTrajectories, start: LeafTrajectories, known: 
 
     def is_rounding(leaf: str) -> bool:
         told = [found for name, found in known.items() if leaf == name or leaf.endswith(f"/{name}")]
-        return all(told) if told else 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
+        if known:
+            return bool(told) and all(told)
+        return 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
 
     return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}
 

@@ -37,6 +37,7 @@ from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
 from optim2optax.parity.precision import double_everywhere, precise
 from optim2optax.parity.recorder import recording
+from optim2optax.parity.states import States, with_states
 
 
 def run_scenario(
@@ -77,11 +78,13 @@ def run_both_loops(
         The comparison of what the scenario yields, and that of the optimizers alone where the code allows it.
     """
     tapes = Tape(), Tape()
-    old, replay = _drive(scenario, before, True, steps, tapes[0])
-    new, _ = _drive(scenario, after, False, steps, tapes[1])
-    comparison = compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(*tapes, len(old)))
+    states = States(), States()
+    old, replay = _drive(scenario, before, True, steps, tapes[0], states[0])
+    new, _ = _drive(scenario, after, False, steps, tapes[1], states[1])
+    evidence = evidence_of(*tapes, len(old))
+    parameters_alone = compare_trajectories(old, new, closed_loop=not replay, evidence=evidence)
     with precise():
-        return comparison, compare_open_loop(*tapes)
+        return with_states(parameters_alone, *states, evidence), compare_open_loop(*tapes)
 
 
 def module_of(scenario: Path) -> str | None:
@@ -144,7 +147,12 @@ def _is_train_state(node: Any) -> bool:
 
 
 def _drive(
-    scenario: Path, path: Path, legacy: bool, steps: int | None, tape: Tape | None = None
+    scenario: Path,
+    path: Path,
+    legacy: bool,
+    steps: int | None,
+    tape: Tape | None = None,
+    states: States | None = None,
 ) -> tuple[list[PyTree], bool]:
     """Run one side, and say whether it was a replay."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
@@ -163,10 +171,12 @@ def _drive(
             module = importlib.import_module(package) if package else load_module(path, path.stem, legacy)
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:
-                # A later step may be given the same buffers to write into.
-                trajectory = [
-                    jax.tree_util.tree_map(np.array, parameters(value)) for value in itertools.islice(values, steps)
-                ]
+                trajectory = []
+                for value in itertools.islice(values, steps):
+                    # A later step may be given the same buffers to write into.
+                    trajectory.append(jax.tree_util.tree_map(np.array, parameters(value)))
+                    if states is not None:
+                        states.keep(value, _holds_parameters)
     return trajectory, getattr(script, "replay", False)
 
 
