@@ -54,6 +54,13 @@ class Parity(click.Command):
 @click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
 @click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
+@click.option("--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields.")
+@click.option(
+    "--against",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Compare scenarios with what --save kept: no old code is needed.",
+)
 @click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
 @click.option("--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML.")
 @click.option("--markdown", type=ANYWHERE, metavar="PATH", help="Write a report for a pull request.")
@@ -90,6 +97,8 @@ def command(
     legacy_wheel: Path | None,
     legacy_python: Path | None,
     create_legacy_env: Path | None,
+    save: Path | None,
+    against: Path | None,
     **reports: Path | None,
 ) -> None:
     """Prove that the new optimizers are the old ones.
@@ -117,6 +126,8 @@ def command(
         raise click.UsageError("give files or directories, or a command behind --")
     if training and before is None:
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
+    if save is not None and (jobs > 1 or against is not None):
+        raise click.UsageError("--save keeps what one process runs on the old side: give neither --jobs nor --against")
     require_extra()
     from optim2optax.parity.environment import prepare
 
@@ -129,6 +140,8 @@ def command(
     options += [f"--parity-before={before}"] if before is not None else []
     if legacy_python is not None:
         options += [f"--parity-legacy-python={_checked(legacy_python)}"]
+    options += [f"--parity-save={save.absolute()}"] if save is not None else []
+    options += [f"--parity-against={against.absolute()}"] if against is not None else []
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
@@ -183,7 +196,8 @@ def _run(
     from optim2optax.parity.outcome import FAILED, Listener
 
     try:
-        find_wheel()
+        if not any(option.startswith("--parity-against=") for option in options):
+            find_wheel()
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     listener = Listener()

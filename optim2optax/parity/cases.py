@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from codemods.model import EmittedOptimizer
+from optim2optax.parity.baseline import BaselineError, load_baseline
 from optim2optax.parity.command import CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_emitted
 from optim2optax.parity.judge import Comparison, Verdict
@@ -15,7 +16,7 @@ from optim2optax.parity.localization import with_link
 from optim2optax.parity.reports.text import figures
 from optim2optax.parity.reproduction import reproduction
 from optim2optax.parity.result import Case
-from optim2optax.parity.scenario import run_both_loops, run_scenario
+from optim2optax.parity.scenario import compare_with_baseline, run_both_loops, run_scenario
 from optim2optax.parity.trees import TreeError
 
 
@@ -74,6 +75,17 @@ def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
             else:
                 modules.append(path)
         yield modules[0], modules[1]
+
+
+def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Case:
+    """Drive the new code through a scenario, and compare it with what the old code once yielded."""
+    try:
+        with as_modules(after, after) as (_, module):
+            comparison = compare_with_baseline(load_baseline(baseline, name), scenario, module)
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
+        reason = str(error) if isinstance(error, BaselineError) else f"{type(error).__name__}: {error}"
+        return Case(name, "scenario", None, after=_text(after), reason=reason)
+    return Case(name, "scenario", comparison, after=_text(after), reason=f"The old side is that of {baseline}.")
 
 
 def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None) -> Case:

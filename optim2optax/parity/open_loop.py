@@ -102,12 +102,20 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
     return max(compared, key=lambda comparison: comparison.error, default=None)
 
 
-def evidence_of(old: Tape, new: Tape, values: int) -> Evidence:
-    """What the tapes of both sides tell of a run that gave some values."""
+def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
+    """What the tapes of both sides tell of a run, and what the old side yielded: not every step is an optimizer's method."""
     recorded = list(old.recorded().values()) or list(new.recorded().values())
     taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
-    return Evidence(taken or values, moved, rounding=_rounding(old, new), remarks=[*_rate_that_stays(recorded)])
+    return Evidence(
+        max(taken, _changes(values)), moved, rounding=_rounding(old, new), remarks=[*_rate_that_stays(recorded)]
+    )
+
+
+def _changes(values: Sequence[PyTree]) -> int:
+    """How many values are others than those ahead of them."""
+    contents = [[leaf.tobytes() for leaf in leaves_by_path(value).values()] for value in values]
+    return sum(before != after for before, after in itertools.pairwise(contents))
 
 
 def _rounding(old: Tape, new: Tape) -> dict[str, bool]:

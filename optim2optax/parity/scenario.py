@@ -30,9 +30,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen
 
+from optim2optax.parity.baseline import Baseline
 from optim2optax.parity.dataclass_nodes import told_apart
 from optim2optax.parity.interpreter import drive_elsewhere
-from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories
+from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories, leaves_by_path
 from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
 from optim2optax.parity.precision import double_everywhere, precise
@@ -62,7 +63,7 @@ def run_scenario(
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
         tape = Tape()
         new, _ = _drive(scenario, after, False, steps, tape)
-        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, len(old)))
+        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, old))
     closed, opened = run_both_loops(scenario, before, after, steps)
     if opened is not None and opened.verdict is Verdict.DIFFERENT and closed.verdict is not Verdict.DIFFERENT:
         return opened
@@ -81,10 +82,27 @@ def run_both_loops(
     states = States(), States()
     old, replay = _drive(scenario, before, True, steps, tapes[0], states[0])
     new, _ = _drive(scenario, after, False, steps, tapes[1], states[1])
-    evidence = evidence_of(*tapes, len(old))
+    evidence = evidence_of(*tapes, old)
     parameters_alone = compare_trajectories(old, new, closed_loop=not replay, evidence=evidence)
     with precise():
         return with_states(parameters_alone, *states, evidence), compare_open_loop(*tapes)
+
+
+def baseline_of(scenario: Path, before: Path, legacy_python: Path | None = None) -> Baseline:
+    """What the old side of a scenario yields, to be kept."""
+    if legacy_python is not None:
+        values, replay = drive_elsewhere(legacy_python, scenario, before, None)
+    else:
+        values, replay = _drive(scenario, before, True, None)
+    return Baseline([leaves_by_path(value) for value in values], replay)
+
+
+def compare_with_baseline(baseline: Baseline, scenario: Path, after: Path) -> Comparison:
+    """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
+    tape = Tape()
+    new, _ = _drive(scenario, after, False, None, tape)
+    evidence = evidence_of(Tape(), tape, baseline.values)
+    return compare_trajectories(baseline.values, new, closed_loop=not baseline.replay, evidence=evidence)
 
 
 def module_of(scenario: Path) -> str | None:

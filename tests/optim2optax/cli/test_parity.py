@@ -207,6 +207,37 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
     assert "`module = 'train' + '.py'` is not the path of a file" in cases["unnamed"]["reason"]
 
 
+def test_a_baseline_is_kept_and_compared_with_later(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the old code, and without the wheel that has `flax.optim`."""
+    [result] = migrate([Source("train.py", PROGRAM.encode())])
+    new = result.after.decode()
+    for name, text in {"before": PROGRAM, "after": new, "scenario": SCENARIO}.items():
+        (project / f"{name}.py").write_text(text)
+    assert run("parity", "-k", "scenario", "--save", "old.npz", ".").exit_code == 0
+
+    (project / "before.py").unlink()
+    monkeypatch.setenv(WHEEL_VARIABLE, "not-there.whl")
+    done = run("parity", "--against", "old.npz", ".")
+    assert done.exit_code == 0, done.output
+    assert "1 case: 1 identical" in done.stdout
+    assert "note: The old side is that of " in done.stdout
+
+    (project / "after.py").write_text(new.replace("0.1", "0.01"))
+    assert run("parity", "--against", "old.npz", ".").exit_code == 1
+
+    (project / "other").mkdir()
+    (project / "scenario.py").rename(project / "other" / "scenario.py")
+    (project / "after.py").rename(project / "other" / "after.py")
+    done = run("parity", "--against", "old.npz", ".")
+    assert done.exit_code == 2
+    assert "old.npz has no scenario called other" in done.stdout
+
+    (project / "old.npz").write_bytes(b"no baseline")
+    done = run("parity", "--against", "old.npz", ".")
+    assert done.exit_code == 2
+    assert "old.npz is no file that --save wrote" in done.stdout
+
+
 def test_what_cannot_be_collected_is_told(project: Path, run: Run) -> None:
     (project / "train.py").write_text(dedent(LEGACY))
     result = run("parity", *QUICK, "train.py::missing")
@@ -241,6 +272,7 @@ WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
     "a path that is not there": (["nowhere.py"], "does not exist"),
+    "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
 }
 
