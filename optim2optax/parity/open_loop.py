@@ -6,6 +6,7 @@ very parameters and gradients of the user's own run, and holds them to the much 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import threading
@@ -114,8 +115,11 @@ def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
 
 def _changes(values: Sequence[PyTree]) -> int:
     """How many values are others than those ahead of them."""
-    contents = [[leaf.tobytes() for leaf in leaves_by_path(value).values()] for value in values]
-    return sum(before != after for before, after in itertools.pairwise(contents))
+    rows = [leaves_by_path(value) for value in values]
+    return sum(
+        any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in before.keys() & after.keys())
+        for before, after in itertools.pairwise(rows)
+    )
 
 
 def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
@@ -155,8 +159,10 @@ def _distinct(steps: list[Step]) -> list[Step]:
     """What several devices did alike counts once."""
     found: dict[tuple[int, bytes], Step] = {}
     for step in steps:
-        content = b"".join(leaf.tobytes() for leaf in leaves_by_path(step.after).values())
-        found.setdefault((step.count, content), step)
+        content = hashlib.blake2b()
+        for leaf in leaves_by_path(step.after).values():
+            content.update(leaf.tobytes())
+        found.setdefault((step.count, content.digest()), step)
     return list(found.values())
 
 
