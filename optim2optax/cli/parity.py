@@ -145,7 +145,7 @@ def command(
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
-    context.exit(_run(paths, options, jobs, Selection(expression, before), reports))
+    context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
 
 
 def _create_environment(directory: Path, python: Path | None) -> None:
@@ -180,10 +180,11 @@ def require_extra() -> None:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cases are asked for: an expression of pytest's, and the old tree."""
+    """Which cases are asked for: an expression of pytest's, and the old tree or the baseline in its place."""
 
     expression: str | None
     before: str | None
+    against: Path | None
 
 
 def _run(
@@ -196,7 +197,7 @@ def _run(
     from optim2optax.parity.outcome import FAILED, Listener
 
     try:
-        if not any(option.startswith("--parity-against=") for option in options):
+        if selection.against is None:
             find_wheel()
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
@@ -232,6 +233,11 @@ def _nothing_compared(selection: Selection) -> int:
         return 2
     if selection.before is not None:
         click.echo(f"error: {selection.before} has no legacy optimizer here, so nothing is proven", err=True)
+        return 2
+    if selection.against is not None:
+        click.echo(
+            f"error: there is no scenario here to compare with {selection.against}, so nothing is proven", err=True
+        )
         return 2
     click.echo("There is no legacy optimizer and no scenario here.")
     return 0

@@ -137,7 +137,7 @@ def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
     sizes: dict[str, float] = {}
     for step in steps:
         for leaf, values in leaves_by_path(step.gradients).items():
-            finite = np.abs(values[np.isfinite(values)], dtype=np.float64)
+            finite = np.abs(values[np.isfinite(values)]).astype(np.float64)
             sizes[leaf] = max(float(finite.max(initial=0.0)), sizes.get(leaf, 0.0))
     return sizes
 

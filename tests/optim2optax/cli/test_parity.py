@@ -225,12 +225,16 @@ def test_a_baseline_is_kept_and_compared_with_later(project: Path, run: Run, mon
     (project / "after.py").write_text(new.replace("0.1", "0.01"))
     assert run("parity", "--against", "old.npz", ".").exit_code == 1
 
+    (project / "before").mkdir()
     (project / "other").mkdir()
     (project / "scenario.py").rename(project / "other" / "scenario.py")
     (project / "after.py").rename(project / "other" / "after.py")
     done = run("parity", "--against", "old.npz", ".")
     assert done.exit_code == 2
     assert "old.npz has no scenario called other" in done.stdout
+
+    done = run("parity", "--against", "old.npz", "before")
+    assert (done.exit_code, done.stderr.count("there is no scenario here to compare with old.npz")) == (2, 1)
 
     (project / "old.npz").write_bytes(b"no baseline")
     done = run("parity", "--against", "old.npz", ".")
