@@ -87,9 +87,10 @@ def compare(
             of optax as its injected hyperparameter, if it has one, and is taken to hold a schedule of its own if not.
 
     Returns:
-        The comparison. Its `verdict` is "identical" (the same bits), "equivalent" (the same function, up to rounding) or
-        "different"; then `first_difference` has the first step, the leaf, the index and both values. `error` is the largest
-        float64 error over movement of any leaf, and `drift` the same in float32, None if the verdict is "different".
+        The comparison. Its `verdict` is "identical" (the same bits), "equivalent" (the same function, up to rounding),
+        "nothing_proven" (fewer than 10 steps, or nothing moved; `remarks` say which) or "different"; then `first_difference` has
+        the first step, the leaf, the index and both values. `error` is the largest float64 error over movement of any leaf, and
+        `drift` the same in float32, None if float64 tells enough.
 
     Raises:
         ModuleNotFoundError: if the extra `parity` is not installed.

@@ -8,6 +8,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -53,6 +54,13 @@ class Parity(click.Command):
 @click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
 @click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
+@click.option("--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields.")
+@click.option(
+    "--against",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Compare scenarios with what --save kept: no old code is needed.",
+)
 @click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
 @click.option("--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML.")
 @click.option("--markdown", type=ANYWHERE, metavar="PATH", help="Write a report for a pull request.")
@@ -89,6 +97,8 @@ def command(
     legacy_wheel: Path | None,
     legacy_python: Path | None,
     create_legacy_env: Path | None,
+    save: Path | None,
+    against: Path | None,
     **reports: Path | None,
 ) -> None:
     """Prove that the new optimizers are the old ones.
@@ -105,7 +115,7 @@ def command(
     Exit codes:
       0  all are identical or equivalent
       1  a difference was found
-      2  a case could not run, or wrong usage
+      2  a case could not run or proves nothing, or wrong usage
     """
     if create_legacy_env is not None:
         require_extra()
@@ -116,6 +126,8 @@ def command(
         raise click.UsageError("give files or directories, or a command behind --")
     if training and before is None:
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
+    if save is not None and (jobs > 1 or against is not None):
+        raise click.UsageError("--save keeps what one process runs on the old side: give neither --jobs nor --against")
     require_extra()
     from optim2optax.parity.environment import prepare
 
@@ -128,10 +140,12 @@ def command(
     options += [f"--parity-before={before}"] if before is not None else []
     if legacy_python is not None:
         options += [f"--parity-legacy-python={_checked(legacy_python)}"]
+    options += [f"--parity-save={save.absolute()}"] if save is not None else []
+    options += [f"--parity-against={against.absolute()}"] if against is not None else []
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
-    context.exit(_run(paths, options, jobs, expression, reports))
+    context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
 
 
 def _create_environment(directory: Path, python: Path | None) -> None:
@@ -164,8 +178,17 @@ def require_extra() -> None:
         raise click.UsageError(reason)
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which cases are asked for: an expression of pytest's, and the old tree or the baseline in its place."""
+
+    expression: str | None
+    before: str | None
+    against: Path | None
+
+
 def _run(
-    paths: Sequence[str], options: Sequence[str], jobs: int, expression: str | None, reports: dict[str, Path | None]
+    paths: Sequence[str], options: Sequence[str], jobs: int, selection: Selection, reports: dict[str, Path | None]
 ) -> int:
     """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
     import pytest
@@ -174,7 +197,8 @@ def _run(
     from optim2optax.parity.outcome import FAILED, Listener
 
     try:
-        find_wheel()
+        if selection.against is None:
+            find_wheel()
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     listener = Listener()
@@ -185,7 +209,7 @@ def _run(
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 else []
-        arguments += ["-k", expression] if expression else []
+        arguments += ["-k", selection.expression] if selection.expression else []
         wanted = {name: path for name, path in reports.items() if path is not None}
         arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
         os.environ.pop("PYTEST_ADDOPTS", None)
@@ -193,9 +217,30 @@ def _run(
         listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)
+    if listener.errors:
+        return FAILED
     if listener.nothing_found:
-        click.echo("There is no legacy optimizer and no scenario here.")
-    return FAILED if listener.errors else listener.exit_code
+        return _nothing_compared(selection)
+    if listener.nothing_ran:
+        click.echo("error: no case ran, so nothing is proven", err=True)
+    return listener.exit_code
+
+
+def _nothing_compared(selection: Selection) -> int:
+    """Say that there was nothing to compare, and give the exit code: a gate passes only if nothing legacy was looked for."""
+    if selection.expression:
+        click.echo(f"error: no case fits -k {shlex.quote(selection.expression)}, so nothing is proven", err=True)
+        return 2
+    if selection.before is not None:
+        click.echo(f"error: {selection.before} has no legacy optimizer here, so nothing is proven", err=True)
+        return 2
+    if selection.against is not None:
+        click.echo(
+            f"error: there is no scenario here to compare with {selection.against}, so nothing is proven", err=True
+        )
+        return 2
+    click.echo("There is no legacy optimizer and no scenario here.")
+    return 0
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from codemods.model import EmittedOptimizer
+from optim2optax.parity.baseline import BaselineError, load_baseline
 from optim2optax.parity.command import CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_emitted
 from optim2optax.parity.judge import Comparison, Verdict
@@ -15,7 +16,7 @@ from optim2optax.parity.localization import with_link
 from optim2optax.parity.reports.text import figures
 from optim2optax.parity.reproduction import reproduction
 from optim2optax.parity.result import Case
-from optim2optax.parity.scenario import run_both_loops, run_scenario
+from optim2optax.parity.scenario import compare_with_baseline, run_both_loops, run_scenario
 from optim2optax.parity.trees import TreeError
 
 
@@ -41,14 +42,10 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
 def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
     """What is wrong with the old side itself, if that shows; the new side does the same."""
     lost = [leaf.leaf for leaf in comparison.leaves if not leaf.finite]
-    if not lost:
+    if not lost or "optim.LAMB" not in emitted.legacy_expression:
         return ""
     where = ", ".join(lost)
-    if "optim.LAMB" in emitted.legacy_expression:
-        return (
-            f"The old LAMB divides by zero on a leaf that never gets a gradient: {where} is not finite on the old side."
-        )
-    return f"The old side itself is not finite at {where}."
+    return f"The old LAMB divides by zero on a leaf that never gets a gradient: {where} is not finite on the old side."
 
 
 def command_case(name: str, command: Sequence[str], before: str, folder: Path) -> Case:
@@ -78,6 +75,17 @@ def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
             else:
                 modules.append(path)
         yield modules[0], modules[1]
+
+
+def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Case:
+    """Drive the new code through a scenario, and compare it with what the old code once yielded."""
+    try:
+        with as_modules(after, after) as (_, module):
+            comparison = compare_with_baseline(load_baseline(baseline, name), scenario, module)
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
+        reason = str(error) if isinstance(error, BaselineError) else f"{type(error).__name__}: {error}"
+        return Case(name, "scenario", None, after=_text(after), reason=reason)
+    return Case(name, "scenario", comparison, after=_text(after), reason=f"The old side is that of {baseline}.")
 
 
 def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None) -> Case:

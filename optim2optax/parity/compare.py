@@ -12,12 +12,14 @@ import numpy as np
 import optax
 from numpy.typing import ArrayLike, NDArray
 
+from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import (
     Comparison,
     Difference,
     PyTree,
     Verdict,
     compare_trajectories,
+    finite_on_one_side,
     judge,
     leaves_by_path,
 )
@@ -28,6 +30,8 @@ __all__ = ["Comparison", "Difference", "Verdict", "compare_trajectories", "compa
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
 """Initial parameters, gradients and learning rates, the latter two stacked over steps, to the parameters of each step."""
+
+VETO = "In float64 the two agree; in float32 this value is finite on one side alone."
 
 
 def compare_transformations(
@@ -50,7 +54,8 @@ def compare_transformations(
             transformation gets it as its injected hyperparameter; one that has none is taken to hold a schedule of its own.
 
     Returns:
-        The comparison. It is "identical" only if no bit differs, neither in float64 nor in the parameters' own precision.
+        The comparison. It is "identical" only if no bit differs, neither in float64 nor in the parameters' own precision. It is
+        "different", too, if a value stays finite on one side alone in that precision.
 
     Raises:
         TypeError: if one of the two is no optimizer.
@@ -59,21 +64,21 @@ def compare_transformations(
     gradients = recorded_gradients(params, steps, seed)
     rates = _rates(overrides, steps)
 
-    def compare(wide: bool) -> Comparison:
-        start, before, after = replay(old, new, params, gradients, rates, wide)
-        return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
+    evidence = Evidence(idle=[leaf for leaf, values in leaves_by_path(gradients).items() if not np.any(values)])
 
-    exact = compare(wide=True)
-    if exact.verdict is Verdict.DIFFERENT:
+    def compare(wide: bool) -> tuple[Comparison, Difference | None]:
+        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide))
+        return judge(before, after, start, evidence=evidence), finite_on_one_side(before, after)
+
+    exact, _ = compare(wide=True)
+    if exact.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
         return exact
-    narrow = compare(wide=False)
+    narrow, apart = compare(wide=False)
+    measured = replace(exact, drift=narrow.error, drift_by_step=narrow.error_by_step)
+    if apart is not None:
+        return replace(measured, verdict=Verdict.DIFFERENT, first_difference=apart, remarks=(VETO,))
     identical = exact.verdict is narrow.verdict is Verdict.IDENTICAL
-    return replace(
-        exact,
-        verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT,
-        drift=narrow.error,
-        drift_by_step=narrow.error_by_step,
-    )
+    return replace(measured, verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT)
 
 
 def _rates(overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int) -> NDArray[np.float64] | None:

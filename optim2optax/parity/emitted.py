@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
+import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -15,7 +17,7 @@ from flax import traverse_util
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.compare import compare_transformations
 from optim2optax.parity.harmless import may_act
-from optim2optax.parity.judge import Comparison, PyTree
+from optim2optax.parity.judge import Comparison, PyTree, leaves_by_path
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probe import probe_params
 from optim2optax.parity.sampling import Sample, sample
@@ -26,6 +28,9 @@ SCHEDULE = "SCHEDULE"
 MODULES = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax}
 TRAVERSAL = traverse_util.ModelParamTraversal
 """What a MultiOptimizer that keeps its interface is given, as the old one was."""
+
+PATH = re.compile(r"/?\w+(/\w+)*/?")
+"""What may be a part of a leaf's path."""
 
 MOST_STEPS = 2_000
 """How far the schedule goes that stands for the program's own."""
@@ -139,8 +144,30 @@ def _schedule(count: Any) -> Any:
 
 
 def _params_for(emitted: EmittedOptimizer, seed: int) -> PyTree:
-    """The probe's parameters, without what the old optimizer could not take: WeightNorm had no scalars."""
+    """The probe's parameters, with leaves at the paths that traversals name, and without what the old optimizer could not take.
+
+    WeightNorm had no scalars.
+    """
     params = probe_params(seed)
+    for path in _named_paths(emitted.legacy_expression, leaves_by_path(params)):
+        params = {**params, path[0]: _below(path[1:], seed)}
     if "optim.WeightNorm" in emitted.legacy_expression:
         return {name: leaf for name, leaf in params.items() if np.ndim(leaf) or isinstance(leaf, dict)}
     return params
+
+
+def _named_paths(expression: str, known: Collection[str]) -> Iterator[list[str]]:
+    """The paths in the traversals of a definition that no leaf of the probe has: a group without a leaf would prove nothing."""
+    for node in ast.walk(ast.parse(expression, mode="eval")):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(TRAVERSAL.__name__):
+            for inner in ast.walk(node):
+                text = inner.value if isinstance(inner, ast.Constant) and isinstance(inner.value, str) else ""
+                if PATH.fullmatch(text) and not any(text in f"/{leaf}" for leaf in known):
+                    yield text.strip("/").split("/")
+
+
+def _below(path: Sequence[str], seed: int) -> PyTree:
+    """The parameters of a layer at a path."""
+    if path:
+        return {path[0]: _below(path[1:], seed)}
+    return {"kernel": 0.3 * np.random.default_rng([seed, 2]).normal(size=(4, 3)), "bias": np.zeros(3)}

@@ -6,19 +6,19 @@ by 1e-7, epsilon off by a tenth) shows at the seventh; in float32 the two overla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from optim2optax.parity.exercised import Evidence, LeafTrajectories, named, remarks, why_nothing_is_proven
+from optim2optax.parity.movement import moved_by_rounding, movements
+
 PyTree: TypeAlias = Any
-LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
-"""Each leaf's values by its path, stacked along a leading axis of steps."""
 
 REPLAY_GATE = 1e-11
 """Error over movement below which two sides that got the same gradients are the same function."""
@@ -26,7 +26,9 @@ REPLAY_GATE = 1e-11
 CLOSED_LOOP_GATE = 1e-7
 """The same where each side computes its own gradients: there rounding feeds back, to about 4e-9 in 200 steps."""
 
-_EPSILON = float(np.finfo(np.float64).eps)
+UNKNOWN = Evidence()
+"""Nothing is known but the values."""
+
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -36,6 +38,7 @@ class Verdict(str, Enum):
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
+    NOTHING_PROVEN = "nothing_proven"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ class Comparison:
 
     `error` is the largest float64 error over movement of any leaf and step. `drift` is the same figure in the parameters' own
     precision, as information, or None if it was not measured. If the verdict is "different", `first_difference` is set.
-    `leaves` tells of each leaf, and `error_by_step` and `drift_by_step` of each step, both in the largest leaf.
+    `leaves` tells of each leaf, and `error_by_step` and `drift_by_step` of each step, both in the largest leaf. `remarks` are
+    sentences on what the run did not exercise; if the verdict is "nothing_proven", the first says why. `gate` is the error over
+    movement from which on two sides are different.
     """
 
     verdict: Verdict
@@ -86,15 +91,23 @@ class Comparison:
     leaves: tuple[LeafError, ...] = ()
     error_by_step: tuple[float, ...] = ()
     drift_by_step: tuple[float, ...] = ()
+    remarks: tuple[str, ...] = ()
+    gate: float = REPLAY_GATE
 
     def __str__(self) -> str:
         drift = "" if self.drift is None else f", float32 drift {self.drift:.1e}"
         where = "" if self.first_difference is None else f"; first at {self.first_difference}"
-        return f"{self.verdict.value} after {self.steps} steps: error over movement {self.error:.1e}{drift}{where}"
+        verdict = self.verdict.value.replace("_", " ")
+        found = f"{verdict} after {self.steps} steps: error over movement {self.error:.1e}{drift}{where}"
+        return "\n".join((found, *self.remarks))
 
 
 def compare_trajectories(
-    before: Sequence[PyTree], after: Sequence[PyTree], start: PyTree = None, closed_loop: bool = False
+    before: Sequence[PyTree],
+    after: Sequence[PyTree],
+    start: PyTree = None,
+    closed_loop: bool = False,
+    evidence: Evidence = UNKNOWN,
 ) -> Comparison:
     """Judge two runs by what they held after each step, such as their parameters.
 
@@ -106,8 +119,9 @@ def compare_trajectories(
         after: the same of the new side.
         start: what `before` held ahead of its first step; None takes the first element as the start.
         closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies instead of REPLAY_GATE, and
-            a leaf counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no gradient but rounding,
-            which Adam blows up, while its kernel moves for a reason.
+            a leaf that rounding alone moves counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no
+            gradient but rounding, which Adam blows up, while its kernel moves for a reason.
+        evidence: what is known of the run beside its values.
 
     Returns:
         The comparison.
@@ -117,27 +131,37 @@ def compare_trajectories(
     """
     if len(before) != len(after):
         raise ValueError(f"the old side made {len(before)} steps, the new side {len(after)}")
-    if not before:
-        raise ValueError("there is not one step to compare")
-    return judge(_stack(before), _stack(after), leaves_by_path(before[0] if start is None else start), closed_loop)
+    first = before[0] if before and start is None else start
+    return judge(_stack(before), _stack(after), leaves_by_path(first), closed_loop, evidence)
 
 
 def judge(
-    before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories, closed_loop: bool = False
+    before: LeafTrajectories,
+    after: LeafTrajectories,
+    start: LeafTrajectories,
+    closed_loop: bool = False,
+    evidence: Evidence = UNKNOWN,
 ) -> Comparison:
     """Judge as `compare_trajectories` does, with each leaf's steps stacked already."""
     _check_correspondence(before, after, start)
-    scales = {leaf: _movement(values, start[leaf]) for leaf, values in before.items()}
-    if closed_loop:
-        floating = {leaf: scales[leaf] for leaf, values in before.items() if jnp.issubdtype(values.dtype, jnp.floating)}
-        scales |= _shared_with_siblings(floating)
+    scales = movements(before, start, REPLAY_GATE)
+    lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
+    scales |= {leaf: max(scales[leaf], beside) for leaf, beside in lent.items()}
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
     gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
     steps = len(next(iter(before.values()), ()))
     same = all(before[leaf].tobytes() == after[leaf].tobytes() for leaf in before)
+    unproven = why_nothing_is_proven(before, start, evidence)
+    if error >= gate:
+        verdict, told = Verdict.DIFFERENT, []
+    elif unproven is not None:
+        verdict, told = Verdict.NOTHING_PROVEN, [unproven]
+    else:
+        verdict, told = Verdict.IDENTICAL if same else Verdict.EQUIVALENT, [*remarks(before, start, evidence)]
+        told += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
     return Comparison(
-        Verdict.DIFFERENT if error >= gate else Verdict.IDENTICAL if same else Verdict.EQUIVALENT,
+        verdict,
         error,
         steps,
         first_difference=_first(ratios, before, after, gate) if error >= gate else None,
@@ -146,7 +170,26 @@ def judge(
             for leaf, values in before.items()
         ),
         error_by_step=tuple(max(found) for found in zip(*map(_per_step, ratios.values()), strict=True)),
+        remarks=tuple(told),
+        gate=gate,
     )
+
+
+def _on_rounding(leaves: Sequence[str]) -> list[str]:
+    if not leaves:
+        return []
+    words = ("it is", "it") if len(leaves) == 1 else ("they are", "them")
+    return [f"Rounding alone moves {named(leaves)}, so {words[0]} judged by the leaves beside {words[1]}."]
+
+
+def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Difference | None:
+    """The first value that is finite on one side alone, if there is one."""
+    apart = {
+        leaf: np.isfinite(values.astype(np.float64)) != np.isfinite(after[leaf].astype(np.float64))
+        for leaf, values in before.items()
+    }
+    odd = {leaf: found.astype(np.float64) for leaf, found in apart.items()}
+    return _first(odd, before, after, 1.0) if any(found.any() for found in apart.values()) else None
 
 
 def _check_correspondence(before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories) -> None:
@@ -164,27 +207,6 @@ def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDAr
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.nan_to_num(np.abs(p - q), nan=np.inf, posinf=np.inf) / max(scale, _TINY)
     return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
-
-
-def _movement(values: NDArray[Any], start: NDArray[Any]) -> float:
-    """How far a leaf gets from its start, in its largest element; at least as far as its own storage may round it."""
-    p = values.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        moved = _largest(p - start)
-    # Rounding of one ulp a side and step makes less than the gate of this.
-    return max(moved, 2 * len(p) * _EPSILON / REPLAY_GATE * _largest(p))
-
-
-def _shared_with_siblings(scales: Mapping[str, float]) -> dict[str, float]:
-    shared: dict[str, float] = {}
-    for leaf, scale in scales.items():
-        parent = leaf.rpartition("/")[0]
-        shared[parent] = max(scale, shared.get(parent, 0.0))
-    return {leaf: shared[leaf.rpartition("/")[0]] for leaf in scales}
-
-
-def _largest(values: NDArray[np.float64]) -> float:
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float) -> Difference:
@@ -218,13 +240,18 @@ def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
     steps = [leaves_by_path(tree) for tree in trees]
     if any(leaves.keys() != steps[0].keys() for leaves in steps):
         raise ValueError("the steps of one side do not all have the same leaves")
-    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in steps[0]}
+    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in (steps[0] if steps else ())}
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
     """The leaves of a tree by paths such as `Dense_0/kernel`, the same for every kind of container."""
     paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {"/".join(map(_name, path)): np.asarray(leaf) for path, leaf in paths_and_leaves}
+    return {name_of(path): np.asarray(leaf) for path, leaf in paths_and_leaves}
+
+
+def name_of(path: Sequence[Any]) -> str:
+    """A path of JAX as people read it."""
+    return "/".join(map(_name, path))
 
 
 def _name(key: Any) -> str:

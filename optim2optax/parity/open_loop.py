@@ -6,8 +6,12 @@ very parameters and gradients of the user's own run, and holds them to the much 
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import math
 import threading
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import Comparison, PyTree, judge, leaves_by_path
+from optim2optax.parity.movement import gradients_of_rounding
 from optim2optax.parity.recorder import params
 
 Kind = tuple[tuple[str, tuple[int, ...]], ...]
@@ -41,6 +47,7 @@ class Tape:
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
         self.complete = True
+        self.by_hand: set[int] = set()
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -51,7 +58,10 @@ class Tape:
             self.steps[kind_of(before)].append(found)
 
     def update(self, before: Any, after: Any) -> None:
-        """Nothing can be replayed into an update alone."""
+        """Count an update; nothing can be replayed into it."""
+        del before
+        with self._lock:
+            self.by_hand.add(hash(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after))))
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
@@ -93,12 +103,66 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
     return max(compared, key=lambda comparison: comparison.error, default=None)
 
 
+def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
+    """What the tapes of both sides tell of a run, and what the old side yielded: not every step is an optimizer's method."""
+    recorded = list(old.recorded().values()) or list(new.recorded().values())
+    taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
+    moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
+    return Evidence(
+        max(taken, _changes(values)), moved, rounding=_rounding(old, new), remarks=[*_rate_that_stays(recorded)]
+    )
+
+
+def _changes(values: Sequence[PyTree]) -> int:
+    """How many values are others than those ahead of them."""
+    rows = [leaves_by_path(value) for value in values]
+    return sum(
+        any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in before.keys() & after.keys())
+        for before, after in itertools.pairwise(rows)
+    )
+
+
+def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
+    """Of each parameter, whether its gradients are rounding alone: on both sides, in all optimizers that have one of its name."""
+    found: dict[str, bool] = {}
+    others = new.recorded()
+    for kind, steps in old.recorded().items():
+        sizes = _largest_gradients([*steps, *others.get(kind, ())])
+        for leaf, is_rounding in gradients_of_rounding(sizes).items():
+            found[leaf] = found.get(leaf, True) and is_rounding
+    return found
+
+
+def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
+    sizes: dict[str, float] = {}
+    for step in steps:
+        for leaf, values in leaves_by_path(step.gradients).items():
+            finite = np.abs(values[np.isfinite(values)]).astype(np.float64)
+            sizes[leaf] = max(float(finite.max(initial=0.0)), sizes.get(leaf, 0.0))
+    return sizes
+
+
+def _moves(step: Step) -> bool:
+    pairs = zip(jax.tree_util.tree_leaves(step.before), jax.tree_util.tree_leaves(step.after), strict=True)
+    return any(not np.array_equal(before, after, equal_nan=True) for before, after in pairs)
+
+
+def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:
+    """What is not proven of a learning rate that is given at each step, and is always the same."""
+    rates = [{step.rate for step in steps if not math.isnan(step.rate)} for steps in recorded]
+    stays = [float(*found) for found in rates if len(found) == 1]
+    if stays:
+        yield f"The learning rate is given at each step and was always {stays[0]:g}, so no change of it is proven."
+
+
 def _distinct(steps: list[Step]) -> list[Step]:
     """What several devices did alike counts once."""
     found: dict[tuple[int, bytes], Step] = {}
     for step in steps:
-        content = b"".join(leaf.tobytes() for leaf in leaves_by_path(step.after).values())
-        found.setdefault((step.count, content), step)
+        content = hashlib.blake2b()
+        for leaf in leaves_by_path(step.after).values():
+            content.update(leaf.tobytes())
+        found.setdefault((step.count, content.digest()), step)
     return list(found.values())
 
 

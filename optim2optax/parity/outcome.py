@@ -10,10 +10,11 @@ FAILED = 2
 
 
 class Listener:
-    """Keeps the exit code of a session's report: 2 if pytest itself failed, 0 if there was nothing to compare; and errors."""
+    """Keeps the exit code of a session's report, 2 if pytest itself failed; if there was nothing to compare; and errors."""
 
     exit_code = FAILED
     nothing_found = False
+    nothing_ran = False
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -38,7 +39,8 @@ class Listener:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Take the exit code from the cases that ran."""
         parity = session.config.pluginmanager.get_plugin("parity-session")
+        self.nothing_ran = isinstance(parity, ParitySession) and not parity.cases
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            self.exit_code, self.nothing_found = 0, True
+            self.nothing_found = True
         elif isinstance(parity, ParitySession) and parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
             self.exit_code = FAILED if self.errors else parity.report().exit_code

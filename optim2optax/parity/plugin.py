@@ -21,6 +21,7 @@ from optim2optax.parity import what_is_missing
 
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer
+    from optim2optax.parity.baseline import Baseline
     from optim2optax.parity.result import Case, Report
 
 REPORTS = ("json", "markdown", "html")
@@ -39,6 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-before", metavar="REF", help="compare with this revision or folder, not with what rewrite emits"
     )
     group.addoption("--parity-legacy-python", metavar="PATH", help="an interpreter that runs the old side of scenarios")
+    group.addoption("--parity-save", metavar="FILE", help="keep what the old side of scenarios yields")
+    group.addoption("--parity-against", metavar="FILE", help="compare scenarios with what was kept, not with old code")
     group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
     for name in REPORTS:
         group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
@@ -53,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class ParityError(Exception):
-    """A case that is different or could not run; its text is the whole failure."""
+    """A case that does not pass; its text is the whole failure."""
 
 
 class ParitySession:
@@ -62,6 +65,7 @@ class ParitySession:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.cases: list[Case] = []
+        self.baselines: dict[str, Baseline] = {}
 
     @cached_property
     def emitted(self) -> dict[Path, tuple[EmittedOptimizer, ...]]:
@@ -137,7 +141,7 @@ class ParitySession:
         """Collect a Python file if there is anything to compare in it."""
         if file_path.name == SCENARIO:
             return ScenarioFile.from_parent(parent, path=file_path)
-        if self.emitted.get(file_path.resolve()):
+        if self.emitted.get(file_path.resolve()) and not self.config.getoption("--parity-against"):
             return OptimizerFile.from_parent(parent, path=file_path)
         return None
 
@@ -164,11 +168,12 @@ class ParitySession:
             self.cases.append(_unpacked(packed))
 
     def pytest_sessionfinish(self) -> None:
-        """Write the reports: not in workers, and of several processes in the first alone."""
+        """Write the reports and baselines: not in workers, and of several processes in the first alone."""
         from optim2optax.project.replacing import replacing
 
         if hasattr(self.config, "workerinput") or not self.cases or not is_first_process():
             return
+        self._save_baselines()
         report = self.report()
         for name in REPORTS:
             path = self.config.getoption(f"--parity-{name}")
@@ -177,6 +182,16 @@ class ParitySession:
             try:
                 with replacing(Path(path)) as file:
                     file.write(_rendered(report, name).encode())
+            except OSError as error:
+                pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=2)
+
+    def _save_baselines(self) -> None:
+        path = self.config.getoption("--parity-save")
+        if path and self.baselines:
+            from optim2optax.parity.baseline import save_baselines
+
+            try:
+                save_baselines(Path(path), self.baselines)
             except OSError as error:
                 pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=2)
 
@@ -189,7 +204,7 @@ class ParitySession:
             terminalreporter.write(render_text(self.report(), color=terminalreporter.hasmarkup))
 
     def report(self) -> Report:
-        """All cases that ran, by name."""
+        """All cases that ran, those that do not pass first, and then by name."""
         from optim2optax.parity.environment import environment
         from optim2optax.parity.result import Report
 
@@ -232,10 +247,8 @@ class ParityItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case; only identical and equivalent ones pass."""
-        from optim2optax.parity.result import Outcome
-
         self.case = self.run()
-        if self.case.outcome in (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN):
+        if not self.case.passes:
             raise ParityError(str(self.case.comparison or self.case.reason))
 
     def run(self) -> Case:
@@ -292,12 +305,12 @@ class ScenarioItem(ParityItem):
 
         Notebooks may stand in the place of these two.
         """
-        from optim2optax.parity.cases import scenario_case
+        from optim2optax.parity.cases import as_modules, baseline_case, scenario_case
         from optim2optax.parity.result import Case
-        from optim2optax.parity.scenario import module_of
+        from optim2optax.parity.scenario import baseline_of, module_of
 
         session: Any = self.config.pluginmanager.get_plugin("parity-session")
-        folder, name = self.path.parent, str(Path(self.shown).parent)
+        name = str(Path(self.shown).parent)
         try:
             module = module_of(self.path)
         except (SyntaxError, ValueError) as error:
@@ -306,13 +319,25 @@ class ScenarioItem(ParityItem):
             name = f"{name} ({self.after.stem.removeprefix('after_')})"
         given = self.config.getoption("--parity-legacy-python")
         python = Path(given) if given else None
+        before, after = self._sides(module, session)
+        if against := self.config.getoption("--parity-against"):
+            return baseline_case(name, Path(against), self.path, after)
+        case = scenario_case(name, self.path, before, after, python)
+        if self.config.getoption("--parity-save") and case.comparison is not None:
+            with as_modules(before, before) as (old, _):
+                session.baselines[name] = baseline_of(self.path, old, python)
+        return case
+
+    def _sides(self, module: str | None, session: Any) -> tuple[Path, Path]:
+        """The files with the old code and the new."""
+        folder = self.path.parent
         if self.after is not None:
-            return scenario_case(name, self.path, folder / BEFORE, self.after, python)
-        if module is None:
-            notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (folder / BEFORE).exists()
-            before, after = (Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER))
-            return scenario_case(name, self.path, folder / before, folder / after, python)
-        return scenario_case(name, self.path, session.before(folder / module), folder / module, python)
+            return folder / BEFORE, self.after
+        if module is not None:
+            return session.before(folder / module), folder / module
+        notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (folder / BEFORE).exists()
+        before, after = (Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER))
+        return folder / before, folder / after
 
 
 class CommandItem(ParityItem):
@@ -361,7 +386,7 @@ def _unpacked(text: str) -> Case:
         comparison["leaves"] = tuple(
             LeafError(**{**leaf, "shape": tuple(leaf["shape"])}) for leaf in comparison["leaves"]
         )
-        for name in ("error_by_step", "drift_by_step"):
+        for name in ("error_by_step", "drift_by_step", "remarks"):
             comparison[name] = tuple(comparison[name])
         if first is not None:
             first["index"] = tuple(first["index"])

@@ -13,12 +13,18 @@ Level = Literal["optimizer", "scenario", "command"]
 
 
 class Outcome(str, Enum):
-    """How a case ended: one of the three verdicts, or none."""
+    """How a case ended: one of the four verdicts, or none."""
 
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
     COULD_NOT_RUN = "could_not_run"
+    NOTHING_PROVEN = "nothing_proven"
+
+
+PASSING = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+URGENCY = (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN)
+"""What a report tells first, in this order, ahead of all that passes."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,16 @@ class Case:
     def outcome(self) -> Outcome:
         return Outcome.COULD_NOT_RUN if self.comparison is None else Outcome(self.comparison.verdict.value)
 
+    @property
+    def passes(self) -> bool:
+        """Whether it is identical or equivalent."""
+        return self.outcome in PASSING
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known beside the verdict, of a case that ran: why nothing is proven, or of what; and its reason."""
+        return () if self.comparison is None else (*self.comparison.remarks, *self.reason.splitlines())
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -62,10 +78,13 @@ class Environment:
 
 @dataclass(frozen=True)
 class Report:
-    """All cases of a run, in order."""
+    """All cases of a run: those that do not pass first, then in order."""
 
     cases: tuple[Case, ...]
     environment: Environment
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cases", tuple(sorted(self.cases, key=_urgency)))
 
     @property
     def summary(self) -> dict[str, int]:
@@ -74,8 +93,12 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """2 if a case could not run, else 1 if one is different, else 0."""
+        """2 if there is no case, or one that could not run or proves nothing, else 1 if one is different, else 0."""
         outcomes = {case.outcome for case in self.cases}
-        if Outcome.COULD_NOT_RUN in outcomes:
+        if not outcomes or outcomes & {Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN}:
             return 2
         return 1 if Outcome.DIFFERENT in outcomes else 0
+
+
+def _urgency(case: Case) -> int:
+    return len(URGENCY) if case.passes else URGENCY.index(case.outcome)

@@ -30,13 +30,15 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen
 
+from optim2optax.parity.baseline import Baseline
 from optim2optax.parity.dataclass_nodes import told_apart
 from optim2optax.parity.interpreter import drive_elsewhere
-from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories
+from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories, leaves_by_path
 from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.open_loop import Tape, compare_open_loop
+from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
 from optim2optax.parity.precision import double_everywhere, precise
 from optim2optax.parity.recorder import recording
+from optim2optax.parity.states import States, with_states
 
 
 def run_scenario(
@@ -59,8 +61,9 @@ def run_scenario(
     """
     if legacy_python is not None:
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
-        new, _ = _drive(scenario, after, False, steps)
-        return compare_trajectories(old, new, closed_loop=not replay)
+        tape = Tape()
+        new, _ = _drive(scenario, after, False, steps, tape)
+        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, old))
     closed, opened = run_both_loops(scenario, before, after, steps)
     if opened is not None and opened.verdict is Verdict.DIFFERENT and closed.verdict is not Verdict.DIFFERENT:
         return opened
@@ -76,11 +79,30 @@ def run_both_loops(
         The comparison of what the scenario yields, and that of the optimizers alone where the code allows it.
     """
     tapes = Tape(), Tape()
-    old, replay = _drive(scenario, before, True, steps, tapes[0])
-    new, _ = _drive(scenario, after, False, steps, tapes[1])
-    comparison = compare_trajectories(old, new, closed_loop=not replay)
+    states = States(), States()
+    old, replay = _drive(scenario, before, True, steps, tapes[0], states[0])
+    new, _ = _drive(scenario, after, False, steps, tapes[1], states[1])
+    evidence = evidence_of(*tapes, old)
+    parameters_alone = compare_trajectories(old, new, closed_loop=not replay, evidence=evidence)
     with precise():
-        return comparison, compare_open_loop(*tapes)
+        return with_states(parameters_alone, *states, evidence), compare_open_loop(*tapes)
+
+
+def baseline_of(scenario: Path, before: Path, legacy_python: Path | None = None) -> Baseline:
+    """What the old side of a scenario yields, to be kept."""
+    if legacy_python is not None:
+        values, replay = drive_elsewhere(legacy_python, scenario, before, None)
+    else:
+        values, replay = _drive(scenario, before, True, None)
+    return Baseline([leaves_by_path(value) for value in values], replay)
+
+
+def compare_with_baseline(baseline: Baseline, scenario: Path, after: Path) -> Comparison:
+    """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
+    tape = Tape()
+    new, _ = _drive(scenario, after, False, None, tape)
+    evidence = evidence_of(Tape(), tape, baseline.values)
+    return compare_trajectories(baseline.values, new, closed_loop=not baseline.replay, evidence=evidence)
 
 
 def module_of(scenario: Path) -> str | None:
@@ -143,7 +165,12 @@ def _is_train_state(node: Any) -> bool:
 
 
 def _drive(
-    scenario: Path, path: Path, legacy: bool, steps: int | None, tape: Tape | None = None
+    scenario: Path,
+    path: Path,
+    legacy: bool,
+    steps: int | None,
+    tape: Tape | None = None,
+    states: States | None = None,
 ) -> tuple[list[PyTree], bool]:
     """Run one side, and say whether it was a replay."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
@@ -162,10 +189,12 @@ def _drive(
             module = importlib.import_module(package) if package else load_module(path, path.stem, legacy)
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:
-                # A later step may be given the same buffers to write into.
-                trajectory = [
-                    jax.tree_util.tree_map(np.array, parameters(value)) for value in itertools.islice(values, steps)
-                ]
+                trajectory = []
+                for value in itertools.islice(values, steps):
+                    # A later step may be given the same buffers to write into.
+                    trajectory.append(jax.tree_util.tree_map(np.array, parameters(value)))
+                    if states is not None:
+                        states.keep(value, _holds_parameters)
     return trajectory, getattr(script, "replay", False)
 
 

@@ -20,6 +20,7 @@ OTHER_WORDS |= {
     "new",
     "deleted",
     "could_not_run",
+    "nothing_proven",
     "proven",
     "declared",
     "deduced",

@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 
 from optim2optax.parity.judge import Comparison
-from optim2optax.parity.reports.text import figures, place, words
+from optim2optax.parity.reports.text import figures, gate, place, words
 from optim2optax.parity.result import Report
 
 SMALLEST = 1e-18
@@ -21,7 +21,7 @@ LARGEST = 1e18
 
 def render_html(report: Report) -> str:
     """The page: totals, environment, contents, and for each case verdict, sources, error over steps, leaves, and its script."""
-    return _template().render(report=report, words=words, figures=figures, place=place, plot=plot)
+    return _template().render(report=report, words=words, figures=figures, gate=gate, place=place, plot=plot)
 
 
 @cache

@@ -32,7 +32,9 @@ def _case(case: Case) -> dict[str, Any]:
         "verdict": case.outcome.value,
         "error": None if comparison is None else comparison.error,
         "drift": None if comparison is None else comparison.drift,
+        "gate": None if comparison is None else comparison.gate,
         "steps": None if comparison is None else comparison.steps,
+        "remarks": [] if comparison is None else list(comparison.remarks),
         "reason": case.reason,
         "first_difference": None if difference is None else asdict(difference),
     }

@@ -5,14 +5,19 @@ from __future__ import annotations
 import html
 from itertools import accumulate
 
-from optim2optax.parity.reports.text import place, words
+from optim2optax.parity.reports.text import gate, place, words
 from optim2optax.parity.result import Case, Outcome, Report
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""
 
-FIRST = (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN)
-SIGNS = {Outcome.IDENTICAL: "✅", Outcome.EQUIVALENT: "✅", Outcome.DIFFERENT: "❌", Outcome.COULD_NOT_RUN: "⚠️"}
+SIGNS = {
+    Outcome.IDENTICAL: "✅",
+    Outcome.EQUIVALENT: "✅",
+    Outcome.DIFFERENT: "❌",
+    Outcome.COULD_NOT_RUN: "⚠️",
+    Outcome.NOTHING_PROVEN: "⚠️",
+}
 
 
 def render_markdown(report: Report, limit: int = LIMIT) -> str:
@@ -22,12 +27,12 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
         report: what was found.
         limit: how many UTF-8 bytes there may be. What does not fit is left out, and a last sentence says of how many cases.
     """
-    cases = sorted(report.cases, key=lambda case: case.outcome not in FIRST)
+    cases = report.cases
     parts: list[tuple[int | None, str]] = [
         (None, _head(report)),
         *((number, _row(case)) for number, case in enumerate(cases)),
         (None, "\n"),
-        *((number, _details(case)) for number, case in enumerate(cases) if _failed(case)),
+        *((number, _details(case)) for number, case in enumerate(cases) if not case.passes),
     ]
     ends = list(accumulate(len(text.encode()) for _, text in parts))
     if ends[-1] <= limit:
@@ -49,23 +54,20 @@ def _head(report: Report) -> str:
     )
 
 
-def _failed(case: Case) -> bool:
-    return case.outcome in FIRST
-
-
 def _row(case: Case) -> str:
     found = case.comparison
     drift = "" if found is None or found.drift is None else f"{found.drift:.1e}"
-    figures = ("", "", "") if found is None else (f"{found.error:.1e}", drift, str(found.steps))
+    figures = ("", "", "") if found is None else (f"{found.error:.1e}{gate(found)}", drift, str(found.steps))
     cells = (SIGNS[case.outcome], _cell(case.name), words(case.outcome), *figures)
     return f"| {' | '.join(cells)} |\n"
 
 
 def _details(case: Case) -> str:
     difference = case.comparison and case.comparison.first_difference
+    reason = case.reason if case.comparison is None else "\n".join(case.remarks)
     parts = [
         f"First at {_cell(place(difference))}.\n" if difference else "",
-        f"{_block(case.reason)}\n" if case.reason else "",
+        f"{_block(reason)}\n" if reason else "",
         f"Before:\n\n{_block(case.before, 'python')}\n" if case.before else "",
         f"After:\n\n{_block(case.after, 'python')}\n" if case.after else "",
         f"To repeat it:\n\n{_block(case.reproduction, 'python')}\n" if case.reproduction else "",

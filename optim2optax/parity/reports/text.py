@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from optim2optax.parity.judge import Comparison, Difference
+from optim2optax.parity.judge import REPLAY_GATE, Comparison, Difference
 from optim2optax.parity.result import Case, Environment, Outcome, Report
 
 COLORS = {
@@ -12,12 +12,13 @@ COLORS = {
     Outcome.EQUIVALENT: "green",
     Outcome.DIFFERENT: "red",
     Outcome.COULD_NOT_RUN: "yellow",
+    Outcome.NOTHING_PROVEN: "yellow",
 }
 WIDTH = max(len(outcome.value) for outcome in Outcome)
 
 
 def render_text(report: Report, color: bool = False) -> str:
-    """A line for each case, below it what is to be known of one that does not pass; then totals and environment."""
+    """A line for each case, those that do not pass first, below it what is to be known of it; then totals and environment."""
     lines = [line for case in report.cases for line in _case(case)]
     text = "\n".join([*lines, "", _totals(report), _environment(report.environment), ""])
     return text if color else click.unstyle(text)
@@ -36,13 +37,19 @@ def _case(case: Case) -> list[str]:
     found = [f"{head}  {click.style(figures(case.comparison), dim=True)}"]
     if case.comparison.first_difference is not None:
         found.append(f"    first at {place(case.comparison.first_difference)}")
-    return [*found, *(f"    note: {line}" for line in case.reason.splitlines())]
+    prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
+    return [*found, *(f"    {prefix}{line}" for line in case.remarks)]
 
 
 def figures(comparison: Comparison) -> str:
-    """Steps, error and drift in one line."""
+    """Steps, error and drift in one line, and the gate where it is not that of a replay."""
     drift = "" if comparison.drift is None else f", float32 drift {comparison.drift:.1e}"
-    return f"{comparison.steps} steps, error over movement {comparison.error:.1e}{drift}"
+    return f"{comparison.steps} steps, error over movement {comparison.error:.1e}{gate(comparison)}{drift}"
+
+
+def gate(comparison: Comparison) -> str:
+    """The gate of a comparison in brackets, where it is not that of a replay."""
+    return "" if comparison.gate == REPLAY_GATE else f" (closed loop, gate {comparison.gate:.0e})"
 
 
 def place(difference: Difference) -> str:

@@ -35,7 +35,9 @@ SCENARIO = """\
 def run(module):
     optimizer = module.create_optimizer({"w": 0.5})
     yield optimizer
-    yield module.train_step(optimizer, {"w": 1.0})[0]
+    for _ in range(10):
+        optimizer = module.train_step(optimizer, {"w": 1.0})[0]
+        yield optimizer
 """
 QUICK = ("--platform", "cpu", "--steps", "20")
 
@@ -73,7 +75,7 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     done = started("parity", *QUICK, *reports, ".", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 cases: 1 identical, 1 equivalent, 0 different, 0 could not run" in done.stdout
+    assert "2 cases: 1 identical, 1 equivalent, 0 different, 0 could not run, 0 nothing proven" in done.stdout
     assert (tmp_path / "train.py").read_text() == dedent(LEGACY)
     content = json.loads((tmp_path / "parity.json").read_text())
     assert [case["name"] for case in content["cases"]] == ["train.py:5 Adam", "train.py:8 Momentum"]
@@ -124,11 +126,11 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
         shutil.copy(FIXTURES / "train_script" / name, folder / "train.py")
     scenario = (FIXTURES / "train_script" / "scenario.py").read_text()
     (after / "scenario.py").write_text(scenario.replace('"""\n', '"""\n\nmodule = "train.py"\n', 1))
-    words = ("--before", str(before), ".", "--", "python", "train.py", "--steps", "4")
+    words = ("--before", str(before), ".", "--", "python", "train.py", "--steps", "12")
     done = started("parity", *QUICK, "--devices", "2", *words, cwd=after)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "python train.py --steps 4" in done.stdout
+    assert "python train.py --steps 12" in done.stdout
     assert "3 cases" in done.stdout
 
 
@@ -201,8 +203,43 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
         "variants": "identical",
         "variants (slower)": "different",
     }
-    assert cases["unfinished"]["reason"] == "SyntaxError: '(' was never closed (scenario.py, line 5)"
+    assert cases["unfinished"]["reason"] == "SyntaxError: '(' was never closed (scenario.py, line 7)"
     assert "`module = 'train' + '.py'` is not the path of a file" in cases["unnamed"]["reason"]
+
+
+def test_a_baseline_is_kept_and_compared_with_later(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the old code, and without the wheel that has `flax.optim`."""
+    [result] = migrate([Source("train.py", PROGRAM.encode())])
+    new = result.after.decode()
+    for name, text in {"before": PROGRAM, "after": new, "scenario": SCENARIO}.items():
+        (project / f"{name}.py").write_text(text)
+    assert run("parity", "-k", "scenario", "--save", "old.npz", ".").exit_code == 0
+
+    (project / "before.py").unlink()
+    monkeypatch.setenv(WHEEL_VARIABLE, "not-there.whl")
+    done = run("parity", "--against", "old.npz", ".")
+    assert done.exit_code == 0, done.output
+    assert "1 case: 1 identical" in done.stdout
+    assert "note: The old side is that of " in done.stdout
+
+    (project / "after.py").write_text(new.replace("0.1", "0.01"))
+    assert run("parity", "--against", "old.npz", ".").exit_code == 1
+
+    (project / "before").mkdir()
+    (project / "other").mkdir()
+    (project / "scenario.py").rename(project / "other" / "scenario.py")
+    (project / "after.py").rename(project / "other" / "after.py")
+    done = run("parity", "--against", "old.npz", ".")
+    assert done.exit_code == 2
+    assert "old.npz has no scenario called other" in done.stdout
+
+    done = run("parity", "--against", "old.npz", "before")
+    assert (done.exit_code, done.stderr.count("there is no scenario here to compare with old.npz")) == (2, 1)
+
+    (project / "old.npz").write_bytes(b"no baseline")
+    done = run("parity", "--against", "old.npz", ".")
+    assert done.exit_code == 2
+    assert "old.npz is no file that --save wrote" in done.stdout
 
 
 def test_what_cannot_be_collected_is_told(project: Path, run: Run) -> None:
@@ -239,6 +276,7 @@ WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
     "a path that is not there": (["nowhere.py"], "does not exist"),
+    "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
 }
 
@@ -256,6 +294,48 @@ def test_nothing_to_compare(project: Path, run: Run) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert "There is no legacy optimizer" in result.stdout
     assert not (project / "parity.json").exists()
+
+
+NOTHING = {
+    "a filter that fits nothing": (["-k", "Adamax", "."], "no case fits -k Adamax, so nothing is proven"),
+    "an old tree without legacy code": (
+        ["--before", "old", "."],
+        "old has no legacy optimizer here, so nothing is proven",
+    ),
+    "a filter in several processes": (["-k", "Adamax", "--jobs", "2", "."], "no case fits -k Adamax"),
+}
+
+
+@pytest.mark.parametrize(("words", "why"), NOTHING.values(), ids=NOTHING)
+def test_a_gate_that_compares_nothing_does_not_pass(words: list[str], why: str, project: Path, run: Run) -> None:
+    (project / "old").mkdir()
+    (project / ("train.py" if "-k" in words else "old/train.py")).write_text(dedent(LEGACY) if "-k" in words else "")
+    done = run("parity", *QUICK, *words)
+    assert (done.exit_code, done.stdout.count("nothing proven")) == (2, 0)
+    assert why in done.stderr
+
+
+def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> None:
+    still = dedent(LEGACY).replace("optim.Momentum(config.lr)", "optim.Momentum(0.0)")
+    (tmp_path / "train.py").write_text(still)
+    reports = {name: tmp_path / f"parity.{name}" for name in ("json", "junit", "markdown", "html")}
+    done = started("parity", *QUICK, *(f"--{name}={path}" for name, path in reports.items()), ".", cwd=tmp_path)
+
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout.splitlines()[1].startswith("nothing proven  train.py:8 Momentum")
+    for text in (done.stdout, *(path.read_text() for path in reports.values())):
+        assert "No parameter ever moved, as with a learning rate of zero, so nothing is proven." in text
+    cases = json.loads(reports["json"].read_text())["cases"]
+    assert [case["verdict"] for case in cases] == ["nothing_proven", "equivalent"]
+    failures = ET.parse(reports["junit"]).getroot().findall(".//failure")
+    assert ["nothing proven" in str(failure.get("message")) for failure in failures] == [True]
+
+
+def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
+    """Where no rate is, every optimizer is the same as every other."""
+    (project / "train.py").write_text(dedent(LEGACY).replace("config.lr", "0.0"))
+    assert run("rewrite", "--verify", ".").exit_code == 1
+    assert (project / "train.py").read_text() == dedent(LEGACY).replace("config.lr", "0.0")
 
 
 def test_as_a_part_of_the_users_tests(tmp_path: Path) -> None:

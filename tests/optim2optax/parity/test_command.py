@@ -86,7 +86,10 @@ def test_a_side_that_takes_no_step(repository: Path) -> None:
 
 
 def test_sides_that_step_different_parameters() -> None:
-    kernel, bias = ([Update(0, {leaf: np.zeros(2)}, {leaf: np.ones(2)})] for leaf in ("kernel", "bias"))
+    kernel, bias = (
+        [Update(step, {leaf: np.full(2, step)}, {leaf: np.full(2, step + 1.0)}) for step in range(10)]
+        for leaf in ("kernel", "bias")
+    )
     assert compare_updates(kernel, kernel).verdict is Verdict.IDENTICAL
     with pytest.raises(CommandError, match="the two sides step different parameters"):
         compare_updates(kernel, bias)

@@ -92,6 +92,23 @@ def test_planted_faults_are_found(definition: Definition, transformation: Any) -
     assert comparison.first_difference is not None
 
 
+def test_float32_has_a_veto_where_it_overflows_on_one_side_alone() -> None:
+    """Gradients that are blown up and shrunk again are the same in float64, and infinite in float32."""
+    ahead = optax.chain(optax.scale(1e25), optax.scale(1e25), optax.scale(1e-25), optax.scale(1e-25), optax.sgd(0.1))
+    comparison = compare(lambda optim: optim.GradientDescent(0.1), ahead)
+    assert comparison.verdict is Verdict.DIFFERENT
+    first = comparison.first_difference
+    assert first is not None
+    assert np.isfinite(first.before) != np.isfinite(first.after)
+    assert comparison.remarks == ("In float64 the two agree; in float32 this value is finite on one side alone.",)
+
+
+def test_an_optimizer_that_moves_nothing_proves_nothing() -> None:
+    comparison = compare(lambda optim: optim.Adam(0.0), optax.sgd(0.0))
+    assert comparison.verdict is Verdict.NOTHING_PROVEN
+    assert comparison.remarks == ("No parameter ever moved, as with a learning rate of zero, so nothing is proven.",)
+
+
 def test_one_step_would_miss_a_wrong_beta2() -> None:
     comparison = compare(lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7), steps=1)
     assert comparison.verdict is not Verdict.DIFFERENT

@@ -193,6 +193,51 @@ def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> Non
     assert comparison.first_difference.step > 0
 
 
+SMALL = """
+    import jax
+    import jax.numpy as jnp
+    {imports}
+
+
+    def loss(params):
+        return jnp.sum((params["kernel"] - 1.0) ** 2) + 1e-9 * jnp.sum({bias} ** 2)
+    {program}
+"""
+WITH_BATCHES = """
+    def run(module):
+        optimizer = module.create({"kernel": jax.numpy.zeros((4, 3)), "bias": jax.numpy.ones(3)})
+        for _ in range(20):
+            yield optimizer
+            optimizer = module.step(optimizer)
+
+
+    import jax
+"""
+
+
+@pytest.mark.parametrize(("bias", "expected"), [("", False), (" * 1.00001", True), (".at[:].set(1.0)", True)])
+def test_a_small_leaf_beside_a_large_one_is_judged_by_itself(bias: str, expected: bool, tmp_path: Path) -> None:
+    """Only in the loss, so that the optimizers are the same."""
+    old = SMALL.format(
+        imports="from flax import optim",
+        bias='params["bias"]',
+        program="""
+
+    def create(params):
+        return optim.GradientDescent(0.1).create(params)
+
+
+    def step(optimizer):
+        return optimizer.apply_gradient(jax.grad(loss)(optimizer.target))
+    """,
+    )
+    [result] = migrate([Source("before.py", dedent(old).encode())])
+    after = result.after.decode().replace('params["bias"]', f'params["bias"]{bias}')
+    case = write(tmp_path, WITH_BATCHES, old, after)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert (comparison.verdict is Verdict.DIFFERENT) is expected, comparison
+
+
 def test_a_replay_is_held_to_the_narrow_gate(tmp_path: Path) -> None:
     case = write(tmp_path, REPLAY_SCENARIO)
     comparison = run_scenario(case.scenario, case.before, case.after)
@@ -305,6 +350,58 @@ def test_an_error_below_the_gate_of_the_closed_loop_shows_in_open_loop(tmp_path:
     assert shown.outcome is Outcome.DIFFERENT
     assert shown.reason == "This is the open loop: the old side's gradients, replayed."
     assert run_scenario(case.scenario, case.before, case.after).verdict is Verdict.DIFFERENT
+
+
+QUIET = """
+    def run(module):
+        state = module.create()
+        for _ in range({steps}):
+            state = module.step(state)
+            yield {held}
+"""
+OF_A_RATE = {
+    "few steps": (9, "state", 0.1, "Only 9 steps were taken"),
+    "a rate of zero": (20, "state", 0.0, "No parameter ever moved"),
+    "a rate of zero beside what moves": (20, "(state, state.optimizer_count)", 0.0, "No parameter ever moved"),
+}
+
+
+@pytest.mark.parametrize(("steps", "held", "rate", "why"), OF_A_RATE.values(), ids=OF_A_RATE)
+def test_a_scenario_in_which_nothing_happens_proves_nothing(
+    steps: int, held: str, rate: float, why: str, tmp_path: Path
+) -> None:
+    held = held.replace("state.optimizer_count", "float(state.step if hasattr(state, 'tx') else state.state.step)")
+    old = OLD.format(override="").replace("0.1", f"{rate}")
+    new = NEW.format(tx=f"optax.adam({rate})", hyperparams="{}")
+    case = write(tmp_path, QUIET.format(steps=steps, held=held), old, new)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome is Outcome.NOTHING_PROVEN, shown
+    assert shown.remarks[0].startswith(why)
+
+
+def test_steps_between_what_is_yielded_count(tmp_path: Path) -> None:
+    scenario = """
+        def run(module):
+            state = module.create()
+            for _ in range(30):
+                state = module.step(state)
+            yield state
+    """
+    case = write(tmp_path, scenario, OLD.format(override=""), NEW.format(tx="optax.adam(0.1)", hyperparams="{}"))
+    assert run_scenario(case.scenario, case.before, case.after).verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
+
+
+def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> None:
+    old = OLD.format(override=", learning_rate=0.1")
+    new = NEW.format(tx="optax.adam(0.1)", hyperparams="{}")
+    case = write(tmp_path, QUIET.format(steps=12, held="state"), old, new)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert (
+        shown.remarks[0] == "The learning rate is given at each step and was always 0.1, so no change of it is proven."
+    )
 
 
 STEPS = """

@@ -312,7 +312,7 @@ TRAINING = """
 import jax.numpy as jnp
 
 optimizer = create_optimizer("Adam", {"w": jnp.ones(3)})
-for _ in range(3):
+for _ in range(12):
     optimizer = optimizer.apply_gradient({"w": jnp.ones(3)})
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optim2optax.parity.judge import Comparison, Difference, LeafError, Verdict
+from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Difference, LeafError, Verdict
 from optim2optax.parity.result import Case, Environment, Report
 
 HOSTILE = "a|b <script>alert(1)</script> `c` *d*"
@@ -24,7 +24,18 @@ APART = replace(
     error=float("inf"),
     first_difference=Difference(1, "Dense_0/kernel", (0, 2), 0.5, float("nan"), None, "decay"),
 )
+VACUOUS = replace(
+    SAME,
+    verdict=Verdict.NOTHING_PROVEN,
+    error=0.0,
+    drift=None,
+    remarks=("No parameter ever moved.",),
+    gate=CLOSED_LOOP_GATE,
+    error_by_step=(0.0,) * 3,
+    drift_by_step=(),
+)
 IDENTICAL = replace(SAME, verdict=Verdict.IDENTICAL, error=0.0, error_by_step=(0.0,) * 3, drift_by_step=(0.0,) * 3)
+IDENTICAL = replace(IDENTICAL, remarks=("scale never moved.",))
 
 
 def report() -> Report:
@@ -32,6 +43,7 @@ def report() -> Report:
         Case("train.py:3 Adam", "optimizer", SAME, "optim.Adam(lr)", "optax.adam(lr)", reproduction="print(1)"),
         Case("train.py:9 Momentum", "optimizer", IDENTICAL, "optim.Momentum(lr)", "optax.sgd(lr)"),
         Case(HOSTILE, "scenario", APART, f"x = '{HOSTILE}'", "```\ny = 1\n```", "a known fault"),
+        Case("fixtures/still", "scenario", VACUOUS),
         Case("python train.py", "command", None, reason="the old side ended with exit code 1:\nNo data <here>"),
     )
     return Report(cases, ENVIRONMENT)

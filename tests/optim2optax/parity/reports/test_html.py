@@ -38,7 +38,9 @@ def test_a_leaf_that_should_not_move_is_plotted() -> None:
 
 
 def test_zeros_of_two_signs_differ_in_a_bit() -> None:
-    found = compare_trajectories([{"bias": np.array([0.0])}], [{"bias": np.array([-0.0])}])
+    held = [{"kernel": np.array([float(step)])} for step in range(10)]
+    before, after = ([{**step, "bias": np.array([zero])} for step in held] for zero in (0.0, -0.0))
+    found = compare_trajectories(before, after)
     text = page(found)
 
     assert found.verdict is Verdict.EQUIVALENT

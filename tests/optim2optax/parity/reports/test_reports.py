@@ -19,13 +19,21 @@ VOID = ("meta", "br", "img", "link", "use", "path")
 def test_text_tells_all_that_matters() -> None:
     lines = render_text(report()).splitlines()
 
-    assert lines[0].startswith(
-        "equivalent     train.py:3 Adam  3 steps, error over movement 2.0e-15, float32 drift 3.0e-07"
-    )
+    assert [line.partition("  ")[0] for line in lines if line[:1].strip()][:5] == [
+        "different",
+        "could not run",
+        "nothing proven",
+        "equivalent",
+        "identical",
+    ]
+    assert "equivalent      train.py:3 Adam  3 steps, error over movement 2.0e-15, float32 drift 3.0e-07" in lines
+    still = "nothing proven  fixtures/still  3 steps, error over movement 0.0e+00 (closed loop, gate 1e-07)"
+    assert lines[lines.index(still) + 1] == "    No parameter ever moved."
+    assert "    note: scale never moved." in lines
     assert "    first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after; what departs: decay" in lines
     assert "    note: a known fault" in lines
     assert "    No data <here>" in lines
-    assert "4 cases: 1 identical, 1 equivalent, 1 different, 1 could not run" in lines
+    assert "5 cases: 1 identical, 1 equivalent, 1 different, 1 could not run, 1 nothing proven" in lines
     assert "on 2 × cpu (cpu); python 3.11.0, jax 0.4.36; seed 7" in lines[-1]
     assert "\x1b" not in "".join(lines)
     assert "\x1b" in render_text(report(), color=True)
@@ -38,10 +46,13 @@ def test_json_is_strict_and_complete() -> None:
     content = json.loads(render_json(report()), parse_constant=refuse)
 
     assert content["version"] == 1
-    assert content["summary"] == {"identical": 1, "equivalent": 1, "different": 1, "could_not_run": 1}
-    assert [case["verdict"] for case in content["cases"]] == ["equivalent", "identical", "different", "could_not_run"]
-    assert content["cases"][2]["error"] == "inf"
-    assert content["cases"][2]["first_difference"] == {
+    different, failed, still, same, _ = content["cases"]
+    verdicts = [case["verdict"] for case in content["cases"]]
+    assert verdicts == ["different", "could_not_run", "nothing_proven", "equivalent", "identical"]
+    assert content["summary"] == dict.fromkeys(verdicts, 1)
+    assert (still["remarks"], still["gate"], same["gate"]) == (["No parameter ever moved."], 1e-7, 1e-11)
+    assert different["error"] == "inf"
+    assert different["first_difference"] == {
         "step": 1,
         "leaf": "Dense_0/kernel",
         "index": [0, 2],
@@ -50,24 +61,32 @@ def test_json_is_strict_and_complete() -> None:
         "ulp": None,
         "link": "decay",
     }
-    assert content["cases"][3]["first_difference"] is None
+    assert failed["first_difference"] is None
     assert content["environment"]["versions"]["jax"] == "0.4.36"
 
 
 def test_exit_codes() -> None:
     everything = report()
-    assert everything.exit_code == 2
-    assert replace(everything, cases=everything.cases[:3]).exit_code == 1
-    assert replace(everything, cases=everything.cases[:2]).exit_code == 0
+    different, failed, still, *passing = everything.cases
+    codes = {0: passing, 1: [different, *passing], 2: everything.cases}
+    assert {code: replace(everything, cases=tuple(cases)).exit_code for code, cases in codes.items()} == {
+        0: 0,
+        1: 1,
+        2: 2,
+    }
+    for cases in ((failed, *passing), (still, *passing), ()):
+        assert replace(everything, cases=cases).exit_code == 2
 
 
 def test_markdown_escapes_what_users_wrote() -> None:
     text = render_markdown(report())
     rows = [line for line in text.splitlines() if line.startswith("| ")]
 
-    assert [row.count(" | ") for row in rows] == [5] * 5
+    assert [row.count(" | ") for row in rows] == [5] * 6
     assert "<script>" not in text.replace(f"x = '{HOSTILE}'", "")
     assert "different" in rows[1]
+    assert "0.0e+00 (closed loop, gate 1e-07)" in rows[3]
+    assert "No parameter ever moved." in text
     assert "````python\n```\ny = 1\n```\n````" in text
 
 

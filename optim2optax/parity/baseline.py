@@ -1,0 +1,64 @@
+"""What the old side of scenarios yielded, kept in a file: a baseline that later runs are compared with, without the old world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.project.replacing import replacing
+
+CASES = "cases"
+
+
+class BaselineError(ValueError):
+    """A file that is no baseline, or has nothing of a scenario; the message says which."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the old side of one scenario yielded, each value by leaf path, and whether it is a replay of recorded gradients."""
+
+    values: list[dict[str, NDArray[Any]]]
+    replay: bool
+
+
+def save_baselines(path: Path, baselines: Mapping[str, Baseline]) -> None:
+    """Write baselines, by the names of their cases, to an .npz file. Raises OSError."""
+    arrays: dict[str, Any] = {CASES: np.asarray(list(baselines))}
+    for number, baseline in enumerate(baselines.values()):
+        arrays[f"{number}/replay"] = np.asarray(baseline.replay)
+        arrays[f"{number}/length"] = np.asarray(len(baseline.values))
+        for step, leaves in enumerate(baseline.values):
+            arrays |= {f"{number}/{step}/{leaf}": values for leaf, values in leaves.items()}
+    with replacing(path) as file:
+        np.savez_compressed(file, **arrays)
+
+
+def load_baseline(path: Path, case: str) -> Baseline:
+    """The baseline of a case.
+
+    Raises:
+        BaselineError: if the file is no baseline, or has none of this case.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            names = arrays[CASES].tolist()
+            if case not in names:
+                raise BaselineError(f"{path} has no scenario called {case}. Save it anew, with --save.")
+            number = names.index(case)
+            values: list[dict[str, NDArray[Any]]] = [{} for _ in range(int(arrays[f"{number}/length"]))]
+            for key in arrays.files:
+                place, _, rest = key.partition("/")
+                step, _, leaf = rest.partition("/")
+                if place == str(number) and step.isdigit():
+                    values[int(step)][leaf] = arrays[key]
+            return Baseline(values, bool(arrays[f"{number}/replay"]))
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        if isinstance(error, BaselineError):
+            raise
+        raise BaselineError(f"{path} is no file that --save wrote: {error}") from error

@@ -1,0 +1,118 @@
+"""What a run exercised: two sides that agree where nothing happens prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
+"""Each leaf's values by its path, stacked along a leading axis of steps."""
+
+FEWEST_STEPS = 10
+"""In fewer steps, wrong counters and moments hardly show."""
+
+NAMED = 3
+"""So many leaves a remark names; it counts the others."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a run beside the values that are compared.
+
+    Args:
+        taken: how many steps the optimizers took; None stands for as many as there are values.
+        moved: whether any step moved any parameter; None leaves that to the values.
+        idle: leaves that were never to move, of which no remark is needed.
+        rounding: of parameters whose gradients are known, by their paths, whether these are nothing but rounding.
+        remarks: what else was not exercised, a sentence each.
+    """
+
+    taken: int | None = None
+    moved: bool | None = None
+    idle: Collection[str] = ()
+    rounding: Mapping[str, bool] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+
+
+def why_nothing_is_proven(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence) -> str | None:
+    """Why a run in which both sides agree proves nothing, in one sentence; None if it proves something."""
+    taken = evidence.taken if evidence.taken is not None else _length(before)
+    if not any(values.size for values in before.values()):
+        return "Nothing was compared."
+    if taken < FEWEST_STEPS:
+        steps = "1 step was" if taken == 1 else f"{taken} steps were"
+        return (
+            f"Only {steps} taken, and fewer than {FEWEST_STEPS} prove nothing: wrong counters and moments hardly show."
+        )
+    floats = _floating(before)
+    if floats and (last := max(map(_last_finite, floats.values()))) < _length(before) - 1:
+        return f"From step {last + 1} on, no value is finite on either side, so nothing is proven."
+    moved = evidence.moved
+    if moved is None:
+        moved = any(not is_still(values, start[leaf]) for leaf, values in (floats or before).items())
+    return None if moved else "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
+
+
+def remarks(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence) -> Iterator[str]:
+    """What a run did not exercise of some leaves, a sentence each."""
+    floats = _floating(before)
+    lost = {leaf: int(np.argmin(_finite_steps(values))) for leaf, values in floats.items() if not _is_finite(values)}
+    if lost:
+        yield (
+            f"From step {min(lost.values())} on, values of {named(lost)} are not finite on either side, "
+            "so nothing is proven of these."
+        )
+    still = [
+        leaf
+        for leaf, values in floats.items()
+        if leaf not in evidence.idle and leaf not in lost and is_still(values, start[leaf])
+    ]
+    if still:
+        yield f"{named(still)} never moved, so nothing is proven of {'it' if len(still) == 1 else 'them'}."
+    yield from evidence.remarks
+
+
+def is_still(values: NDArray[Any], start: NDArray[Any]) -> bool:
+    """Whether a leaf keeps its start in all steps, wherever it is finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return not np.any((values != start) & np.isfinite(values.astype(np.float64)))
+
+
+def named(leaves: Collection[str]) -> str:
+    """Leaves as people read them: some by name, the others by number."""
+    names = sorted(leaves)
+    shown, others = names[:NAMED], len(names) - NAMED
+    words = [*shown, f"{others} more"] if others > 0 else shown
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _length(trajectories: LeafTrajectories) -> int:
+    return len(next(iter(trajectories.values()), ()))
+
+
+def _floating(trajectories: LeafTrajectories) -> dict[str, NDArray[Any]]:
+    return {
+        leaf: values
+        for leaf, values in trajectories.items()
+        if values.size and jnp.issubdtype(values.dtype, jnp.inexact)
+    }
+
+
+def _is_finite(values: NDArray[Any]) -> bool:
+    return bool(np.isfinite(values.astype(np.float64)).all())
+
+
+def _finite_steps(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """For each step, whether all elements are finite."""
+    return np.asarray(np.isfinite(values.astype(np.float64)).reshape(len(values), -1).all(axis=1))
+
+
+def _last_finite(values: NDArray[Any]) -> int:
+    """The last step in which any element is finite; -1 if there is none."""
+    finite = np.isfinite(values.astype(np.float64)).reshape(len(values), -1).any(axis=1)
+    return int(np.flatnonzero(finite)[-1]) if finite.any() else -1
