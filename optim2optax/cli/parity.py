@@ -52,6 +52,20 @@ class Parity(click.Command):
 )
 @click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End a side of the command after that; by default the new one, after ten times what the old one took.",
+)
+@click.option(
+    "--link",
+    "links",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    metavar="PATH",
+    help="Link it into both copies in which the command runs: data that git ignores.",
+)
 @click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
 @click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
 @click.option("--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML.")
@@ -85,6 +99,8 @@ def command(
     platform: str | None,
     devices: int | None,
     jobs: int,
+    timeout: float | None,
+    links: Sequence[Path],
     expression: str | None,
     legacy_wheel: Path | None,
     legacy_python: Path | None,
@@ -129,6 +145,8 @@ def command(
     if legacy_python is not None:
         options += [f"--parity-legacy-python={_checked(legacy_python)}"]
     options += [f"--parity-command={json.dumps(training)}"] if training else []
+    options += [f"--parity-timeout={timeout}"] if timeout is not None else []
+    options += [f"--parity-link={link.absolute()}" for link in links]
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
     context.exit(_run(paths, options, jobs, expression, reports))
@@ -189,7 +207,8 @@ def _run(
         wanted = {name: path for name, path in reports.items() if path is not None}
         arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
         os.environ.pop("PYTEST_ADDOPTS", None)
-        pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
+        with _safe_path():
+            pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
         listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)
@@ -199,10 +218,27 @@ def _run(
 
 
 @contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep the processes of `--jobs` from importing what stands in the current folder, from Python 3.11 on."""
+    from optim2optax.parity.side import OUR_SAFE_PATH, SAFE_PATH
+
+    before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
+    try:
+        yield
+    finally:
+        if before == OUR_SAFE_PATH:
+            os.environ.pop(SAFE_PATH, None)
+
+
+@contextmanager
 def _temporary_folder() -> Iterator[Path]:
     """A folder for all temporary files, those of other processes too: nothing is left of one that was killed."""
+    from optim2optax.parity.processes import TEMPORARY, remove_abandoned
+
     before = os.environ.get("TMPDIR")
-    with tempfile.TemporaryDirectory(prefix="optim2optax-", ignore_cleanup_errors=True) as folder:
+    remove_abandoned(Path(tempfile.gettempdir()))
+    prefix = f"{TEMPORARY}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         os.environ["TMPDIR"] = tempfile.tempdir = folder
         try:
             yield Path(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -18,7 +19,7 @@ from optim2optax.parity.record import UNKNOWN
 from optim2optax.parity.side import Side
 from optim2optax.parity.sketch import Part
 from optim2optax.parity.stream import SUFFIX, read
-from optim2optax.parity.trees import copy_before, copy_tree, repository_root
+from optim2optax.parity.trees import TreeError, copy_before, copy_tree, repository_root, surround
 from optim2optax.parity.updates import DifferentParametersError, Update, compare_updates
 
 LAST_LINES = 15
@@ -44,7 +45,13 @@ class Recording:
     processes: int = 0
 
 
-def compare_command(command: Sequence[str], before: str, folder: Path, timeout: float | None = None) -> Comparison:
+def compare_command(
+    command: Sequence[str],
+    before: str,
+    folder: Path,
+    timeout: float | None = None,
+    links: Sequence[Path] = (),
+) -> Comparison:
     """Run a command on both sides, each in a working copy of its own, and judge whether they applied the same updates.
 
     Args:
@@ -52,10 +59,11 @@ def compare_command(command: Sequence[str], before: str, folder: Path, timeout: 
         before: the old tree: a folder, or a revision of the git repository around `folder`.
         folder: where the command is given; the tree around it, as it is now, is the new one.
         timeout: how many seconds a side may take; None lets the old side take its time, and the new one PATIENCE times that.
+        links: what is not copied but linked, such as data that git ignores.
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
-        TreeError: if the old tree cannot be had.
+        TreeError: if the old tree cannot be had, or what is to be linked.
     """
     root = (repository_root(folder) or folder).resolve()
     inside = folder.resolve().relative_to(root)
@@ -63,10 +71,14 @@ def compare_command(command: Sequence[str], before: str, folder: Path, timeout: 
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         scratch = Path(temporary).resolve()
         old, new = (
-            Side(legacy, originals, scratch / name, scratch) for legacy, name in ((True, "before"), (False, "after"))
+            Side(legacy, originals, scratch / name / root.name, scratch)
+            for legacy, name in ((True, "before"), (False, "after"))
         )
-        copy_before(before, root, old.copy)
-        copy_tree(root, new.copy)
+        linked = [_within(path, root) for path in links]
+        copy_before(before, root, old.copy, linked)
+        copy_tree(root, new.copy, linked)
+        for side in (old, new):
+            surround(root, side.copy.parent)
         started = time.monotonic()
         first = _record(command, old, inside, timeout)
         if not first.legacy:
@@ -79,6 +91,14 @@ def compare_command(command: Sequence[str], before: str, folder: Path, timeout: 
         return compare_updates(first.updates, second.updates)
     except DifferentParametersError as error:
         raise CommandError(str(error)) from error
+
+
+def _within(path: Path, root: Path) -> Path:
+    """A path from the root on. Raises TreeError if it is not there, or outside."""
+    full = Path(os.path.abspath(path))
+    if not full.exists() or not full.is_relative_to(root):
+        raise TreeError(f"{path} cannot be linked into the copies: it is not in {root}")
+    return full.relative_to(root)
 
 
 def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | None) -> Recording:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,9 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+TEMPORARY = "optim2optax-"
+"""How the names of temporary folders begin; the number of the process that made it follows."""
 
 NOT_FOUND = 127
 """The exit code of a shell whose command is not there."""
@@ -61,6 +66,27 @@ def run_whole(
 def watched(words: Sequence[str]) -> list[str]:
     """A command that does what `words` do, and ends with its group as soon as this process is gone, even if it is killed."""
     return [sys.executable, "-I", __file__, str(os.getpid()), *words]
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove from a folder the temporary folders of runs that were killed and could not do so themselves."""
+    for path in folder.glob(f"{TEMPORARY}*-*"):
+        number = re.match(rf"{TEMPORARY}(\d+)-", path.name)
+        if number and _is_ours(path) and not _is_alive(int(number[1])):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether this user made a folder, and on a system where asking for a process does not end it."""
+    return hasattr(os, "getuid") and path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
+    return True
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

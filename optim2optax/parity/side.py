@@ -16,6 +16,9 @@ from optim2optax.legacy_wheel import WHEEL_VARIABLE, find_wheel
 HOOK = Path(__file__).with_name("hook")
 OURS = Path(__file__).resolve().parents[2]
 VARIABLE = "OPTIM2OPTAX_SIDE"
+SAFE_PATH = "PYTHONSAFEPATH"
+OUR_SAFE_PATH = "optim2optax"
+"""What the variable is set to for processes of our own. A command of the user's shall not inherit it."""
 
 LAUNCHER = """\
 #!/bin/sh
@@ -57,6 +60,8 @@ class Side:
     def environment(self, folder: Path) -> dict[str, str]:
         """The variables for a command in a folder: those of this process with their paths in the copy, and the hook first."""
         found = {name: self.moved(value) for name, value in os.environ.items()}
+        if found.get(SAFE_PATH) == OUR_SAFE_PATH:
+            del found[SAFE_PATH]
         return found | {
             "PWD": str(folder),
             "PATH": _joined(str(_launchers(self.scratch)), str(Path(sys.executable).parent), found.get("PATH", "")),
@@ -72,6 +77,7 @@ class Side:
             "out": str(self.records),
             "copies": [(original, str(self.copy)) for original in self._spellings()],
             "kept": self._kept(),
+            "scratch": str(self.scratch),
             "ours": str(OURS),
         }
 

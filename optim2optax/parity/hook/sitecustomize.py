@@ -162,19 +162,26 @@ def _tell(folder: str, message: str) -> None:
         file.write(message + "\n")
 
 
-def _refuse_changes(copies: Copies) -> None:
-    """Refuse to write into the user's own tree, which an absolute path may name."""
+def _refuse_changes(copies: Copies, scratch: str) -> None:
+    """Refuse to write into the user's own tree, by an absolute path or a link out of the copy."""
 
     def check(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open":
-            path, _, flags = arguments
-            paths = (path,) if isinstance(flags, int) and flags & WRITING else ()
-        else:
-            paths = arguments[: CHANGES.get(event, 0)]
+        paths: tuple[Any, ...] = ()
+        if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING:
+            paths = arguments[:1]
+        elif event in CHANGES:
+            paths = arguments[: CHANGES[event]]
         for path in paths:
-            if isinstance(path, (str, bytes)) and copies.of(os.fsdecode(path)):
-                reason = "parity writes nothing to your own tree; give a path relative to the tree"
+            if isinstance(path, (str, bytes)) and _is_the_users(os.fsdecode(path), event == "open"):
+                reason = "parity writes nothing to your own files; give a path in the tree"
                 raise PermissionError(13, reason, os.fsdecode(path))
+
+    def _is_the_users(path: str, followed: bool) -> bool:
+        full = os.path.abspath(path)
+        if not _inside(full, scratch):
+            return copies.of(full) is not None
+        real = os.path.realpath(full if followed else os.path.dirname(full))
+        return not any(_inside(real, place) for place in (scratch, *copies.kept))
 
     sys.addaudithook(check)
 
@@ -197,7 +204,7 @@ def _install(side: dict[str, Any]) -> None:
         os.chdir(here)
     sys.path[:] = [copies.instead(place) if place else place for place in sys.path]
     sys.meta_path.insert(0, Finder(side, copies))
-    _refuse_changes(copies)
+    _refuse_changes(copies, side["scratch"])
 
 
 try:

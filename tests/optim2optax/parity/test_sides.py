@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -160,7 +161,7 @@ def test_nothing_is_written_to_the_users_own_tree(lab: Lab, monkeypatch: pytest.
     result = lab.now / "result.txt"
     result.write_text("mine")
     lab.write("train.py", f"{MAIN}    open({str(result)!r}, 'w').write('overwritten')\n")
-    with pytest.raises(CommandError, match=r"parity writes nothing to your own tree.*result\.txt"):
+    with pytest.raises(CommandError, match=r"parity writes nothing to your own files.*result\.txt"):
         lab.compare("python train.py")
     assert result.read_text() == "mine"
 
@@ -221,3 +222,60 @@ def test_a_python_that_cannot_be_recorded(lab: Lab) -> None:
 def test_a_command_that_is_not_there(lab: Lab) -> None:
     with pytest.raises(CommandError, match=r"ended with exit code 127:\nno-such-program: No such file"):
         lab.compare("no-such-program")
+
+
+DATA = """
+import subprocess
+from pathlib import Path
+
+from lab.learning import train
+
+assert Path("data/numbers.txt").read_text() == "1 2 3"
+assert Path("../shared/more.txt").read_text() == Path("elsewhere/more.txt").read_text() == "4"
+assert Path("vendor/module.py").read_text() == "VALUE = 5"
+assert subprocess.run(["git", "log", "-1", "--format=%s"], capture_output=True, text=True).stdout == "old\\n"
+Path("result.txt").touch()
+train(4)
+"""
+
+
+def git(folder: Path, *words: str) -> None:
+    names = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", "-C", str(folder), *names, *words], capture_output=True, check=True)
+
+
+def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
+    """Data that git ignores, a folder beside the tree, a link out of it, a submodule, and git itself."""
+    vendored, shared = tmp_path / "vendored", lab.now.parent / "shared"
+    for folder in (vendored, shared):
+        folder.mkdir()
+    (shared / "more.txt").write_text("4")
+    (vendored / "module.py").write_text("VALUE = 5")
+    git(vendored, "init", "-q")
+    git(vendored, "add", ".")
+    git(vendored, "commit", "-qm", "vendored")
+    lab.write("train.py", f"import sys\nsys.path.insert(0, 'src')\n{DATA}")
+    lab.write(".gitignore", "data/\n")
+    lab.write("data/numbers.txt", "1 2 3")
+    (lab.now / "elsewhere").symlink_to("../shared")
+    changed = lab.now / "src" / "lab" / "learning.py"
+    changed.write_text(OLD)
+    git(lab.now, "init", "-q")
+    git(lab.now, "submodule", "add", "-q", str(vendored), "vendor")
+    git(lab.now, "add", ".")
+    git(lab.now, "commit", "-qm", "old")
+    lab.plant()
+    before = sorted(path for path in lab.now.rglob("*"))
+
+    comparison = compare_command(("python", "train.py"), "HEAD", lab.now, links=[Path("data")])
+
+    assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
+    assert sorted(path for path in lab.now.rglob("*")) == before
+
+
+def test_nothing_is_written_through_a_link(lab: Lab) -> None:
+    lab.write("data/numbers.txt", "1 2 3")
+    lab.write("train.py", "open('data/numbers.txt', 'w').write('4')")
+    with pytest.raises(CommandError, match="parity writes nothing to your own files"):
+        compare_command(("python", "train.py"), str(lab.before), lab.now, links=[Path("data")])
+    assert (lab.now / "data" / "numbers.txt").read_text() == "1 2 3"

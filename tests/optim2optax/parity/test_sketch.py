@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +36,8 @@ def updates(change: Change = lambda _, kernel: kernel) -> list[Update]:
             kernel = change(step, kernel + 1e-3 * rng.normal(size=SHAPE))
             bias = bias + 1e-5 * rng.normal(size=5000)
             after = sketch({"kernel": kernel, "bias": bias})
-            found.append(Update(step, *({k: np.asarray(v) for k, v in side.items()} for side in (before, after))))
+            old, new = ({part: np.asarray(values) for part, values in side.items()} for side in (before, after))
+            found.append(Update(step, old, new))
     return found
 
 
@@ -92,7 +94,7 @@ def test_one_value_that_is_not_finite() -> None:
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_])
 def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> None:
-    params = {"small": np.ones(3, dtype), "large": np.ones((100, 100), dtype)}
+    params: dict[str, Any] = {"small": np.ones(3, dtype), "large": np.ones((100, 100), dtype)}
     recorder = Recorder(tmp_path)
     with precise():
         step = jax.jit(lambda tree: jax.debug.callback(recorder.update, sketch(tree), sketch(tree)))
