@@ -97,25 +97,25 @@ def _in_order(old: list[Update], new: list[Update]) -> tuple[list[Update], list[
         if [update.step for update in updates] == [update.step for update in others]:
             return updates, others
         return _moving(updates), _moving(others)
-    return _moving(_once(old)), _moving(_once(new))
+    return _moving(_once(old, counted=False)), _moving(_once(new, counted=False))
 
 
 def _moving(updates: Sequence[Update]) -> list[Update]:
     return [update for update in updates if not update.idle]
 
 
-def _once(updates: Iterable[Update]) -> list[Update]:
-    """The updates, without those that several devices or processes did alike."""
+def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
+    """The updates, without those that several devices or processes did alike, at the same step if steps are counted."""
     found: dict[tuple[int | None, bytes], Update] = {}
     for update in updates:
         content = b"".join(values.tobytes() for _, values in sorted(_exact(update.after).items()))
-        found.setdefault((update.step, content), update)
+        found.setdefault((update.step if counted else None, content), update)
     return list(found.values())
 
 
 def _by_step(updates: Iterable[Update]) -> list[Update]:
     """The updates by their steps, and those of one step, whose callbacks may come in any order, by what they hold."""
-    return sorted(_once(updates), key=lambda update: (update.step, _rounded(update.after)))
+    return sorted(_once(updates, counted=True), key=lambda update: (update.step, _rounded(update.after)))
 
 
 def _rounded(parts: Parts) -> list[float]:
