@@ -21,6 +21,7 @@ LARGEST = 4096
 
 SAMPLES = 512
 BLOCKS = 1024
+PIECES = 64
 
 _FLOAT64 = np.dtype(np.float64)
 _WORDS = {1: np.uint8, 2: np.uint16}
@@ -29,8 +30,9 @@ _WORDS = {1: np.uint8, 2: np.uint16}
 class Part(NamedTuple):
     """One part of a sketch, of a leaf of some shape.
 
-    `whole` is the leaf itself. Of a large one `sample` holds the elements at `positions`, `sums` a sum with random weights of
-    each block of elements, `counts` how many are NaN, infinite and minus infinite, and `digest` a checksum of all bits.
+    `whole` is the leaf itself. Of a large one `sample` holds the elements at `positions`, `sums` a sum of each block of
+    elements with random weights, from 0.5 to 1.5 and of either sign, so that few faults cancel, `counts` how many are NaN,
+    infinite and minus infinite, and `digest` a checksum of all bits.
     """
 
     leaf: str
@@ -62,13 +64,35 @@ def _parts(values: jax.Array, leaf: str) -> dict[str, jax.Array]:
     kept = flat[positions(leaf, flat.size)]
     if jnp.issubdtype(flat.dtype, jnp.complexfloating):
         flat = jnp.stack([flat.real, flat.imag], axis=1).ravel()
-    bits = _random_bits(flat.size)
+    return {"sample": kept, **_summed(flat)}
+
+
+def _summed(flat: jax.Array) -> dict[str, jax.Array]:
+    """The sums and counts of a leaf, a piece of its blocks at a time, so that no array of its size is made."""
+    length = flat.size // BLOCKS
+    piece, whole = length * (BLOCKS // PIECES), length * BLOCKS
+
+    def facts_of(start: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        return _facts(jax.lax.dynamic_slice(flat, (start,), (piece,)).reshape(-1, length), start)
+
+    sums, counts, digests = jax.lax.map(facts_of, np.arange(0, whole, piece))
+    rest = _facts(flat[whole:].reshape(1, -1), whole)
     return {
-        "sample": kept,
-        "sums": _block_sums(flat.astype(_FLOAT64), bits),
-        "counts": jnp.stack([jnp.isnan(flat).sum(), (flat == np.inf).sum(), (flat == -np.inf).sum()]),
-        "digest": _digest(flat, bits),
+        "sums": jnp.append(sums.ravel(), rest[0]),
+        "counts": counts.sum(axis=0) + rest[1],
+        "digest": digests.sum(axis=0, dtype=np.uint32) + rest[2],
     }
+
+
+def _facts(blocks: jax.Array, start: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The sum of each block, and the counts and the digest of all, which begin at an element of the leaf."""
+    flat = blocks.ravel()
+    bits = _random_bits(jnp.asarray(start).astype(np.uint32) + jnp.arange(flat.size, dtype=np.uint32))
+    values = flat.astype(_FLOAT64)
+    weights = (0.5 + (bits >> np.uint32(1)).astype(_FLOAT64) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
+    weighted = jnp.where(jnp.isfinite(values), values, 0.0) * weights
+    counts = jnp.stack([jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()])
+    return weighted.reshape(blocks.shape).sum(axis=1), counts, _digest(flat, bits)
 
 
 def positions(leaf: str, size: int) -> NDArray[np.int64]:
@@ -89,20 +113,12 @@ def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(index) for index in np.unravel_index(position, shape))
 
 
-def _random_bits(size: int) -> jax.Array:
-    """A hash of each position. Multiplications wrap."""
-    bits = jnp.arange(size, dtype=np.uint32) * np.uint32(0x9E3779B1)
+def _random_bits(numbers: jax.Array) -> jax.Array:
+    """A hash of each number. Multiplications wrap."""
+    bits = numbers * np.uint32(0x9E3779B1)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         bits = (bits ^ (bits >> np.uint32(shift))) * np.uint32(factor)
     return bits ^ (bits >> np.uint32(16))
-
-
-def _block_sums(flat: jax.Array, bits: jax.Array) -> jax.Array:
-    """A sum of each block; the weights are random, from 0.5 to 1.5 and of either sign, so that few faults cancel."""
-    weights = (0.5 + (bits >> np.uint32(1)).astype(_FLOAT64) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
-    weighted = jnp.where(jnp.isfinite(flat), flat, 0.0) * weights
-    whole = flat.size // BLOCKS * BLOCKS
-    return jnp.append(weighted[:whole].reshape(BLOCKS, -1).sum(axis=1), weighted[whole:].sum())
 
 
 def _digest(flat: jax.Array, bits: jax.Array) -> jax.Array:
