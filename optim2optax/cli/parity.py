@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -202,7 +203,7 @@ def _run(
         arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no", "--noconftest"]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
-        arguments += ["-n", str(jobs)] if jobs > 1 else []
+        arguments += ["-n", str(jobs)] if jobs > 1 and hasattr(sys.flags, "safe_path") else []
         arguments += ["-k", expression] if expression else []
         wanted = {name: path for name, path in reports.items() if path is not None}
         arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
@@ -219,7 +220,7 @@ def _run(
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Keep the processes of `--jobs` from importing what stands in the current folder, from Python 3.11 on."""
+    """Keep the processes of `--jobs` from importing what stands in the current folder. Before Python 3.11 there are none."""
     from optim2optax.parity.side import OUR_SAFE_PATH, SAFE_PATH
 
     before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
