@@ -133,6 +133,8 @@ def command(
         raise click.UsageError("give files or directories, or a command behind --")
     if training and before is None:
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
+    if training and legacy_python is not None and not paths:
+        raise click.UsageError("--legacy-python runs the old side of scenarios; that of a command runs as it is")
     require_extra()
     from optim2optax.parity.environment import prepare
 

@@ -117,7 +117,10 @@ def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | N
     found = _recording(side.records)
     if found.foreign:
         files = ", ".join(sorted(found.foreign)[:3])
-        raise CommandError(f"the {side.name} side ran code of your own tree, not of its copy: {files}")
+        raise CommandError(
+            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
+            "Find modules by their names, and install a package of the tree with `pip install -e`"
+        )
     if not found.processes:
         problems = [path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error"))]
         reason = "".join(problems).strip() or (

@@ -99,7 +99,14 @@ class Side:
     def _kept(self) -> list[str]:
         """What may be in the user's tree and is no code of the user's: Python's environments, and this very package."""
         environments = [path.parent for tree in self.originals for path in tree.glob("*/pyvenv.cfg")]
-        places = [*environments, Path(sys.prefix), OURS / "optim2optax", OURS / "codemods", self.scratch]
+        places = [
+            *environments,
+            Path(sys.prefix),
+            Path(sys.base_prefix),
+            OURS / "optim2optax",
+            OURS / "codemods",
+            self.scratch,
+        ]
         return sorted({spelled for place in places for spelled in (str(place.absolute()), str(place.resolve()))})
 
 

@@ -83,7 +83,8 @@ def _share_head(root: Path, target: Path) -> None:
 
 def surround(root: Path, folder: Path) -> None:
     """Link what stands beside a tree, for `../data`, into the folder of its copy."""
-    for path in root.parent.iterdir():
+    beside_root = list(root.parent.iterdir()) if os.access(root.parent, os.R_OK) else []
+    for path in beside_root:
         beside = folder / path.name
         if path.name != root.name and not folder.is_relative_to(path):
             beside.symlink_to(path)

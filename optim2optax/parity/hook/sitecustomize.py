@@ -59,9 +59,18 @@ class Copies:
         return self.of(path) or path
 
     def foreign(self) -> list[str]:
-        """The modules that were loaded from a tree of the user's all the same."""
-        files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        return sorted({file for file in files if isinstance(file, str) and self.of(file)})
+        """The files of modules that were loaded from a tree of the user's all the same, or from an installed copy of it."""
+        files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        return sorted(file for file in files if isinstance(file, str) and (self.of(file) or self._is_installed(file)))
+
+    def _is_installed(self, file: str) -> bool:
+        """Whether a module of a package comes from among the installed ones, and the tree has one of its name."""
+        _, found, inside = file.rpartition(f"{os.sep}site-packages{os.sep}")
+        if not found or os.sep not in inside or inside.partition(os.sep)[0] in RECORDED:
+            return False
+        return any(
+            os.path.exists(os.path.join(place, *src, inside)) for _, place in self.copies for src in ((), ("src",))
+        )
 
 
 class Loaded(Loader):

@@ -250,6 +250,10 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
+    "another interpreter for a command": (
+        ["--legacy-python", sys.executable, "--before", ".", "--", "python", "train.py"],
+        "runs the old side of scenarios",
+    ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
 }

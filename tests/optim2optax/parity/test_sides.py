@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -145,7 +146,15 @@ learning.train(4)
 
 def test_code_that_is_loaded_from_the_users_own_tree(lab: Lab) -> None:
     lab.write("train.py", LOADED_BY_PATH.replace("PATH", repr(str(lab.before / "src" / "lab" / "learning.py"))))
-    with pytest.raises(CommandError, match=r"the old side ran code of your own tree, .*before/src/lab/learning\.py"):
+    with pytest.raises(CommandError, match=r"the old side ran code .*before/src/lab/learning\.py"):
+        lab.compare("python train.py")
+
+
+def test_a_package_that_is_installed_as_a_copy(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "site-packages"
+    shutil.copytree(lab.before / "src", installed)
+    monkeypatch.setenv("PYTHONPATH", str(installed), prepend=":")
+    with pytest.raises(CommandError, match=r"the old side ran code .*site-packages/lab/learning\.py.*pip install -e"):
         lab.compare("python train.py")
 
 
