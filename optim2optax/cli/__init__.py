@@ -48,11 +48,12 @@ class Application(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a command; an error that nobody expected exits with 2, since 1 says that something is left to do.
 
-        To be told to end is like Ctrl-C: what was begun is cleaned up.
+        To be told to end, or to lose the terminal, is like Ctrl-C: what was begun is cleaned up.
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.default_int_handler)
         try:
             with _output():
                 return super().invoke(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,20 @@ class Parity(click.Command):
 )
 @click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End a side of the command after that; by default the new one, after ten times what the old one took.",
+)
+@click.option(
+    "--link",
+    "links",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    metavar="PATH",
+    help="Link it into both copies in which the command runs: data that git ignores.",
+)
 @click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
 @click.option("--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields.")
 @click.option(
@@ -93,6 +108,8 @@ def command(
     platform: str | None,
     devices: int | None,
     jobs: int,
+    timeout: float | None,
+    links: Sequence[Path],
     expression: str | None,
     legacy_wheel: Path | None,
     legacy_python: Path | None,
@@ -128,6 +145,8 @@ def command(
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
     if save is not None and (jobs > 1 or against is not None):
         raise click.UsageError("--save keeps what one process runs on the old side: give neither --jobs nor --against")
+    if training and legacy_python is not None and not paths:
+        raise click.UsageError("--legacy-python runs the old side of scenarios; that of a command runs as it is")
     require_extra()
     from optim2optax.parity.environment import prepare
 
@@ -143,6 +162,8 @@ def command(
     options += [f"--parity-save={save.absolute()}"] if save is not None else []
     options += [f"--parity-against={against.absolute()}"] if against is not None else []
     options += [f"--parity-command={json.dumps(training)}"] if training else []
+    options += [f"--parity-timeout={timeout}"] if timeout is not None else []
+    options += [f"--parity-link={link.absolute()}" for link in links]
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
     context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
@@ -208,12 +229,13 @@ def _run(
         arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no", "--noconftest"]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
-        arguments += ["-n", str(jobs)] if jobs > 1 else []
+        arguments += ["-n", str(jobs)] if jobs > 1 and hasattr(sys.flags, "safe_path") else []
         arguments += ["-k", selection.expression] if selection.expression else []
         wanted = {name: path for name, path in reports.items() if path is not None}
         arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
         os.environ.pop("PYTEST_ADDOPTS", None)
-        pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
+        with _safe_path():
+            pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
         listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)
@@ -244,10 +266,27 @@ def _nothing_compared(selection: Selection) -> int:
 
 
 @contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep the processes of `--jobs` from importing what stands in the current folder. Before Python 3.11 there are none."""
+    from optim2optax.parity.side import OUR_SAFE_PATH, SAFE_PATH
+
+    before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
+    try:
+        yield
+    finally:
+        if before == OUR_SAFE_PATH:
+            os.environ.pop(SAFE_PATH, None)
+
+
+@contextmanager
 def _temporary_folder() -> Iterator[Path]:
     """A folder for all temporary files, those of other processes too: nothing is left of one that was killed."""
+    from optim2optax.parity.processes import TEMPORARY, remove_abandoned
+
     before = os.environ.get("TMPDIR")
-    with tempfile.TemporaryDirectory(prefix="optim2optax-", ignore_cleanup_errors=True) as folder:
+    remove_abandoned(Path(tempfile.gettempdir()))
+    prefix = f"{TEMPORARY}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         os.environ["TMPDIR"] = tempfile.tempdir = folder
         try:
             yield Path(folder)

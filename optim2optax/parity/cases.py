@@ -48,10 +48,17 @@ def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
     return f"The old LAMB divides by zero on a leaf that never gets a gradient: {where} is not finite on the old side."
 
 
-def command_case(name: str, command: Sequence[str], before: str, folder: Path) -> Case:
+def command_case(
+    name: str,
+    command: Sequence[str],
+    before: str,
+    folder: Path,
+    timeout: float | None = None,
+    links: Sequence[Path] = (),
+) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        return Case(name, "command", compare_command(command, before, folder))
+        return Case(name, "command", compare_command(command, before, folder, timeout, links))
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
 

@@ -3,129 +3,152 @@
 from __future__ import annotations
 
 import os
-import sys
+import subprocess
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.judge import Comparison, judge
-from optim2optax.parity.processes import run_whole
+from optim2optax.parity.judge import Comparison
+from optim2optax.parity.processes import run_whole, watched
 from optim2optax.parity.record import UNKNOWN
-from optim2optax.parity.trees import copy_before, copy_tree, repository_root
+from optim2optax.parity.side import Side
+from optim2optax.parity.sketch import Part
+from optim2optax.parity.stream import SUFFIX, read
+from optim2optax.parity.trees import TreeError, copy_before, copy_tree, repository_root, surround
+from optim2optax.parity.updates import DifferentParametersError, Update, compare_updates
 
 LAST_LINES = 15
+
+PATIENCE = 10
+"""The new side may take so many times what the old one took,"""
+
+SHORTEST = 120.0
+"""and so many seconds at least."""
 
 
 class CommandError(RuntimeError):
     """A side that could not be run, or two that cannot be compared; the message says which, and why."""
 
 
-@dataclass(frozen=True)
-class Update:
-    """One step of one optimizer: its count, and the parameters ahead of it and after it, by leaf."""
+@dataclass
+class Recording:
+    """What the processes of one side recorded."""
 
-    step: int
-    before: dict[str, NDArray[Any]]
-    after: dict[str, NDArray[Any]]
-
-    @property
-    def kind(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """What tells the updates of different optimizers apart: leaves and shapes."""
-        return tuple((leaf, values.shape) for leaf, values in sorted(self.after.items()))
+    updates: list[Update] = field(default_factory=list)
+    legacy: bool = False
+    foreign: set[str] = field(default_factory=set)
+    processes: int = 0
 
 
-def compare_command(command: Sequence[str], before: str, folder: Path) -> Comparison:
+def compare_command(
+    command: Sequence[str],
+    before: str,
+    folder: Path,
+    timeout: float | None = None,
+    links: Sequence[Path] = (),
+) -> Comparison:
     """Run a command on both sides, each in a working copy of its own, and judge whether they applied the same updates.
 
     Args:
-        command: `python script.py …` or `python -m module …`, as it is given in `folder`.
+        command: a training command, as it is given in `folder`.
         before: the old tree: a folder, or a revision of the git repository around `folder`.
         folder: where the command is given; the tree around it, as it is now, is the new one.
+        timeout: how many seconds a side may take; None lets the old side take its time, and the new one PATIENCE times that.
+        links: what is not copied but linked, such as data that git ignores.
 
     Raises:
-        CommandError: if a side failed or took no step, or the two did not take the same steps.
-        TreeError: if the old tree cannot be had.
+        CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
+        TreeError: if the old tree cannot be had, or what is to be linked.
     """
-    root = repository_root(folder) or folder
-    with tempfile.TemporaryDirectory(prefix="optim2optax-") as scratch:
-        old, new = Path(scratch, "before"), Path(scratch, "after")
-        copy_before(before, root, old)
-        copy_tree(root, new)
-        inside = folder.resolve().relative_to(root.resolve())
-        sides = [
-            _record(command, tree / inside, Path(scratch, f"{side}.npz"), side)
-            for side, tree in (("legacy", old), ("modern", new))
-        ]
-    return compare_updates(*sides)
+    root = (repository_root(folder) or folder).resolve()
+    inside = folder.resolve().relative_to(root)
+    originals = (root, Path(before)) if Path(before).is_dir() else (root,)
+    with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
+        scratch = Path(temporary).resolve()
+        old, new = (
+            Side(legacy, originals, scratch / name / root.name, scratch)
+            for legacy, name in ((True, "before"), (False, "after"))
+        )
+        linked = [_within(path, root) for path in links]
+        copy_before(before, root, old.copy, linked)
+        copy_tree(root, new.copy, linked)
+        for side in (old, new):
+            surround(root, side.copy.parent)
+        started = time.monotonic()
+        first = _record(command, old, inside, timeout)
+        if not first.legacy:
+            raise CommandError(
+                "the old side met no legacy optimizer: nothing that it stepped is of flax.optim or a copy of it"
+            )
+        patience = timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
+        second = _record(command, new, inside, patience)
+    try:
+        return compare_updates(first.updates, second.updates)
+    except DifferentParametersError as error:
+        raise CommandError(str(error)) from error
 
 
-def _record(command: Sequence[str], folder: Path, out: Path, side: str) -> list[Update]:
-    recorder = [sys.executable, "-m", "optim2optax.parity.record", "--out", str(out), "--side", side]
-    recorder += ["--parent", str(os.getpid()), "--"]
-    code, errors = run_whole([*recorder, *command], folder, {**os.environ, "PYTHONSAFEPATH": "1"})
-    name = "old" if side == "legacy" else "new"
+def _within(path: Path, root: Path) -> Path:
+    """A path from the root on. Raises TreeError if it is not there, or outside."""
+    full = Path(os.path.abspath(path))
+    if not full.exists() or not full.is_relative_to(root):
+        raise TreeError(f"{path} cannot be linked into the copies: it is not in {root}")
+    return full.relative_to(root)
+
+
+def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | None) -> Recording:
+    """Run one side. Raises CommandError if there is nothing to compare."""
+    folder = side.copy / inside
+    words = watched(side.command(command))
+    try:
+        code, errors = run_whole(words, folder, side.environment(folder), timeout)
+    except subprocess.TimeoutExpired as hanging:
+        said = (hanging.stderr or b"").decode()
+        raise CommandError(
+            f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
+        ) from hanging
     if code:
-        lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
-        raise CommandError(f"the {name} side ended with exit code {code}:\n{lines}")
-    updates = _load(out)
-    if not updates:
-        raise CommandError(f"the {name} side took no step of an optimizer")
-    return updates
+        raise CommandError(f"the {side.name} side ended with exit code {code}:\n{_end_of(errors)}")
+    found = _recording(side.records)
+    if found.foreign:
+        files = ", ".join(sorted(found.foreign)[:3])
+        raise CommandError(
+            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
+            "Find modules by their names, and install a package of the tree with `pip install -e`"
+        )
+    if not found.processes:
+        problems = [path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error"))]
+        reason = "".join(problems).strip() or (
+            "no Python process of the command imported JAX, Flax or optax where it could be recorded; "
+            "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
+        )
+        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
+    if not found.updates:
+        raise CommandError(f"the {side.name} side took no step of an optimizer")
+    return found
 
 
-def _load(path: Path) -> list[Update]:
-    found: dict[int, Update] = {}
-    with np.load(path) as arrays:
-        for key in arrays.files:
-            number, _, rest = key.partition("/")
-            update = found.setdefault(int(number), Update(int(arrays[f"{number}/step"]), {}, {}))
-            side, _, leaf = rest.partition("/")
-            if side != "step":
-                {"before": update.before, "after": update.after}[side][leaf] = arrays[key]
-    return [found[number] for number in sorted(found)]
+def _end_of(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-LAST_LINES:])
 
 
-def compare_updates(old: Sequence[Update], new: Sequence[Update]) -> Comparison:
-    """Judge two recordings. Updates correspond by their leaves, their count if that is known, and the order in which they came.
-
-    Raises:
-        CommandError: if one side has updates that the other has not.
-    """
-    before, after = _by_kind(old), _by_kind(new)
-    if before.keys() != after.keys():
-        raise CommandError("the two sides step different parameters")
-    compared = []
-    for kind, updates in before.items():
-        others = after[kind]
-        by_order = any(update.step == UNKNOWN for update in (*updates, *others))
-        steps, other_steps = ([update.step for update in side] for side in (updates, others))
-        if len(steps) != len(other_steps) or (steps != other_steps and not by_order):
-            raise CommandError(f"the old side took {len(updates)} steps of an optimizer, the new side {len(others)}")
-        start = updates[0].before
-        compared.append(judge(_stacked(updates), _stacked(others), start, closed_loop=True))
-    worst = max(compared, key=lambda comparison: comparison.error)
-    first = min(
-        (found.first_difference for found in compared if found.first_difference is not None),
-        key=lambda difference: difference.step,
-        default=None,
-    )
-    different = next((found for found in compared if found.first_difference is first), worst)
-    return different if first is not None else worst
+def _recording(folder: Path) -> Recording:
+    found = Recording()
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        found.processes += 1
+        for facts, arrays in read(path):
+            found.legacy |= "legacy" in facts
+            found.foreign |= set(facts.get("foreign", ()))
+            if "step" in facts:
+                found.updates.append(_update(facts, arrays))
+    return found
 
 
-def _by_kind(updates: Sequence[Update]) -> dict[Any, list[Update]]:
-    """The updates of each optimizer in the order of their steps. What several devices did alike counts once."""
-    kinds: dict[Any, dict[tuple[int, bytes], Update]] = {}
-    for update in updates:
-        content = b"".join(values.tobytes() for _, values in sorted({**update.after}.items()))
-        kinds.setdefault(update.kind, {}).setdefault((update.step, content), update)
-    return {kind: sorted(found.values(), key=lambda update: update.step) for kind, found in kinds.items()}
-
-
-def _stacked(updates: Sequence[Update]) -> dict[str, NDArray[Any]]:
-    return {leaf: np.stack([update.after[leaf] for update in updates]) for leaf in updates[0].after}
+def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
+    step = facts["step"]
+    return Update(step if step != UNKNOWN else None, arrays.get("before", {}), arrays.get("after", {}), facts["idle"])

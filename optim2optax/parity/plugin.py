@@ -43,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-save", metavar="FILE", help="keep what the old side of scenarios yields")
     group.addoption("--parity-against", metavar="FILE", help="compare scenarios with what was kept, not with old code")
     group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
+    group.addoption("--parity-timeout", type=float, metavar="SECONDS", help="how long a side of the command may take")
+    group.addoption("--parity-link", action="append", default=[], metavar="PATH", help="what is linked, not copied")
     for name in REPORTS:
         group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
 
@@ -351,8 +353,12 @@ class CommandItem(ParityItem):
         """Run it on both trees."""
         from optim2optax.parity.cases import command_case
 
-        before = self.config.getoption("--parity-before")
-        return command_case(self.name, self.command, before, Path(self.config.invocation_params.dir))
+        option = self.config.getoption
+        folder = Path(self.config.invocation_params.dir)
+        links = [Path(link) for link in option("--parity-link")]
+        return command_case(
+            self.name, self.command, option("--parity-before"), folder, option("--parity-timeout"), links
+        )
 
 
 def is_first_process() -> bool:

@@ -1,17 +1,16 @@
-"""Run a training command and record every update that it applies, from inside jitted and pmapped code too.
+"""Record every update that a process applies, from inside jitted and pmapped code too.
 
-python -m optim2optax.parity.record --out updates.npz --side legacy -- python train.py --steps 20
+`hook/sitecustomize.py` calls `arm` when the user's program is about to import JAX.
 """
 
 from __future__ import annotations
 
-import argparse
+import atexit
 import os
-import runpy
 import sys
-import threading
-import zlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,110 +18,100 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.judge import leaves_by_path
 from optim2optax.parity.precision import precise
-from optim2optax.parity.processes import end_with
-from optim2optax.parity.recorder import recording
+from optim2optax.parity.recorder import is_legacy_optimizer, recording
 from optim2optax.parity.scenario import import_packages, parameters_in_float64
+from optim2optax.parity.sketch import Part, Sketch, sketch
+from optim2optax.parity.stream import Writer
 
 UNKNOWN = -1
 """The step of an update that is applied by hand."""
 
-LARGEST = 4096
-"""Of a larger leaf so many elements are kept, always the same ones, and the sums of all elements and of their squares."""
-
 
 class Recorder:
-    """Keeps the parameters ahead of and after each update, as they arrive."""
+    """Writes each update as it arrives, and the parameters ahead of the first of each kind."""
 
-    def __init__(self) -> None:
-        self.updates: list[tuple[int, dict[str, NDArray[Any]], dict[str, NDArray[Any]]]] = []
-        self._lock = threading.Lock()
+    def __init__(self, folder: Path) -> None:
+        self.writer = Writer(folder)
+        self._kinds: set[tuple[Part, ...]] = set()
+        self._met = False
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
-        """Keep an update; what it was computed from is not asked for."""
+        """Write an update; what it was computed from is not asked for."""
         del gradients, rate
-        update = (int(step), _sketch(before), _sketch(after))
-        with self._lock:
-            self.updates.append(update)
+        self._write(int(step), before, after)
 
     def update(self, before: Any, after: Any) -> None:
-        """Keep an update of which nothing tells the step."""
-        with self._lock:
-            self.updates.append((UNKNOWN, _sketch(before), _sketch(after)))
+        """Write an update of which nothing tells the step."""
+        self._write(UNKNOWN, before, after)
 
     def meet(self, state: Any) -> None:
-        """Nothing is kept of what steps."""
+        """Write that a legacy optimizer was met."""
+        if is_legacy_optimizer(state) and not self._met:
+            self._met = True
+            self.writer.write({"legacy": True})
 
     def lose(self) -> None:
         """Nothing is replayed."""
 
-    def save(self, path: Path) -> None:
-        """Write all updates to an .npz file: `N/step`, `N/before/LEAF` and `N/after/LEAF` for the N-th."""
-        arrays: dict[str, NDArray[Any]] = {}
-        for number, (step, before, after) in enumerate(self.updates):
-            arrays[f"{number}/step"] = np.asarray(step)
-            arrays |= {f"{number}/before/{leaf}": values for leaf, values in before.items()}
-            arrays |= {f"{number}/after/{leaf}": values for leaf, values in after.items()}
-        with path.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+    def _write(self, step: int, before: Sketch, after: Sketch) -> None:
+        old, new = _arrays(before), _arrays(after)
+        idle = all(values.tobytes() == new[part].tobytes() for part, values in old.items() if part in new)
+        arrays = {"after": new}
+        if (kind := tuple(new)) not in self._kinds:
+            self._kinds.add(kind)
+            arrays["before"] = old
+        self.writer.write({"step": step, "idle": idle}, arrays)
 
 
-def _sketch(params: Any) -> dict[str, NDArray[Any]]:
-    return {leaf: _thinned(leaf, values) for leaf, values in leaves_by_path(params).items()}
+def _arrays(parts: Sketch) -> dict[Part, NDArray[Any]]:
+    return {part: np.asarray(values) for part, values in parts.items()}
 
 
-def _thinned(leaf: str, values: NDArray[Any]) -> NDArray[Any]:
-    if values.size <= LARGEST:
-        return np.array(values)
-    flat = values.astype(np.float64).ravel()
-    chosen = np.random.default_rng(zlib.crc32(leaf.encode())).integers(flat.size, size=LARGEST)
-    return np.concatenate([flat[chosen], [flat.sum(), np.square(flat).sum()]])
+def arm(legacy: bool, folder: str, foreign: Callable[[], Sequence[str]], copies: Sequence[str]) -> None:
+    """Record all that this process does from now on, and let it compute in float64.
 
-
-def run_command(command: Sequence[str]) -> None:
-    """Run `python script.py …` or `python -m module …` in this process."""
-    words = list(command)
-    if Path(words[0]).name.startswith("python"):
-        words = words[1:]
-    if words[:1] == ["-m"]:
-        sys.argv = words[1:]
-        sys.path.insert(0, "")
-        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = words
-        sys.path.insert(0, str(Path(words[0]).resolve().parent))
-        runpy.run_path(words[0], run_name="__main__")
-
-
-def _script(command: Sequence[str]) -> Path | None:
-    """The file that a command runs, if it names one."""
-    return next((Path(word) for word in command if word.endswith(".py") and Path(word).is_file()), None)
-
-
-def main() -> None:
-    """The command line of this module."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--side", choices=("legacy", "modern"), required=True)
-    parser.add_argument("--parent", type=int, default=os.getppid())
-    parser.add_argument("command", nargs="+")
-    options = parser.parse_args()
-    end_with(options.parent)
-    recorder = Recorder()
-    # Not for a while as `precise` does: callbacks come in threads of their own.
+    Args:
+        legacy: whether this is the old side.
+        folder: where the file of this process goes.
+        foreign: gives the modules that were loaded from the user's own tree.
+        copies: the trees in which the user's code is.
+    """
+    recorder = Recorder(Path(folder))
+    stack = ExitStack()
+    # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
-    try:
-        with recording(recorder, options.side == "legacy"):
-            import_packages(_script(options.command))
-            with precise(), parameters_in_float64():
-                run_command(options.command)
-    except SystemExit as end:
-        if end.code not in (None, 0):
-            raise
-    finally:
-        recorder.save(options.out)
+    jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
+    stack.enter_context(recording(recorder, legacy, sketch))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_packages(_script(copies))
+    stack.enter_context(precise())
+    stack.enter_context(parameters_in_float64())
+
+    def finish() -> None:
+        jax.effects_barrier()  # type: ignore[no-untyped-call]
+        if found := foreign():
+            recorder.writer.write({"foreign": list(found)})
+
+    atexit.register(stack.close)
+    atexit.register(finish)
+    os._exit = _ending(os._exit, finish, os.getpid())
 
 
-if __name__ == "__main__":
-    main()
+def _ending(end: Callable[[int], Any], finish: Callable[[], None], process: int) -> Any:
+    """`os._exit`, which waits for what is still to be recorded. In a process forked off there is nothing to wait for."""
+
+    def end_recorded(status: int) -> None:
+        if os.getpid() == process:
+            finish()
+        end(status)
+
+    return end_recorded
+
+
+def _script(copies: Sequence[str]) -> Path | None:
+    """The file of the user's that this process runs, if it runs one."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    path = Path(file).resolve() if isinstance(file, str) and file.endswith(".py") else None
+    return path if path is not None and any(path.is_relative_to(copy) for copy in copies) else None

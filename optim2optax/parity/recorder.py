@@ -32,13 +32,21 @@ class Keeper(Protocol):
         """Hear that an optimizer's state or hyperparameters are not those that its steps so far tell."""
 
 
+def whole(tree: Any) -> Any:
+    """A tree as it is."""
+    return tree
+
+
 @contextmanager
-def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
-    """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand."""
+def recording(keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole) -> Iterator[None]:
+    """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand.
+
+    `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients.
+    """
     with ExitStack() as stack:
         stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
-        optax.apply_updates = _applied(optax.apply_updates, keeper)
-        _record_copies(stack, keeper)
+        optax.apply_updates = _applied(optax.apply_updates, keeper, part)
+        _record_copies(stack, keeper, part)
         if legacy:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
@@ -47,14 +55,14 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
         else:
             cls, name = train_state.TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
-            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, cls, name))
+            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name))
         stack.callback(setattr, cls, name, vars(cls)[name])
-        setattr(cls, name, _recorded(vars(cls)[name], keeper))
+        setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
         yield
         jax.effects_barrier()  # type: ignore[no-untyped-call]
 
 
-def _record_copies(stack: ExitStack, keeper: Keeper) -> None:
+def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any]) -> None:
     """Record the optimizers of a copy of `flax.optim` that either side may have, as soon as it is imported."""
     base: Any = struct.PyTreeNode
     before = vars(base)["__init_subclass__"]
@@ -64,7 +72,7 @@ def _record_copies(stack: ExitStack, keeper: Keeper) -> None:
         if vars(cls).keys() >= COPIED:
             _watch(cls, stack, keeper)
             stack.callback(setattr, cls, "apply_gradient", vars(cls)["apply_gradient"])
-            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper)
+            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper, part)
 
     stack.callback(setattr, base, "__init_subclass__", before)
     base.__init_subclass__ = classmethod(hook)
@@ -85,7 +93,7 @@ TOLD = {"grads", "learning_rate"}
 """What a step is given by name and its keeper is told. A legacy optimizer may be given other hyperparameters beside that."""
 
 
-def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+def _recorded(step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any]) -> Callable[..., Any]:
     """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
 
     @wraps(step)
@@ -98,25 +106,25 @@ def _recorded(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
         finally:
             _inside.value = False
         keeper.meet(state)
-        gradients = _averaged(state, args[0] if args else kwargs.get("grads"))
+        gradients = _averaged(state, args[0] if args else kwargs.get("grads")) if part is whole else None
         if kwargs.keys() - TOLD:
             keeper.lose()
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
-        jax.debug.callback(keeper.keep, count(state), params(state), gradients, rate, params(new))
+        jax.debug.callback(keeper.keep, count(state), part(params(state)), gradients, rate, part(params(new)))
         return new
 
     return recorded
 
 
-def _applied(apply_updates: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+def _applied(apply_updates: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any]) -> Callable[..., Any]:
     """`optax.apply_updates`, recorded unless a train state calls it."""
 
     @wraps(apply_updates)
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not getattr(_inside, "value", False):
-            jax.debug.callback(keeper.update, params, new)
+            jax.debug.callback(keeper.update, part(params), part(new))
         return new
 
     return applied
@@ -140,13 +148,18 @@ def _averaged(state: Any, gradients: Any) -> Any:
     return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
 
 
-def _subclass_hook(keeper: Keeper, base: Any, name: str) -> Callable[..., None]:
+def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: str) -> Callable[..., None]:
     def hook(cls: Any, **arguments: Any) -> None:
         super(base, cls).__init_subclass__(**arguments)
         if name in vars(cls):
-            setattr(cls, name, _recorded(vars(cls)[name], keeper))
+            setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
 
     return hook
+
+
+def is_legacy_optimizer(state: Any) -> bool:
+    """Whether this is an optimizer of `flax.optim`, or of a copy of it."""
+    return hasattr(state, "optimizer_def") and hasattr(state, "target")
 
 
 def params(state: Any) -> Any:

@@ -119,6 +119,16 @@ def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -
     assert "the new tree has no transformation at this place" in result.stdout
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python cannot leave the current folder out of its path")
+def test_several_processes_import_nothing_of_the_current_folder(project: Path) -> None:
+    (project / "train.py").write_text("from flax import optim\noptimizer = optim.GradientDescent(0.1)\n")
+    for name in ("json", "pytest"):
+        (project / f"{name}.py").write_text("raise RuntimeError\n")
+    words = [sys.executable, "-P", "-m", "optim2optax", "parity", *QUICK, "--jobs", "2", "."]
+    done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
+    assert "1 case: 1 identical" in done.stdout, done.stdout + done.stderr
+
+
 def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     for folder, name in ((before, "before.py"), (after, "after.py")):
@@ -126,7 +136,9 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
         shutil.copy(FIXTURES / "train_script" / name, folder / "train.py")
     scenario = (FIXTURES / "train_script" / "scenario.py").read_text()
     (after / "scenario.py").write_text(scenario.replace('"""\n', '"""\n\nmodule = "train.py"\n', 1))
-    words = ("--before", str(before), ".", "--", "python", "train.py", "--steps", "12")
+    (after / "data").mkdir()
+    options = ("--before", str(before), "--timeout", "600", "--link", "data")
+    words = (*options, ".", "--", "python", "train.py", "--steps", "12")
     done = started("parity", *QUICK, "--devices", "2", *words, cwd=after)
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -275,6 +287,10 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
+    "another interpreter for a command": (
+        ["--legacy-python", sys.executable, "--before", ".", "--", "python", "train.py"],
+        "runs the old side of scenarios",
+    ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
     "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),

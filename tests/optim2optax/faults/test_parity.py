@@ -51,10 +51,18 @@ def is_alive(process: int) -> bool:
     return state.stdout.strip()[:1] not in ("", "Z")
 
 
-def test_a_command_while_which_the_run_is_told_to_end(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It said what it runs; the user's repository is as it was, and no temporary file or process stays."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_while_which_the_run_is_told_to_end(
+    number: signal.Signals, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said what it runs; the user's repository is as it was, and no temporary file or process stays.
+
+    Nor does what an earlier run left that was killed.
+    """
     temporary, note = project.parent / "temporary", project.parent / "note"
-    temporary.mkdir()
+    killed = subprocess.Popen(["true"])
+    killed.wait()
+    (temporary / f"optim2optax-{killed.pid}-x" / "before").mkdir(parents=True)
     monkeypatch.setenv("TMPDIR", str(temporary))
     (project / "train.py").write_text(LEGACY)
     (project / "wait.py").write_text(WAIT + SLEEP)
@@ -67,7 +75,7 @@ def test_a_command_while_which_the_run_is_told_to_end(project: Path, monkeypatch
         text=True,
     )
     _, *started = processes(note)
-    running.terminate()
+    running.send_signal(number)
     _, errors = running.communicate()
     assert running.returncode == 130
     assert errors.splitlines() == [

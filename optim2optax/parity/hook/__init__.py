@@ -1,0 +1,1 @@
+"""What is put first on the PYTHONPATH of a command."""

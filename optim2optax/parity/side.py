@@ -1,0 +1,125 @@
+"""One side of a command: the command as it is, in an environment in which each Python process records by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from optim2optax.legacy_wheel import WHEEL_VARIABLE, find_wheel
+
+HOOK = Path(__file__).with_name("hook")
+OURS = Path(__file__).resolve().parents[2]
+VARIABLE = "OPTIM2OPTAX_SIDE"
+SAFE_PATH = "PYTHONSAFEPATH"
+OUR_SAFE_PATH = "optim2optax"
+"""What the variable is set to for processes of our own. A command of the user's shall not inherit it."""
+
+LAUNCHER = """\
+#!/bin/sh
+case ":$PYTHONPATH:" in
+  *:{hook}:*) ;;
+  *) PYTHONPATH={hook}${{PYTHONPATH:+:$PYTHONPATH}}; export PYTHONPATH ;;
+esac
+exec {python} "$@"
+"""
+"""Python as a script of the user's calls it, that may have set PYTHONPATH anew."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records."""
+
+    legacy: bool
+    originals: tuple[Path, ...]
+    copy: Path
+    scratch: Path
+
+    @property
+    def name(self) -> str:
+        return "old" if self.legacy else "new"
+
+    @property
+    def records(self) -> Path:
+        return self.scratch / f"records-{self.name}"
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """The command with its paths in the copy, and Python in front of a script that is not executable itself."""
+        first, *rest = [self.moved(word) for word in words]
+        if re.fullmatch(r"python[0-9.]*", first):
+            first = sys.executable
+        if first.endswith(".py"):
+            return [sys.executable, first, *rest]
+        return [first, *rest]
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """The variables for a command in a folder: those of this process with their paths in the copy, and the hook first."""
+        found = {name: self.moved(value) for name, value in os.environ.items()}
+        if found.get(SAFE_PATH) == OUR_SAFE_PATH:
+            del found[SAFE_PATH]
+        return found | {
+            "PWD": str(folder),
+            "PATH": _joined(str(_launchers(self.scratch)), str(Path(sys.executable).parent), found.get("PATH", "")),
+            "PYTHONPATH": _joined(str(HOOK), found.get("PYTHONPATH", "")),
+            WHEEL_VARIABLE: str(find_wheel()),
+            VARIABLE: json.dumps(self._facts()),
+        }
+
+    def _facts(self) -> Mapping[str, object]:
+        self.records.mkdir(exist_ok=True)
+        return {
+            "legacy": self.legacy,
+            "out": str(self.records),
+            "copies": [(original, str(self.copy)) for original in self._spellings()],
+            "kept": self._kept(),
+            "scratch": str(self.scratch),
+            "ours": str(OURS),
+        }
+
+    def moved(self, text: str) -> str:
+        """A text with the paths in it that lead into the user's tree leading into the copy."""
+        kept = self._kept()
+        for original in self._spellings():
+            pattern = re.compile(re.escape(original) + r"""(?=[/:;,='"\s]|$)""")
+            text = pattern.sub(
+                lambda found: found[0] if found.string.startswith(tuple(kept), found.start()) else str(self.copy), text
+            )
+        return text
+
+    def _spellings(self) -> list[str]:
+        """The user's trees as paths may name them, through a link or not."""
+        paths = [spelled for tree in self.originals for spelled in (str(tree.absolute()), str(tree.resolve()))]
+        return sorted(set(paths), key=len, reverse=True)
+
+    def _kept(self) -> list[str]:
+        """What may be in the user's tree and is no code of the user's: Python's environments, and this very package."""
+        environments = [path.parent for tree in self.originals for path in tree.glob("*/pyvenv.cfg")]
+        places = [
+            *environments,
+            Path(sys.prefix),
+            Path(sys.base_prefix),
+            OURS / "optim2optax",
+            OURS / "codemods",
+            self.scratch,
+        ]
+        return sorted({spelled for place in places for spelled in (str(place.absolute()), str(place.resolve()))})
+
+
+def _joined(*places: str) -> str:
+    return os.pathsep.join(place for place in places if place)
+
+
+def _launchers(scratch: Path) -> Path:
+    """A folder with the launchers of Python, to be first on PATH."""
+    folder = scratch / "bin"
+    folder.mkdir(exist_ok=True)
+    for name in ("python", "python3", f"python3.{sys.version_info.minor}"):
+        launcher = folder / name
+        launcher.write_text(LAUNCHER.format(hook=shlex.quote(str(HOOK)), python=shlex.quote(sys.executable)))
+        launcher.chmod(0o755)
+    return folder
