@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.emitted import RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
+from optim2optax.parity.sampling import Sample
+
+MODULES = ("collections", "dataclasses", "flax.core", "flax.struct", "flax.traverse_util", "functools", "typing")
+"""What the functions of a program may need beside the modules that every script imports."""
 
 TEMPLATE = """\
 # {before}
 # {after}
 import math
-
+{imports}
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +23,7 @@ import optax
 
 from optim2optax.parity.compare import compare_transformations
 from optim2optax.parity.legacy import legacy_optim
-{values}{helpers}
+{values}{old_helpers}{helpers}
 with legacy_optim() as optim:
     old = {legacy}
 new = {optax}
@@ -36,14 +42,25 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
     if emitted.schedule:
         rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({steps})])"
         values += f"{SCHEDULE} = lambda count: {rates}[count]\n"
+    everything = "\n".join((*sample.legacy_supports, *sample.supports, sample.legacy, sample.optax))
     return TEMPLATE.format(
         before=" ".join(emitted.before.split()),
         after=" ".join(emitted.after.split()),
         values=f"\n{values}" if values else "",
-        helpers="".join(f"\n{source}\n" for source in emitted.supports),
-        legacy=sample.legacy,
+        imports="".join(f"import {name}\n" for name in MODULES if f"{name}." in everything),
+        old_helpers=_old_helpers(sample),
+        helpers="".join(f"\n{source}\n" for source in sample.supports),
+        legacy="make_old(optim)" if sample.legacy_supports else sample.legacy,
         optax=sample.optax,
         steps=steps,
         seed=seed,
         overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY}**step" if sets_rate(emitted) else "",
     )
+
+
+def _old_helpers(sample: Sample) -> str:
+    """The functions that the old side reaches, where those of the new side may be called alike."""
+    if not sample.legacy_supports:
+        return ""
+    body = "\n".join((*sample.legacy_supports, f"return {sample.legacy}"))
+    return f"\n\ndef make_old(optim):\n{indent(body, '    ')}\n"

@@ -205,7 +205,7 @@ def test_another_optimizer_that_divides_by_zero() -> None:
 UNEVALUABLE = {
     "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
     "a schedule": ("optax.constant_schedule(0.1)", "`optax.constant_schedule(0.1)` is not a gradient transformation"),
-    "nothing": ("", "the new tree has no transformation at this place"),
+    "nothing": ("", "there is no new expression"),
 }
 
 
