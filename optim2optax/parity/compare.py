@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from numpy.typing import ArrayLike, NDArray
 
+from optim2optax.parity.compiling import compiled_once
 from optim2optax.parity.judge import (
     Comparison,
     Difference,
@@ -59,14 +60,14 @@ def compare_transformations(
     gradients = recorded_gradients(params, steps, seed)
     rates = _rates(overrides, steps)
 
-    def compare(wide: bool) -> Comparison:
-        start, before, after = replay(old, new, params, gradients, rates, wide)
+    def compare(wide: bool, quick: bool = False) -> Comparison:
+        start, before, after = replay(old, new, params, gradients, rates, wide, quick)
         return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
 
     exact = compare(wide=True)
     if exact.verdict is Verdict.DIFFERENT:
         return exact
-    narrow = compare(wide=False)
+    narrow = compare(wide=False, quick=exact.verdict is not Verdict.IDENTICAL)
     identical = exact.verdict is narrow.verdict is Verdict.IDENTICAL
     return replace(
         exact,
@@ -135,6 +136,7 @@ def replay(
     gradients: PyTree,
     rates: Any = None,
     wide: bool = True,
+    quick: bool = False,
 ) -> tuple[PyTree, PyTree, PyTree]:
     """Let both sides take the same steps.
 
@@ -145,6 +147,7 @@ def replay(
         gradients: a tree like `params`, whose leaves have a leading axis of steps.
         rates: the learning rate of each step, or None.
         wide: compute in float64; else in float32.
+        quick: compile in less time, so that the same operations may round otherwise on the two sides.
 
     Returns:
         The start, and the parameters of either side, stacked over steps. Both are compiled as one function, which takes a fifth
@@ -158,11 +161,6 @@ def replay(
     with precise(wide):
         start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)
         inputs = jax.tree_util.tree_map(lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients)
-        compiled = jax.jit(run).lower(start, inputs, rates).compile(_compiler_options())
+        compiled = compiled_once((old, new, wide), quick, run, start, inputs, rates)
         before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after
-
-
-def _compiler_options() -> dict[str, str | bool] | None:
-    """On CPU, compiling takes far longer than running, so that optimizing what is compiled is wasted."""
-    return {"xla_backend_optimization_level": "0"} if jax.default_backend() == "cpu" else None

@@ -10,6 +10,7 @@ import math
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import flax
@@ -22,12 +23,13 @@ import optax
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.compare import compare_transformations
 from optim2optax.parity.harmless import definitions_may_act, may_act
-from optim2optax.parity.judge import Comparison, PyTree
+from optim2optax.parity.judge import Comparison, PyTree, Verdict
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probe import probe_params
+from optim2optax.parity.probing import compare_probed
 from optim2optax.parity.sampling import Sample, sample
+from optim2optax.parity.variants import horizon, sizes, variants
 
 INJECTED = "optax.inject_hyperparams"
 RATE, RATE_DECAY = 0.021, 0.97
@@ -49,8 +51,8 @@ MODULES = {
 TRAVERSAL = traverse_util.ModelParamTraversal
 """What a MultiOptimizer that keeps its interface is given, as the old one was."""
 
-MOST_STEPS = 2_000
-"""How far the schedule goes that stands for the program's own."""
+PERIOD = 150
+"""The steps after which the learning rates come again, so that parameters still move after many."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,36 @@ def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) 
     Raises:
         UnevaluableError: if one of the texts cannot be evaluated outside of its program.
     """
+    return compare_variants(emitted, steps, seed)[0]
+
+
+def compare_variants(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) -> tuple[Comparison, EmittedOptimizer]:
+    """Compare as `compare_emitted` does, for each choice that the program may make; gives the one that departs most, too.
+
+    The same texts are compared once.
+    """
+    if reason := emitted.reason if isinstance(emitted, Counterpart) else "":
+        raise UnevaluableError(reason)
+    if not emitted.optax_expression:
+        raise UnevaluableError("there is no new expression")
+    found = []
+    for one in variants(emitted):
+        found.append(_compared(replace(one, name="", line=0, before=""), steps, seed))
+        if found[-1][0].verdict is Verdict.DIFFERENT:
+            break
+    return max(found, key=lambda pair: (SEVERITY.get(pair[0].verdict, len(SEVERITY)), pair[0].error))
+
+
+SEVERITY = {Verdict.IDENTICAL: 0, Verdict.EQUIVALENT: 1}
+
+
+@cache
+def _compared(emitted: EmittedOptimizer, steps: int, seed: int) -> tuple[Comparison, EmittedOptimizer]:
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
-    return compare_transformations(old, new, steps, seed, _params_for(emitted, seed), overrides)
+    params = _params_for(emitted, seed)
+    further = horizon(emitted, steps), sizes(emitted)
+    return compare_probed(old, new, steps, seed, params, overrides, *further), emitted
 
 
 def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformation]:
@@ -90,10 +119,6 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     Raises:
         UnevaluableError: if one of them cannot be evaluated.
     """
-    if isinstance(emitted, Counterpart) and emitted.reason:
-        raise UnevaluableError(emitted.reason)
-    if not emitted.optax_expression:
-        raise UnevaluableError("there is no new expression")
     sampled = sampled_texts(emitted)
     _check(emitted, sampled)
     given = {**MODULES, **sampled.values, SCHEDULE: _schedule, TRAVERSAL.__name__: TRAVERSAL}
@@ -227,12 +252,12 @@ def sets_rate(emitted: EmittedOptimizer) -> bool:
 
 def rate(step: int) -> float:
     """The learning rate that both sides are given at a step, from 0."""
-    return RATE * RATE_DECAY**step
+    return RATE * RATE_DECAY ** (step % PERIOD)
 
 
 def _schedule(count: Any) -> Any:
     """The same rates as a function of a traced step."""
-    return jnp.asarray([rate(step) for step in range(MOST_STEPS)])[count]
+    return jnp.asarray([rate(step) for step in range(PERIOD)])[count % PERIOD]
 
 
 def _params_for(emitted: EmittedOptimizer, seed: int) -> PyTree:

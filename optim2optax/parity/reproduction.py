@@ -5,8 +5,9 @@ from __future__ import annotations
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
+from optim2optax.parity.emitted import PERIOD, RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
 from optim2optax.parity.sampling import Sample
+from optim2optax.parity.variants import horizon, sizes
 
 MODULES = ("collections", "dataclasses", "flax.core", "flax.struct", "flax.traverse_util", "functools", "typing")
 """What the functions of a program may need beside the modules that every script imports."""
@@ -21,14 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from optim2optax.parity.compare import compare_transformations
 from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.probing import compare_probed
 {values}{old_helpers}{helpers}
 with legacy_optim() as optim:
     old = {legacy}
 new = {optax}
 
-print(compare_transformations(old, new, steps={steps}, seed={seed}{overrides}))
+print(compare_probed(old, new, steps={steps}, seed={seed}{overrides}{further}))
 """
 
 
@@ -40,8 +41,9 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         for (source, text), name in zip(sample.named.items(), sample.values, strict=True)
     )
     if emitted.schedule:
-        rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({steps})])"
-        values += f"{SCHEDULE} = lambda count: {rates}[count]\n"
+        rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({PERIOD})])"
+        values += f"{SCHEDULE} = lambda count: {rates}[count % {PERIOD}]\n"
+    further = {"horizon": horizon(emitted, steps), "sizes": sizes(emitted)}
     everything = "\n".join((*sample.legacy_supports, *sample.supports, sample.legacy, sample.optax))
     return TEMPLATE.format(
         before=" ".join(emitted.before.split()),
@@ -54,7 +56,8 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         optax=sample.optax,
         steps=steps,
         seed=seed,
-        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY}**step" if sets_rate(emitted) else "",
+        further="".join(f", {name}={value}" for name, value in further.items() if value),
+        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})" if sets_rate(emitted) else "",
     )
 
 

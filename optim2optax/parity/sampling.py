@@ -21,6 +21,11 @@ VALUES: Mapping[str, float] = {
     "decay_rate": 0.79,
     "trust_coefficient": 0.0023,
     "clipping_threshold": 0.9,
+    "min_dim_size_to_factor": 5,
+    "step_offset": 3,
+    "weight_decay_rate": 0.017,
+    "epsilon1": 1e-7,
+    "epsilon2": 2e-3,
     "wn_decay": 0.011,
     "wn_eps": 3e-6,
 }
@@ -157,7 +162,8 @@ class _Sampler:
 
     def number(self, node: ast.expr, parameter: str) -> ast.expr:
         """A placeholder for a number that stands for a parameter."""
-        value = VALUES.get(parameter, OTHER_VALUE) * SPREAD ** len(self.values)
+        value = VALUES.get(parameter, OTHER_VALUE)
+        value = value + len(self.values) if isinstance(value, int) else value * SPREAD ** len(self.values)
         return self._placeholder(node, value, repr(value))
 
     def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:
