@@ -68,9 +68,9 @@ class _Reader:
     def __init__(self, tree: ast.AST, emitted: EmittedOptimizer) -> None:
         self.tree = tree
         nodes = [*ast.walk(tree)]
+        self.bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        self.bound |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         self.known = {*KNOWN_MODULES, *vars(builtins)}
-        self.known |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-        self.known |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         self.known |= {ast.unparse(ast.parse(emitted.schedule))} if emitted.schedule else set()
         self.known |= {
             node.name
@@ -129,6 +129,9 @@ class _Reader:
                 yield node, tuple(one for literal in _each(value) for one in _around(literal))
 
     def _is_of_the_program(self, node: ast.expr) -> bool:
+        """Whether the program has one value for it: no call of a function with what a predicate is given, for example."""
+        if any(isinstance(inner, ast.Name) and inner.id in self.bound for inner in ast.walk(node)):
+            return False
         root: ast.expr = node
         while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
             root = root.func if isinstance(root, ast.Call) else root.value

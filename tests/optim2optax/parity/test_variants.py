@@ -38,6 +38,10 @@ CHOICES = {
         "optim.ModelParamTraversal(lambda path, value: value.ndim > 1 if path else False)",
         ["optim.ModelParamTraversal(lambda path, value: value.ndim > 1 if path else False)"],
     ),
+    "a function of what a predicate is given": (
+        "optim.ModelParamTraversal(lambda *args: not is_bias(*args))",
+        ["optim.ModelParamTraversal(lambda *args: not is_bias(*args))"],
+    ),
 }
 
 
