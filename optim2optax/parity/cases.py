@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.baseline import BaselineError, load_baseline
 from optim2optax.parity.command import CommandError, compare_command
-from optim2optax.parity.emitted import UnevaluableError, compare_emitted
+from optim2optax.parity.emitted import UnevaluableError, compare_variants
 from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.localization import with_link
 from optim2optax.parity.reports.text import figures
@@ -23,7 +24,7 @@ from optim2optax.parity.trees import TreeError
 def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) -> Case:
     """Compare an optimizer that is emitted with the one that it replaces."""
     try:
-        comparison = compare_emitted(emitted, steps, seed)
+        comparison, chosen = compare_variants(emitted, steps, seed)
     except UnevaluableError as error:
         return Case(name, "optimizer", None, emitted.before, emitted.after, str(error))
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
@@ -31,11 +32,11 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
     return Case(
         name,
         "optimizer",
-        with_link(comparison, emitted, seed),
+        with_link(comparison, chosen, seed),
         emitted.before,
         emitted.after,
         _known_fault(emitted, comparison),
-        reproduction=reproduction(emitted, steps, seed),
+        reproduction=reproduction(replace(chosen, before=emitted.before), steps, seed),
     )
 
 

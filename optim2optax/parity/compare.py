@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from numpy.typing import ArrayLike, NDArray
 
+from optim2optax.parity.compiling import compiled_once
 from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import (
     Comparison,
@@ -66,14 +67,14 @@ def compare_transformations(
 
     evidence = Evidence(idle=[leaf for leaf, values in leaves_by_path(gradients).items() if not np.any(values)])
 
-    def compare(wide: bool) -> tuple[Comparison, Difference | None]:
-        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide))
+    def compare(wide: bool, quick: bool = False) -> tuple[Comparison, Difference | None]:
+        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide, quick))
         return judge(before, after, start, evidence=evidence), finite_on_one_side(before, after)
 
     exact, _ = compare(wide=True)
     if exact.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
         return exact
-    narrow, apart = compare(wide=False)
+    narrow, apart = compare(wide=False, quick=exact.verdict is not Verdict.IDENTICAL)
     measured = replace(exact, drift=narrow.error, drift_by_step=narrow.error_by_step)
     if apart is not None:
         return replace(measured, verdict=Verdict.DIFFERENT, first_difference=apart, remarks=(VETO,))
@@ -140,6 +141,7 @@ def replay(
     gradients: PyTree,
     rates: Any = None,
     wide: bool = True,
+    quick: bool = False,
 ) -> tuple[PyTree, PyTree, PyTree]:
     """Let both sides take the same steps.
 
@@ -150,6 +152,7 @@ def replay(
         gradients: a tree like `params`, whose leaves have a leading axis of steps.
         rates: the learning rate of each step, or None.
         wide: compute in float64; else in float32.
+        quick: compile in less time, so that the same operations may round otherwise on the two sides.
 
     Returns:
         The start, and the parameters of either side, stacked over steps. Both are compiled as one function, which takes a fifth
@@ -163,11 +166,6 @@ def replay(
     with precise(wide):
         start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)
         inputs = jax.tree_util.tree_map(lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients)
-        compiled = jax.jit(run).lower(start, inputs, rates).compile(_compiler_options())
+        compiled = compiled_once((old, new, wide), quick, run, start, inputs, rates)
         before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after
-
-
-def _compiler_options() -> dict[str, str | bool] | None:
-    """On CPU, compiling takes far longer than running, so that optimizing what is compiled is wasted."""
-    return {"xla_backend_optimization_level": "0"} if jax.default_backend() == "cpu" else None

@@ -4,90 +4,332 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import optax
 
 from codemods.model import EmittedOptimizer, FileResult
-from optim2optax.parity.emitted import helper_names
+from optim2optax.parity.definitions import Definition, Definitions, Slice, Tree
+from optim2optax.parity.emitted import Counterpart, helper_names
+
+MISSING = "the new tree has no transformation at this place"
+NOBODYS = "no optimizer of the old tree has become this transformation, so that there is nothing to compare it with"
 
 
-def in_new_tree(result: FileResult, path: Path) -> tuple[EmittedOptimizer, ...]:
-    """The optimizers of a rewritten old file, with the source text that the file at `path` in the new tree has for them.
+@dataclass(frozen=True)
+class Trees:
+    """The old tree, what `rewrite` makes of it, and the new tree; each with the same paths within its root."""
 
-    One for which there is none has an empty text.
-    """
-    actual = path.read_text(encoding="utf-8")
-    expected = result.after.decode("utf-8")
-    return tuple(
-        counterpart(emitted, expected, actual) or replace(emitted, after="", optax_expression="")
-        for emitted in result.optimizers
+    old: Tree
+    expected: Tree
+    new: Tree
+
+
+def trees(results: Mapping[Path, FileResult], old_root: Path, new_root: Path) -> Trees:
+    """The three trees, by the results of `rewrite` for paths in the old one."""
+    return Trees(
+        Tree(old_root), Tree(old_root, {path: result.after for path, result in results.items()}), Tree(new_root)
     )
 
 
-def counterpart(emitted: EmittedOptimizer, expected: str, actual: str) -> EmittedOptimizer | None:
-    """The optimizer with the new source text that the new tree has.
+def in_new_tree(result: FileResult, old: Path, new: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
+    """The optimizers of a rewritten old file, with the source text that the file at `new` in the new tree has for them.
 
-    It is the transformation at the same place in the same function or class, counted among all of them there.
-
-    Args:
-        emitted: what `rewrite` makes of the old file.
-        expected: the whole file as `rewrite` makes it.
-        actual: the file in the new tree.
-
-    Returns:
-        None if there is nothing at that place.
+    They are paired by place: the function or class, the target of the assignment, and the number among those. Definitions that
+    are parts of others are compared within these. What has no counterpart, on either side, comes with the reason.
     """
-    wanted = _normal(emitted.after)
-    helpers = set(helper_names(emitted))
-    place = next((place for place, node in _transformations(expected, helpers) if ast.unparse(node) == wanted), None)
-    found = next((node for where, node in _transformations(actual, helpers) if where == place), None)
-    if place is None or found is None:
-        return None
-    text = ast.unparse(found)
-    if text == wanted:
+    if not result.optimizers and "optax" not in among.new.text(new):
+        return ()
+    before, expected, actual = among.old.file(old), among.expected.file(old), among.new.file(new)
+    if before is None or expected is None or actual is None:
+        return tuple(_without(emitted) for emitted in result.optimizers)
+    helpers = _Helpers(result.optimizers)
+    nodes = _nodes(result.optimizers, before, expected)
+    wanted = _Places(expected, helpers, [node for _, node in nodes if node is not None])
+    found = _Places(actual, helpers)
+    pairs = _paired(wanted.roots, found.roots)
+    whole = {node for _, node in nodes}
+    paired: list[EmittedOptimizer] = []
+    for emitted, node in nodes:
+        root = wanted.root_of(node) if node is not None else None
+        if root is not None and root.node is not node and root.node in whole:
+            continue
+        if node is None and _has_gone_into_another(emitted, result.optimizers):
+            continue
+        place = pairs.get(node) if node is not None else None
+        if node is None or place is None:
+            paired.append(_without(emitted))
+        else:
+            paired.append(_counterpart(emitted, before, _Side(expected, node), _Side(actual, place.node)))
+    taken = {place.node for place in pairs.values()}
+    nobodys = [_nobodys(place) for place in found.roots if place.node not in taken and place.makes]
+    return (*paired, *nobodys)
+
+
+def _has_gone_into_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
+    """Whether `rewrite` leaves nothing of a definition, because another that it is a part of has become one with it."""
+    return any(emitted.legacy_expression in other.legacy_expression for other in optimizers if other is not emitted)
+
+
+def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
+    """The transformations of a file that the old tree does not have."""
+    actual = among.new.file(path) if "optax" in among.new.text(path) else None
+    return () if actual is None else tuple(_nobodys(place) for place in _Places(actual, _Helpers(())).roots)
+
+
+def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
+    """How many optimizers of the old tree have a counterpart in the new one, and what is left on either side."""
+    reasons = [emitted.reason for emitted in optimizers if isinstance(emitted, Counterpart) and emitted.reason]
+    nobodys = reasons.count(NOBODYS)
+    old = len(optimizers) - nobodys
+    text = f"{len(optimizers) - len(reasons)} of {old} optimizers of the old tree are paired with the new one"
+    return f"{text}; {nobodys} of the new tree belong to none" if nobodys else text
+
+
+def _without(emitted: EmittedOptimizer) -> Counterpart:
+    return replace(_as_counterpart(emitted), after="", optax_expression="", reason=MISSING)
+
+
+def _nobodys(place: Place) -> Counterpart:
+    text = ast.unparse(place.node)
+    return Counterpart("optax", place.node.lineno, "", text, "", text, False, (), reason=NOBODYS)
+
+
+def _as_counterpart(emitted: EmittedOptimizer) -> Counterpart:
+    return Counterpart(*(getattr(emitted, field.name) for field in fields(EmittedOptimizer)))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """An expression in its file."""
+
+    file: Definitions
+    node: ast.expr
+
+    @cached_property
+    def slice(self) -> Slice:
+        return self.file.slice_of(self.node)
+
+
+def _counterpart(emitted: EmittedOptimizer, before: Definitions, expected: _Side, actual: _Side) -> EmittedOptimizer:
+    """The optimizer with what the new tree has for it; itself, if that rests on nothing else than what `rewrite` emits."""
+    if expected.slice == actual.slice:
         return emitted
-    return replace(emitted, after=ast.get_source_segment(actual, found) or text, optax_expression=text)
+    legacy = before.slice_of_text(emitted.legacy_expression, emitted.line, frozenset({"optim"}))
+    expression = _applied(_without_clips(actual.slice.expression, expected.slice.expression, emitted), emitted)
+    definitions, wanted = dict(actual.slice.definitions), dict(expected.slice.definitions)
+    return replace(
+        _as_counterpart(emitted),
+        after=ast.unparse(actual.node),
+        legacy_expression=legacy.expression,
+        optax_expression=expression,
+        supports=tuple(definitions.values()),
+        legacy_supports=tuple(source for _, source in legacy.definitions),
+        known=frozenset(name for name in helper_names(emitted) if definitions.get(name, "") == wanted.get(name)),
+        changed=frozenset(name for name, source in definitions.items() if source != wanted.get(name, source)),
+        schedule=_schedule(emitted, expected),
+    )
+
+
+def _schedule(emitted: EmittedOptimizer, expected: _Side) -> str:
+    """The source text of the schedule, with its names followed."""
+    if not emitted.schedule:
+        return ""
+    wanted = _normal(emitted.schedule)
+    nodes = (node for node in ast.walk(expected.node) if isinstance(node, ast.expr) and ast.unparse(node) == wanted)
+    node = next(nodes, None)
+    return wanted if node is None else expected.file.slice_of(node).expression
+
+
+def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) -> str:
+    """The new expression without what `rewrite` moved to its front from elsewhere, where the old expression does not have it."""
+    whole, given, alone = (_links(text) for text in (expected, expression, emitted.optax_expression))
+    moved = len(whole) - len(alone)
+    if moved <= 0 or whole[:moved] != given[:moved] or not given[moved:]:
+        return expression
+    rest = given[moved:]
+    return rest[0] if len(rest) == 1 else f"optax.chain({', '.join(rest)})"
+
+
+def _applied(expression: str, emitted: EmittedOptimizer) -> str:
+    """The new expression with sampled arguments, where it is a function that its program calls elsewhere."""
+    match ast.parse(emitted.optax_expression, mode="eval").body:
+        case ast.Call(func=ast.Name(id=name)) as call if name == emitted.after:
+            return f"({expression}){emitted.optax_expression[len(ast.unparse(call.func)) :]}"
+    return expression
+
+
+def _links(text: str) -> list[str]:
+    """The parts of a chain."""
+    match ast.parse(text, mode="eval").body:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="optax"), attr="chain"), args=links):
+            return [ast.unparse(link) for link in links]
+    return [text]
 
 
 def _normal(text: str) -> str:
     return ast.unparse(ast.parse(f"({text})", mode="eval"))
 
 
-def _transformations(code: str, helpers: set[str]) -> list[tuple[tuple[str, int], ast.expr]]:
-    """The expressions that make a transformation, outermost ones, with their place: the scope, and the number in it."""
-    counts: dict[str, int] = {}
-    found = []
-    for scope, node in _within(ast.parse(code), "", helpers):
-        counts[scope] = counts.get(scope, -1) + 1
-        found.append(((scope, counts[scope]), node))
+class _Helpers:
+    """The names of what `rewrite` puts into a file: of all of it, and of what makes transformations."""
+
+    def __init__(self, optimizers: Sequence[EmittedOptimizer]) -> None:
+        self.all = {name for emitted in optimizers for name in helper_names(emitted)}
+        texts = {text for emitted in optimizers for text in (emitted.after, emitted.optax_expression)}
+        named = {node.id for text in texts for node in ast.walk(ast.parse(f"({text})")) if isinstance(node, ast.Name)}
+        self.making = self.all & named
+
+
+def _nodes(
+    optimizers: Sequence[EmittedOptimizer], before: Definitions, expected: Definitions
+) -> list[tuple[EmittedOptimizer, ast.expr | None]]:
+    """The expression that each optimizer has become: in the same function or class, of equal ones in their order."""
+    kinds = {type(ast.parse(f"({emitted.after})", mode="eval").body) for emitted in optimizers}
+    free: dict[str, list[ast.expr]] = {}
+    for place in sorted(_expressions(expected.tree, kinds), key=lambda node: (node.lineno, node.col_offset)):
+        free.setdefault(ast.unparse(place), []).append(place)
+    found: list[tuple[EmittedOptimizer, ast.expr | None]] = []
+    for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
+        same = free.get(_normal(emitted.after), [])
+        scope = before.path(before.scope_at(emitted.line))
+        node = next((node for node in same if expected.path(node) == scope), same[0] if same else None)
+        if node is not None:
+            same.remove(node)
+        found.append((emitted, node))
     return found
 
 
-def _within(node: ast.AST, scope: str, helpers: set[str]) -> Iterator[tuple[str, ast.expr]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call) and _makes_transformation(child, helpers):
-            yield scope, child
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if child.name not in helpers:
-                yield from _within(child, f"{scope}.{child.name}", helpers)
-        else:
-            yield from _within(child, scope, helpers)
+def _expressions(tree: ast.AST, kinds: set[type[ast.expr]]) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.expr)
+            and type(node) in kinds
+            and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        ):
+            yield node
 
 
-def _makes_transformation(node: ast.Call, helpers: set[str]) -> bool:
-    """Whether a call is one of an optax factory, of what injects hyperparameters into one, or of a helper of the file."""
-    function = node.func.func if isinstance(node.func, ast.Call) else node.func
-    if isinstance(function, ast.Name):
-        return function.id in helpers
-    if not isinstance(function, ast.Attribute) or not ast.unparse(function).startswith("optax."):
+@dataclass(frozen=True)
+class Place:
+    """An expression that makes a transformation, and is no part of another: where it stands, and what it rests on.
+
+    `makes` is False for what is only held for one, such as a helper that is handed over.
+    """
+
+    scope: str
+    target: str
+    node: ast.expr
+    reached: tuple[ast.AST, ...]
+    makes: bool
+
+
+class _Places:
+    """The places of one file."""
+
+    def __init__(self, file: Definitions, helpers: _Helpers, known: Iterable[ast.expr] = ()) -> None:
+        self.file, self.helpers, self._known = file, helpers, set(known)
+        self.all = [self._place(node) for node in self._within(file.tree)]
+        within = {node for place in self.all for reached in place.reached for node in ast.walk(reached)}
+        self.roots = [place for place in self.all if place.node not in within]
+
+    def root_of(self, node: ast.expr) -> Place | None:
+        """The root that an expression is, or is a part of."""
+        for place in self.roots:
+            if place.node is node or any(node in ast.walk(part) for part in (place.node, *place.reached)):
+                return place
+        return None
+
+    def _within(self, node: ast.AST) -> Iterator[ast.expr]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and (
+                child in self._known or self._makes(child) or self._is_handed_over(child, node)
+            ):
+                yield child
+            elif not (isinstance(child, Definition) and child.name in self.helpers.all):
+                yield from self._within(child)
+
+    def _place(self, node: ast.expr) -> Place:
+        _, _, reached = self.file.followed(node)
+        return Place(self.file.path(node), self._target(node), node, tuple(reached), self._makes(node))
+
+    def _target(self, node: ast.expr) -> str:
+        """What is assigned where an expression stands."""
+        statement = next((found for found in self.file.ancestors(node) if isinstance(found, ast.stmt)), None)
+        match statement:
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+                return ast.unparse(target)
+        return type(statement).__name__
+
+    def _makes(self, node: ast.expr) -> bool:
+        """Whether a call is one of an optax factory, of what injects hyperparameters into one, or of a helper of the file."""
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_transformation":
+            return self._makes(node.func.value)
+        is_applied = isinstance(node.func, ast.Call)
+        function = node.func.func if isinstance(node.func, ast.Call) else node.func
+        if isinstance(function, ast.Name) and function.id in self.helpers.making:
+            return True
+        dotted = self.file.dotted(function)
+        if dotted == "optax.inject_hyperparams":
+            return is_applied
+        return not is_applied and makes_transformation(dotted)
+
+    def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        return isinstance(node, ast.Name) and node.id in self.helpers.making and not is_called
+
+
+def makes_transformation(dotted: str) -> bool:
+    """Whether a name of optax is one of a function that makes a transformation."""
+    root, _, path = dotted.partition(".")
+    if dotted == "optax.MultiSteps":
+        return True
+    if root != "optax" or not all(part.isidentifier() for part in path.split(".")):
         return False
-    made = getattr(optax, function.attr, None) or getattr(optax.transforms, function.attr, None)
-    if function.attr == "inject_hyperparams":
-        return isinstance(node.func, ast.Call)
     try:
-        return "GradientTransformation" in str(inspect.signature(made).return_annotation)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        return "GradientTransformation" in str(inspect.signature(attrgetter(path)(optax)).return_annotation)
+    except (AttributeError, TypeError, ValueError):
         return False
+
+
+def _paired(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr, Place]:
+    """The place in the new tree for each one in what `rewrite` emits.
+
+    Those with the same scope and target belong together if there are as many on both sides, then the rest of a scope, then
+    equal texts, then all that is left.
+    """
+    pairs: dict[ast.expr, Place] = {}
+
+    def pair(key: Callable[[Place], Hashable], only_as_many: bool = True) -> None:
+        taken = {place.node for place in pairs.values()}
+        left, right = (
+            _grouped(places, key)
+            for places in (
+                [place for place in expected if place.node not in pairs],
+                [place for place in actual if place.node not in taken],
+            )
+        )
+        for group, places in left.items():
+            others = right.get(group, [])
+            if len(places) == len(others) or not only_as_many:
+                pairs.update({place.node: other for place, other in zip(places, others, strict=False)})
+
+    pair(lambda place: (place.scope, place.target))
+    pair(lambda place: place.scope)
+    pair(lambda place: (place.scope, ast.unparse(place.node)), only_as_many=False)
+    pair(lambda place: ast.unparse(place.node), only_as_many=False)
+    pair(lambda _: None)
+    return pairs
+
+
+def _grouped(places: Iterable[Place], key: Callable[[Place], Hashable]) -> dict[Hashable, list[Place]]:
+    groups: dict[Hashable, list[Place]] = {}
+    for place in places:
+        groups.setdefault(key(place), []).append(place)
+    return groups

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import ast
+import collections
+import dataclasses
+import functools
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+import typing
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+import flax
+import flax.core
+import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,25 +24,53 @@ import optax
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.compare import compare_transformations
-from optim2optax.parity.harmless import may_act
-from optim2optax.parity.judge import Comparison, PyTree, leaves_by_path
+from optim2optax.parity.harmless import definitions_may_act, may_act
+from optim2optax.parity.judge import Comparison, PyTree, Verdict, leaves_by_path
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probe import probe_params
+from optim2optax.parity.probing import compare_probed
 from optim2optax.parity.sampling import Sample, sample
+from optim2optax.parity.variants import horizon, sizes, variants
 
 INJECTED = "optax.inject_hyperparams"
 RATE, RATE_DECAY = 0.021, 0.97
 SCHEDULE = "SCHEDULE"
-MODULES = {"jax": jax, "jnp": jnp, "np": np, "numpy": np, "onp": np, "math": math, "optax": optax}
+MODULES = {
+    "collections": collections,
+    "dataclasses": dataclasses,
+    "flax": flax,
+    "functools": functools,
+    "jax": jax,
+    "jnp": jnp,
+    "math": math,
+    "np": np,
+    "numpy": np,
+    "onp": np,
+    "optax": optax,
+    "typing": typing,
+}
 TRAVERSAL = traverse_util.ModelParamTraversal
 """What a MultiOptimizer that keeps its interface is given, as the old one was."""
 
 PATH = re.compile(r"/?\w+(/\w+)*/?")
 """What may be a part of a leaf's path."""
 
-MOST_STEPS = 2_000
-"""How far the schedule goes that stands for the program's own."""
+PERIOD = 150
+"""The steps after which the learning rates come again, so that parameters still move after many."""
+
+
+@dataclass(frozen=True)
+class Counterpart(EmittedOptimizer):
+    """An optimizer as the new tree has it. `legacy_supports` are the functions and classes that the old expression reaches.
+
+    `known` names those of `supports` that are as `rewrite` emits them, `changed` those that the new tree has otherwise than what
+    `rewrite` makes of the old one. If there is a `reason`, nothing can be compared.
+    """
+
+    legacy_supports: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    reason: str = ""
 
 
 class UnevaluableError(ValueError):
@@ -48,9 +85,36 @@ def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) 
     Raises:
         UnevaluableError: if one of the texts cannot be evaluated outside of its program.
     """
+    return compare_variants(emitted, steps, seed)[0]
+
+
+def compare_variants(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) -> tuple[Comparison, EmittedOptimizer]:
+    """Compare as `compare_emitted` does, for each choice that the program may make; gives the one that departs most, too.
+
+    The same texts are compared once.
+    """
+    if reason := emitted.reason if isinstance(emitted, Counterpart) else "":
+        raise UnevaluableError(reason)
+    if not emitted.optax_expression:
+        raise UnevaluableError("there is no new expression")
+    found = []
+    for one in variants(emitted):
+        found.append(_compared(replace(one, name="", line=0, before=""), steps, seed))
+        if found[-1][0].verdict is Verdict.DIFFERENT:
+            break
+    return max(found, key=lambda pair: (SEVERITY.get(pair[0].verdict, len(SEVERITY)), pair[0].error))
+
+
+SEVERITY = {Verdict.IDENTICAL: 0, Verdict.EQUIVALENT: 1, Verdict.NOTHING_PROVEN: 2}
+
+
+@cache
+def _compared(emitted: EmittedOptimizer, steps: int, seed: int) -> tuple[Comparison, EmittedOptimizer]:
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
-    return compare_transformations(old, new, steps, seed, _params_for(emitted, seed), overrides)
+    params = _params_for(emitted, seed)
+    further = horizon(emitted, steps), sizes(emitted)
+    return compare_probed(old, new, steps, seed, params, overrides, *further), emitted
 
 
 def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformation]:
@@ -59,23 +123,56 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     Raises:
         UnevaluableError: if one of them cannot be evaluated.
     """
-    if not emitted.optax_expression:
-        raise UnevaluableError("the new tree has no transformation at this place")
     sampled = sampled_texts(emitted)
-    for text in (sampled.legacy, sampled.optax):
-        if found := may_act(text):
-            raise UnevaluableError(
-                f"`{found}` is not evaluated, because it may do more than compute; a scenario can run the program itself"
-            )
-    names = {**MODULES, **sampled.values, SCHEDULE: _schedule, TRAVERSAL.__name__: TRAVERSAL}
+    _check(emitted, sampled)
+    given = {**MODULES, **sampled.values, SCHEDULE: _schedule, TRAVERSAL.__name__: TRAVERSAL}
     with legacy_optim() as optim:
-        old = _evaluate(sampled.legacy, {**names, "optim": optim})
-        for source in emitted.supports:
-            exec(source, names)
+        names = {**given, "optim": optim}
+        _define(sampled.legacy_supports, names)
+        old = _evaluate(sampled.legacy, names)
+        names = {**given, "optim": optim}
+        _define(sampled.supports, names)
         new = _evaluate(sampled.optax, names)
     if not (hasattr(new, "init") and hasattr(new, "update")):
         raise UnevaluableError(f"`{emitted.after}` is not a gradient transformation")
     return old, new
+
+
+def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
+    """Raise UnevaluableError if something of a program's own may act, or if a value stands for what the new tree has changed."""
+    found = may_act(sampled.legacy) or may_act(sampled.optax)
+    if isinstance(emitted, Counterpart):
+        found = (
+            found
+            or definitions_may_act(sampled.legacy_supports)
+            or definitions_may_act(sampled.supports, emitted.known)
+        )
+        hidden = {name for text in (*sampled.named, emitted.schedule or "0") for name in _names(text)}
+        if changed := sorted(hidden & emitted.changed):
+            raise UnevaluableError(
+                f"`{changed[0]}` is not the same in both trees, and needs more of its program than values; "
+                "a scenario can run the program itself"
+            )
+    if found:
+        raise UnevaluableError(
+            f"`{found}` is not evaluated, because it may do more than compute; a scenario can run the program itself"
+        )
+
+
+def _names(text: str, mode: str = "eval") -> Iterable[str]:
+    return (node.id for node in ast.walk(ast.parse(text, mode=mode)) if isinstance(node, ast.Name))
+
+
+def _define(sources: Iterable[str], names: dict[str, Any]) -> None:
+    """Execute functions and classes, whose annotations stay text."""
+    for source in sources:
+        try:
+            exec(compile(source, "<emitted>", "exec", annotations.compiler_flag), names)
+        except Exception as error:
+            first = source.lstrip().partition("\n")[0]
+            raise UnevaluableError(
+                f"`{first}` cannot be evaluated by itself: {type(error).__name__}: {error}"
+            ) from error
 
 
 def evaluate_text(text: str) -> Any:
@@ -90,12 +187,32 @@ def evaluate_text(text: str) -> Any:
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     """The two texts with placeholders, and what stands for them. A schedule is called by one name of ours."""
-    helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
+    legacy_supports = emitted.legacy_supports if isinstance(emitted, Counterpart) else ()
+    helpers = [*helper_names(emitted), *_defined_in(legacy_supports), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
         tree = _Exchange(emitted.schedule).visit(ast.parse(expression, mode="eval"))
         expression = ast.unparse(tree)
-    return sample(emitted.legacy_expression, expression, helpers)
+    supports = emitted.supports if isinstance(emitted, Counterpart) else ()
+    sampled = sample(emitted.legacy_expression, expression, helpers, legacy_supports, supports)
+    if not isinstance(emitted, Counterpart):
+        return replace(sampled, supports=emitted.supports)
+    return replace(
+        sampled,
+        legacy_supports=_reached(sampled.legacy, sampled.legacy_supports),
+        supports=_reached(sampled.optax, sampled.supports),
+    )
+
+
+def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """Those of some functions and classes, each after what it needs, that an expression reaches."""
+    wanted = {*_names(text)}
+    found: list[str] = []
+    for source in reversed(sources):
+        if wanted.intersection(_defined_in([source])):
+            found.insert(0, source)
+            wanted |= {*_names(source, "exec")}
+    return tuple(found)
 
 
 class _Exchange(ast.NodeTransformer):
@@ -112,9 +229,13 @@ class _Exchange(ast.NodeTransformer):
 
 def helper_names(emitted: EmittedOptimizer) -> list[str]:
     """The functions and classes that the emitted helpers define."""
+    return _defined_in(emitted.supports)
+
+
+def _defined_in(sources: Iterable[str]) -> list[str]:
     return [
         word.partition("(")[0].partition(":")[0]
-        for source in emitted.supports
+        for source in sources
         for line in source.split("\n")
         if line.startswith(("def ", "class "))
         for word in (line.split()[1],)
@@ -135,12 +256,12 @@ def sets_rate(emitted: EmittedOptimizer) -> bool:
 
 def rate(step: int) -> float:
     """The learning rate that both sides are given at a step, from 0."""
-    return RATE * RATE_DECAY**step
+    return RATE * RATE_DECAY ** (step % PERIOD)
 
 
 def _schedule(count: Any) -> Any:
     """The same rates as a function of a traced step."""
-    return jnp.asarray([rate(step) for step in range(MOST_STEPS)])[count]
+    return jnp.asarray([rate(step) for step in range(PERIOD)])[count % PERIOD]
 
 
 def _params_for(emitted: EmittedOptimizer, seed: int) -> PyTree:

@@ -29,7 +29,7 @@ LARGE, USUAL, TINY = 1e4, 1.0, 1e-7
 
 def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) -> Comparison:
     """The comparison with the link that departs in its first difference, if any: decay, rate, clip, epsilon or moments."""
-    if comparison.first_difference is None:
+    if comparison.first_difference is None or comparison.first_difference.link is not None:
         return comparison
     old, new = evaluate(emitted)
     random = np.random.default_rng(seed)

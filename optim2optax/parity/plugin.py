@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -86,10 +86,17 @@ class ParitySession:
         by_file = {Path(file.location): result for file, result in zip(found, results, strict=True)}
         if self.old_tree is None:
             return {path: result.optimizers for path, result in by_file.items()}
-        from optim2optax.parity.counterpart import in_new_tree
+        from optim2optax.parity.counterpart import in_new_tree, of_new_file, trees
 
-        now = {self.after(path): result for path, result in by_file.items()}
-        return {path: in_new_tree(result, path) for path, result in now.items() if path.exists()}
+        among = trees(by_file, self.old_tree, self.root)
+        paired = {
+            self.after(path): in_new_tree(result, path, self.after(path), among) for path, result in by_file.items()
+        }
+        now = [
+            Path(file.location)
+            for file in find_files([str(path) for path in paths], Patterns(str(self.config.rootpath), ()))
+        ]
+        return paired | {path: of_new_file(path, among) for path in now if path not in paired and path.suffix == ".py"}
 
     @cached_property
     def root(self) -> Path:
@@ -125,11 +132,22 @@ class ParitySession:
         return path if self.old_tree is None else self.root / path.relative_to(self.old_tree)
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Add the training command, which is in no file."""
+        """Add what is in no file: optimizers of files that the new tree does not have, and the training command."""
+        for path, emitted in self.emitted.items():
+            if emitted and not path.exists():
+                items.extend(optimizer_items(session, path, emitted))
         given = self.config.getoption("--parity-command")
         if given:
             words = json.loads(given)
             items.append(CommandItem.from_parent(session, name=" ".join(words), command=words))
+
+    def pytest_report_collectionfinish(self) -> str:
+        """How many optimizers of the old tree were paired with one of the new tree, if there are two."""
+        if self.old_tree is None:
+            return ""
+        from optim2optax.parity.counterpart import paired_count
+
+        return paired_count([emitted for found in self.emitted.values() for emitted in found])
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Keep pytest from importing the packages in which legacy code is, of which nothing is run."""
@@ -228,8 +246,15 @@ class OptimizerFile(pytest.File):
     def collect(self) -> Iterator[OptimizerItem]:
         """An item for each optimizer."""
         session: Any = self.config.pluginmanager.get_plugin("parity-session")
-        for emitted in session.emitted[self.path.resolve()]:
-            yield OptimizerItem.from_parent(self, name=f"{emitted.line}-{emitted.name}", emitted=emitted)
+        yield from optimizer_items(self, self.path, session.emitted[self.path.resolve()])
+
+
+def optimizer_items(
+    parent: pytest.Collector, path: Path, optimizers: Sequence[EmittedOptimizer]
+) -> Iterator[OptimizerItem]:
+    """An item for each optimizer of a file."""
+    for emitted in optimizers:
+        yield OptimizerItem.from_parent(parent, name=f"{emitted.line}-{emitted.name}", path=path, emitted=emitted)
 
 
 class ScenarioFile(pytest.File):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -24,6 +26,64 @@ def probe_params(seed: int = 0) -> PyTree:
         "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
         "unused": {"kernel": random.normal(size=(3, 2))},
     }
+
+
+def few_params(params: PyTree) -> PyTree:
+    """Of some parameters those that are small, for many steps."""
+    return {name: leaf for name, leaf in params.items() if max(map(np.size, jax.tree_util.tree_leaves(leaf))) <= FEW}
+
+
+def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
+    """Parameters whose numbers of elements, axes and elements along an axis are a size, and one more and less."""
+    random = np.random.default_rng([seed, 2])
+    shapes = {shape for size in sizes for shape in _shapes_around(size)}
+    return {
+        "x".join(map(str, shape)): {"kernel": random.normal(size=shape), "bias": random.normal(size=shape[-1:])}
+        for shape in sorted(shapes)
+    }
+
+
+def _shapes_around(size: int) -> Iterator[tuple[int, ...]]:
+    for near in (size - 1, size, size + 1):
+        yield (near,)
+        yield near, near
+        if near <= MOST_AXES:
+            yield (2,) * near
+
+
+FEW = 1_000
+MOST_AXES = 6
+
+
+def extreme_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
+    """Gradients like the recorded ones, into which come, from the third step on: infinity, NaN, 1e30, 1e-30 and exact zeros.
+
+    Each leaf has one of them, in one element or in all, so that what a leaf does to another shows.
+    """
+    order = iter(itertools.cycle(EXTREMES))
+
+    def with_extremes(leaf: NDArray[np.float64]) -> NDArray[np.float64]:
+        value, is_everywhere = next(order)
+        leaf = leaf.copy()
+        flat = leaf.reshape(steps, -1)
+        flat[min(2, steps - 1) :, slice(None) if is_everywhere else slice(0, 1)] = value
+        return leaf
+
+    return jax.tree_util.tree_map(with_extremes, recorded_gradients(params, steps, seed))
+
+
+EXTREMES = (
+    (1e30, False),
+    (0.0, True),
+    (np.inf, False),
+    (-np.inf, True),
+    (np.nan, True),
+    (1e-30, True),
+    (-1e30, True),
+    (1e-30, False),
+    (np.nan, False),
+)
+"""A value that gradients take, and whether in all elements of a leaf or in one alone."""
 
 
 def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
+from optim2optax.parity.emitted import PERIOD, RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
+from optim2optax.parity.sampling import Sample
+from optim2optax.parity.variants import horizon, sizes
+
+MODULES = ("collections", "dataclasses", "flax.core", "flax.struct", "flax.traverse_util", "functools", "typing")
+"""What the functions of a program may need beside the modules that every script imports."""
 
 TEMPLATE = """\
 # {before}
 # {after}
 import math
-
+{imports}
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from optim2optax.parity.compare import compare_transformations
 from optim2optax.parity.legacy import legacy_optim
-{values}{helpers}
+from optim2optax.parity.probing import compare_probed
+{values}{old_helpers}{helpers}
 with legacy_optim() as optim:
     old = {legacy}
 new = {optax}
 
-print(compare_transformations(old, new, steps={steps}, seed={seed}{overrides}))
+print(compare_probed(old, new, steps={steps}, seed={seed}{overrides}{further}))
 """
 
 
@@ -34,16 +41,29 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         for (source, text), name in zip(sample.named.items(), sample.values, strict=True)
     )
     if emitted.schedule:
-        rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({steps})])"
-        values += f"{SCHEDULE} = lambda count: {rates}[count]\n"
+        rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({PERIOD})])"
+        values += f"{SCHEDULE} = lambda count: {rates}[count % {PERIOD}]\n"
+    further = {"horizon": horizon(emitted, steps), "sizes": sizes(emitted)}
+    everything = "\n".join((*sample.legacy_supports, *sample.supports, sample.legacy, sample.optax))
     return TEMPLATE.format(
         before=" ".join(emitted.before.split()),
         after=" ".join(emitted.after.split()),
         values=f"\n{values}" if values else "",
-        helpers="".join(f"\n{source}\n" for source in emitted.supports),
-        legacy=sample.legacy,
+        imports="".join(f"import {name}\n" for name in MODULES if f"{name}." in everything),
+        old_helpers=_old_helpers(sample),
+        helpers="".join(f"\n{source}\n" for source in sample.supports),
+        legacy="make_old(optim)" if sample.legacy_supports else sample.legacy,
         optax=sample.optax,
         steps=steps,
         seed=seed,
-        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY}**step" if sets_rate(emitted) else "",
+        further="".join(f", {name}={value}" for name, value in further.items() if value),
+        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})" if sets_rate(emitted) else "",
     )
+
+
+def _old_helpers(sample: Sample) -> str:
+    """The functions that the old side reaches, where those of the new side may be called alike."""
+    if not sample.legacy_supports:
+        return ""
+    body = "\n".join((*sample.legacy_supports, f"return {sample.legacy}"))
+    return f"\n\ndef make_old(optim):\n{indent(body, '    ')}\n"

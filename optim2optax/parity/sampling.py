@@ -21,6 +21,11 @@ VALUES: Mapping[str, float] = {
     "decay_rate": 0.79,
     "trust_coefficient": 0.0023,
     "clipping_threshold": 0.9,
+    "min_dim_size_to_factor": 5,
+    "step_offset": 3,
+    "weight_decay_rate": 0.017,
+    "epsilon1": 1e-7,
+    "epsilon2": 2e-3,
     "wn_decay": 0.011,
     "wn_eps": 3e-6,
 }
@@ -30,7 +35,21 @@ OTHER_VALUE = 0.71
 SPREAD = 1.013
 """Each further name for the same parameter gets a value larger by this factor, so that exchanged names show."""
 
-KNOWN_MODULES = ("jax", "jnp", "np", "numpy", "onp", "math", "optax", "optim", "functools")
+KNOWN_MODULES = (
+    "collections",
+    "dataclasses",
+    "flax",
+    "functools",
+    "jax",
+    "jnp",
+    "math",
+    "np",
+    "numpy",
+    "onp",
+    "optax",
+    "optim",
+    "typing",
+)
 WORDS = ("bias", "kernel", "scale", "embedding")
 """What the paths of the probe's leaves end in."""
 
@@ -45,20 +64,37 @@ class Sample:
     optax: str
     values: dict[str, Any] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
+    legacy_supports: tuple[str, ...] = ()
+    supports: tuple[str, ...] = ()
 
 
-def sample(legacy_expression: str, optax_expression: str, helpers: Iterable[str] = ()) -> Sample:
+def sample(
+    legacy_expression: str,
+    optax_expression: str,
+    helpers: Iterable[str] = (),
+    legacy_supports: Iterable[str] = (),
+    supports: Iterable[str] = (),
+) -> Sample:
     """Put placeholders with values in place of everything that only the user's program knows.
 
     Args:
         legacy_expression: a definition, in which the package is called `optim`.
         optax_expression: what it became. The same source text gets the same placeholder on both sides.
-        helpers: names that the new expression may call.
+        helpers: names that the expressions may call.
+        legacy_supports: functions and classes that the old expression reaches.
+        supports: the same of the new one.
     """
     sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
     old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)
     new = sampler.known(ast.parse(optax_expression, mode="eval").body)
-    return Sample(ast.unparse(old), ast.unparse(new), sampler.values, sampler.named)
+    return Sample(
+        ast.unparse(old),
+        ast.unparse(new),
+        sampler.values,
+        sampler.named,
+        tuple(ast.unparse(sampler.known(ast.parse(source))) for source in legacy_supports),
+        tuple(ast.unparse(sampler.known(ast.parse(source))) for source in supports),
+    )
 
 
 @dataclass
@@ -106,25 +142,28 @@ class _Sampler:
             ) if name == same:
                 call.func = self._predicate(call.func)
                 return node
-        if isinstance(node, ast.Lambda) and not self._unknown(node):
+        if not self._unknown(node):
             return node
         taken = self.text + "".join(self.named.values())
         word = next((word for word in WORDS if word not in taken), WORDS[-1])
         text = f"lambda path, _: path.endswith({word!r})"
         return self._placeholder(node, eval(text), text)
 
-    def _unknown(self, node: ast.Lambda) -> bool:
-        bound = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
-        names = {inner.id for inner in ast.walk(node.body) if isinstance(inner, ast.Name)}
+    def _unknown(self, node: ast.expr) -> bool:
+        bound = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
+        found = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+        bound |= {inner.id for inner in found if isinstance(inner.ctx, ast.Store)}
+        names = {inner.id for inner in found}
         return any(not hasattr(builtins, name) for name in names - bound - self.free)
 
-    def known(self, node: ast.expr) -> ast.expr:
-        """The new expression, with the placeholders of the old one."""
+    def known(self, node: ast.AST) -> ast.AST:
+        """The new expression, or a definition, with the placeholders of the old one."""
         return _Replacer(self, None).visit(node)  # type: ignore[no-any-return]
 
     def number(self, node: ast.expr, parameter: str) -> ast.expr:
         """A placeholder for a number that stands for a parameter."""
-        value = VALUES.get(parameter, OTHER_VALUE) * SPREAD ** len(self.values)
+        value = VALUES.get(parameter, OTHER_VALUE)
+        value = value + len(self.values) if isinstance(value, int) else value * SPREAD ** len(self.values)
         return self._placeholder(node, value, repr(value))
 
     def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:

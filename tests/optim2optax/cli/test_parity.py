@@ -104,7 +104,9 @@ def test_packages_are_not_imported(project: Path, run: Run) -> None:
 
 
 def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -> None:
-    assert run("parity", *QUICK, "--before", "HEAD", ".").exit_code == 0
+    result = run("parity", *QUICK, "--before", "HEAD", ".")
+    assert result.exit_code == 0
+    assert "2 of 2 optimizers of the old tree are paired with the new one" in result.stdout
 
     path = repository / "train.py"
     path.write_text(path.read_text().replace("b2=0.99", "b2=0.98"))

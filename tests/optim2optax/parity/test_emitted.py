@@ -221,7 +221,7 @@ def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome
 UNEVALUABLE = {
     "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
     "a schedule": ("optax.constant_schedule(0.1)", "`optax.constant_schedule(0.1)` is not a gradient transformation"),
-    "nothing": ("", "the new tree has no transformation at this place"),
+    "nothing": ("", "there is no new expression"),
 }
 
 

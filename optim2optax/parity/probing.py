@@ -1,0 +1,97 @@
+"""Everything that two optimizers are probed with: the main replay, and short ones for what it does not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.parity.compare import compare_transformations, replay
+from optim2optax.parity.exercised import LeafTrajectories
+from optim2optax.parity.judge import Comparison, Difference, PyTree, Verdict, judge, leaves_by_path
+from optim2optax.parity.probe import extreme_gradients, few_params, params_around, probe_params, recorded_gradients
+
+LIKELY = 1e-9
+"""How far finite values may be apart where gradients are extreme, over the movement of the element or its value."""
+
+FEW_STEPS = 12
+"""The steps of what is probed for its sizes."""
+
+
+def compare_probed(
+    old: Any,
+    new: Any,
+    steps: int = 120,
+    seed: int = 0,
+    params: PyTree = None,
+    overrides: Callable[[int], float] | None = None,
+    horizon: int = 0,
+    sizes: Sequence[int] = (),
+) -> Comparison:
+    """Compare as `compare_transformations` does, and further with extreme gradients, over more steps and for other sizes.
+
+    Args:
+        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
+        new: what is to replace it, likewise.
+        steps: of the main replay.
+        seed: of parameters and gradients.
+        params: what to probe with instead of `probe_params`.
+        overrides: the learning rate at each step.
+        horizon: how many steps a further replay takes, of few parameters; none if they are not more than `steps`.
+        sizes: numbers at which something changes with the size of a leaf: further leaves are as large, larger and smaller.
+
+    Returns:
+        The comparison of the main replay, or of the first further one that tells the two apart.
+    """
+    params = probe_params(seed) if params is None else params
+    found = compare_transformations(old, new, steps, seed, params, overrides)
+    if found.verdict not in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
+        return found
+
+    def compare(few: PyTree, steps: int) -> Comparison:
+        gradients = recorded_gradients(few, steps, seed)
+        start, before, after = replay(old, new, few, gradients, _rates(overrides, steps), quick=True)
+        return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
+
+    further = [(few_params(params), horizon)] if horizon > steps else []
+    further += [(params_around(sizes, seed), FEW_STEPS)] if sizes else []
+    for few, many in further:
+        other = compare(few, many)
+        if other.verdict is Verdict.DIFFERENT:
+            return other
+    gradients, rates = extreme_gradients(params, steps, seed), _rates(overrides, steps)
+    for wide in (True, False):
+        quick = not wide and found.verdict is not Verdict.IDENTICAL  # as in the main replay, which has compiled it
+        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide, quick))
+        difference = _apart(start, before, after, LIKELY if wide else np.inf)
+        if difference is not None:
+            return replace(found, verdict=Verdict.DIFFERENT, first_difference=difference)
+    return found
+
+
+def _rates(overrides: Callable[[int], float] | None, steps: int) -> NDArray[np.float64] | None:
+    return None if overrides is None else np.asarray([overrides(step) for step in range(steps)])
+
+
+def _apart(
+    start: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
+) -> Difference | None:
+    """The first value that is finite on one side alone, or finite on both and further apart than a gate."""
+    found = []
+    for leaf, values in before.items():
+        p, q = np.asarray(values, np.float64), np.asarray(after[leaf], np.float64)
+        finite = np.isfinite(p) & np.isfinite(q)
+        with np.errstate(all="ignore"):
+            reached = np.maximum(np.abs(p - start[leaf]), np.abs(p))
+            scale = np.max(reached, axis=0, initial=0.0, where=np.isfinite(reached))
+            far = finite & (np.abs(p - q) > gate * scale)
+        places = np.argwhere(far | (np.isfinite(p) != np.isfinite(q)))
+        if len(places):
+            step, *index = map(int, places[0])
+            link = "what becomes of an extreme gradient"
+            values_there = float(p[(step, *index)]), float(q[(step, *index)])
+            found.append(Difference(step, leaf, tuple(index), *values_there, link=link))
+    return min(found, key=lambda difference: difference.step, default=None)
