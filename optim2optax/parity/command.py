@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from optim2optax.parity.judge import Comparison
+from optim2optax.parity.noise import settled
 from optim2optax.parity.processes import run_whole, watched
 from optim2optax.parity.record import UNKNOWN
 from optim2optax.parity.side import Side
@@ -70,9 +71,9 @@ def compare_command(
     originals = (root, Path(before)) if Path(before).is_dir() else (root,)
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         scratch = Path(temporary).resolve()
-        old, new = (
-            Side(legacy, originals, scratch / name / root.name, scratch)
-            for legacy, name in ((True, "before"), (False, "after"))
+        old, new, again = (
+            Side(name != "after", originals, scratch / name / root.name, scratch, rounding=name == "again")
+            for name in ("before", "after", "again")
         )
         linked = [_within(path, root) for path in links]
         copy_before(before, root, old.copy, linked)
@@ -87,10 +88,20 @@ def compare_command(
             )
         patience = timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
         second = _record(command, new, inside, patience)
-    try:
-        return compare_updates(first.updates, second.updates)
-    except DifferentParametersError as error:
-        raise CommandError(str(error)) from error
+
+        def compare(gate: float | None = None) -> Comparison:
+            return compare_updates(first.updates, second.updates, gate)
+
+        def noise() -> float:
+            copy_before(before, root, again.copy, linked)
+            surround(root, again.copy.parent)
+            third = _record(command, again, inside, patience)
+            return compare_updates(first.updates, third.updates).error
+
+        try:
+            return settled(compare(), compare, noise)
+        except DifferentParametersError as error:
+            raise CommandError(str(error)) from error
 
 
 def _within(path: Path, root: Path) -> Path:

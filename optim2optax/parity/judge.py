@@ -108,6 +108,7 @@ def compare_trajectories(
     start: PyTree = None,
     closed_loop: bool = False,
     evidence: Evidence = UNKNOWN,
+    gate: float | None = None,
 ) -> Comparison:
     """Judge two runs by what they held after each step, such as their parameters.
 
@@ -122,6 +123,7 @@ def compare_trajectories(
             a leaf that rounding alone moves counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no
             gradient but rounding, which Adam blows up, while its kernel moves for a reason.
         evidence: what is known of the run beside its values.
+        gate: what applies instead of either gate.
 
     Returns:
         The comparison.
@@ -132,7 +134,7 @@ def compare_trajectories(
     if len(before) != len(after):
         raise ValueError(f"the old side made {len(before)} steps, the new side {len(after)}")
     first = before[0] if before and start is None else start
-    return judge(_stack(before), _stack(after), leaves_by_path(first), closed_loop, evidence)
+    return judge(_stack(before), _stack(after), leaves_by_path(first), closed_loop, evidence, gate)
 
 
 def judge(
@@ -141,6 +143,7 @@ def judge(
     start: LeafTrajectories,
     closed_loop: bool = False,
     evidence: Evidence = UNKNOWN,
+    gate: float | None = None,
 ) -> Comparison:
     """Judge as `compare_trajectories` does, with each leaf's steps stacked already."""
     _check_correspondence(before, after, start)
@@ -148,7 +151,7 @@ def judge(
     lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
     scales |= {leaf: max(scales[leaf], beside) for leaf, beside in lent.items()}
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
-    gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
+    gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
     steps = len(next(iter(before.values()), ()))
     same = all(before[leaf].tobytes() == after[leaf].tobytes() for leaf in before)

@@ -68,7 +68,9 @@ def _arrays(parts: Sketch) -> dict[Part, NDArray[Any]]:
     return {part: np.asarray(values) for part, values in parts.items()}
 
 
-def arm(legacy: bool, folder: str, foreign: Callable[[], Sequence[str]], copies: Sequence[str]) -> None:
+def arm(
+    legacy: bool, folder: str, foreign: Callable[[], Sequence[str]], copies: Sequence[str], rounding: bool = False
+) -> None:
     """Record all that this process does from now on, and let it compute in float64.
 
     Args:
@@ -76,13 +78,14 @@ def arm(legacy: bool, folder: str, foreign: Callable[[], Sequence[str]], copies:
         folder: where the file of this process goes.
         foreign: gives the modules that were loaded from the user's own tree.
         copies: the trees in which the user's code is.
+        rounding: whether what a legacy optimizer makes of its parameters is off by a unit in the last place.
     """
     recorder = Recorder(Path(folder))
     stack = ExitStack()
     # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
-    stack.enter_context(recording(recorder, legacy, sketch))
+    stack.enter_context(recording(recorder, legacy, sketch, rounding))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_packages(_script(copies))

@@ -14,6 +14,7 @@ from flax import struct
 from flax.training import train_state
 
 from optim2optax.parity.legacy import legacy_flax
+from optim2optax.parity.noise import rounded
 
 
 class Keeper(Protocol):
@@ -38,15 +39,18 @@ def whole(tree: Any) -> Any:
 
 
 @contextmanager
-def recording(keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole) -> Iterator[None]:
+def recording(
+    keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole, rounding: bool = False
+) -> Iterator[None]:
     """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand.
 
-    `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients.
+    `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients. With
+    `rounding`, what a legacy optimizer makes of its parameters is each time off by a unit in the last place.
     """
     with ExitStack() as stack:
         stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
         optax.apply_updates = _applied(optax.apply_updates, keeper, part)
-        _record_copies(stack, keeper, part)
+        _record_copies(stack, keeper, part, rounding)
         if legacy:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
@@ -57,12 +61,12 @@ def recording(keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole) 
             stack.callback(delattr, cls, "__init_subclass__")
             cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name))
         stack.callback(setattr, cls, name, vars(cls)[name])
-        setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
+        setattr(cls, name, _recorded(vars(cls)[name], keeper, part, legacy and rounding))
         yield
         jax.effects_barrier()  # type: ignore[no-untyped-call]
 
 
-def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any]) -> None:
+def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
     """Record the optimizers of a copy of `flax.optim` that either side may have, as soon as it is imported."""
     base: Any = struct.PyTreeNode
     before = vars(base)["__init_subclass__"]
@@ -72,7 +76,7 @@ def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any])
         if vars(cls).keys() >= COPIED:
             _watch(cls, stack, keeper)
             stack.callback(setattr, cls, "apply_gradient", vars(cls)["apply_gradient"])
-            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper, part)
+            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper, part, rounding)
 
     stack.callback(setattr, base, "__init_subclass__", before)
     base.__init_subclass__ = classmethod(hook)
@@ -93,7 +97,9 @@ TOLD = {"grads", "learning_rate"}
 """What a step is given by name and its keeper is told. A legacy optimizer may be given other hyperparameters beside that."""
 
 
-def _recorded(step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any]) -> Callable[..., Any]:
+def _recorded(
+    step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any], rounding: bool = False
+) -> Callable[..., Any]:
     """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
 
     @wraps(step)
@@ -103,6 +109,7 @@ def _recorded(step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], An
         _inside.value = True
         try:
             new = step(state, *args, **kwargs)
+            new = rounded(new) if rounding else new
         finally:
             _inside.value = False
         keeper.meet(state)

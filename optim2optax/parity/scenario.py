@@ -35,6 +35,7 @@ from optim2optax.parity.dataclass_nodes import told_apart
 from optim2optax.parity.interpreter import drive_elsewhere
 from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories, leaves_by_path
 from optim2optax.parity.legacy import legacy_flax, load_module
+from optim2optax.parity.noise import settled
 from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
 from optim2optax.parity.precision import double_everywhere, precise
 from optim2optax.parity.recorder import recording
@@ -83,7 +84,16 @@ def run_both_loops(
     old, replay = _drive(scenario, before, True, steps, tapes[0], states[0])
     new, _ = _drive(scenario, after, False, steps, tapes[1], states[1])
     evidence = evidence_of(*tapes, old)
-    parameters_alone = compare_trajectories(old, new, closed_loop=not replay, evidence=evidence)
+
+    def compare(gate: float | None = None) -> Comparison:
+        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence, gate=gate)
+
+    def noise() -> float | None:
+        tape = Tape()
+        again, _ = _drive(scenario, before, True, steps, tape, rounding=True)
+        return compare_trajectories(old, again, closed_loop=True, evidence=evidence).error if tape.steps else None
+
+    parameters_alone = settled(compare(), compare, noise)
     with precise():
         return with_states(parameters_alone, *states, evidence), compare_open_loop(*tapes)
 
@@ -171,13 +181,14 @@ def _drive(
     steps: int | None,
     tape: Tape | None = None,
     states: States | None = None,
+    rounding: bool = False,
 ) -> tuple[list[PyTree], bool]:
     """Run one side, and say whether it was a replay."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        keeper = nullcontext() if tape is None else recording(tape, legacy)
+        keeper = nullcontext() if tape is None else recording(tape, legacy, rounding=rounding)
         with (
             double_everywhere(),
             keeper,

@@ -33,12 +33,16 @@ exec {python} "$@"
 
 @dataclass(frozen=True)
 class Side:
-    """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records."""
+    """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records.
+
+    With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place.
+    """
 
     legacy: bool
     originals: tuple[Path, ...]
     copy: Path
     scratch: Path
+    rounding: bool = False
 
     @property
     def name(self) -> str:
@@ -46,7 +50,7 @@ class Side:
 
     @property
     def records(self) -> Path:
-        return self.scratch / f"records-{self.name}"
+        return self.scratch / f"records-{self.copy.parent.name}"
 
     def command(self, words: Sequence[str]) -> list[str]:
         """The command with its paths in the copy, and Python in front of a script that is not executable itself."""
@@ -74,6 +78,7 @@ class Side:
         self.records.mkdir(exist_ok=True)
         return {
             "legacy": self.legacy,
+            "rounding": self.rounding,
             "out": str(self.records),
             "copies": [(original, str(self.copy)) for original in self._spellings()],
             "kept": self._kept(),

@@ -42,10 +42,10 @@ class DifferentParametersError(ValueError):
     """One side steps parameters that the other does not have."""
 
 
-def compare_updates(old: Sequence[Update], new: Sequence[Update]) -> Comparison:
+def compare_updates(old: Sequence[Update], new: Sequence[Update], gate: float | None = None) -> Comparison:
     """Judge two recordings. Updates correspond by their leaves, their count if that is known, and the order in which they came.
 
-    Where one side alone takes a step, that is a difference, unless nothing moves in it.
+    Where one side alone takes a step, that is a difference, unless nothing moves in it. `gate` stands for that of a closed loop.
 
     Raises:
         DifferentParametersError: if the two sides step different parameters.
@@ -53,11 +53,16 @@ def compare_updates(old: Sequence[Update], new: Sequence[Update]) -> Comparison:
     before, after = _by_kind(old), _by_kind(new)
     if before.keys() != after.keys():
         raise DifferentParametersError(_alone(before.keys(), after.keys()))
-    compared = [_compare(updates, after[kind]) for kind, updates in before.items()]
+    compared = [_compare(updates, after[kind], gate) for kind, updates in before.items()]
     different = [found for found in compared if found.first_difference is not None]
     if different:
         return min(different, key=lambda found: found.first_difference.step if found.first_difference else 0)
-    return max(compared, key=lambda found: found.error)
+    unproven = [found for found in compared if found.verdict is Verdict.NOTHING_PROVEN]
+    worst = max([found for found in compared if found not in unproven] or unproven, key=lambda found: found.error)
+    told = [
+        f"Of {found.leaves[0].leaf}: {remark}" for found in unproven if found is not worst for remark in found.remarks
+    ]
+    return replace(worst, remarks=(*worst.remarks, *told))
 
 
 def _alone(before: Iterable[Kind], after: Iterable[Kind]) -> str:
@@ -78,13 +83,13 @@ def _by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
     return kinds
 
 
-def _compare(old: list[Update], new: list[Update]) -> Comparison:
+def _compare(old: list[Update], new: list[Update], gate: float | None) -> Comparison:
     """Judge the updates of one kind."""
     start = next(update.before for update in old if update.before)
     updates, others = _in_order(old, new)
     number = min(len(updates), len(others))
     if number:
-        found = _judged(start, updates[:number], others[:number])
+        found = _judged(start, updates[:number], others[:number], gate)
         if found.first_difference is not None or len(updates) == len(others):
             return found
     return _one_side_alone(updates, others, number)
@@ -129,7 +134,7 @@ def _exact(parts: Parts) -> Parts:
     return {part: values for part, values in parts.items() if part.name != "sums"}
 
 
-def _judged(start: Parts, old: Sequence[Update], new: Sequence[Update]) -> Comparison:
+def _judged(start: Parts, old: Sequence[Update], new: Sequence[Update], gate: float | None) -> Comparison:
     """Judge by every element and sum that was kept, each leaf and each kind of sum by its own movement."""
     before, after = _stacked(old), _stacked(new)
     judged = [part for part in before if part.name != "digest"]
@@ -138,8 +143,9 @@ def _judged(start: Parts, old: Sequence[Update], new: Sequence[Update]) -> Compa
         {_name(part): after[part] for part in judged},
         {_name(part): start[part] for part in judged},
         closed_loop=True,
+        gate=gate,
     )
-    if found.verdict is not Verdict.DIFFERENT:
+    if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
         same = all(values.tobytes() == after[part].tobytes() for part, values in _exact(before).items())
         found = replace(found, verdict=Verdict.IDENTICAL if same else Verdict.EQUIVALENT)
     parts = {_name(part): part for part in judged}

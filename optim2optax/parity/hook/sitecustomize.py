@@ -129,7 +129,8 @@ class Finder:
         try:
             from optim2optax.parity.record import arm
 
-            arm(self.side["legacy"], self.side["out"], self.copies.foreign, [place for _, place in self.copies.copies])
+            copies = [place for _, place in self.copies.copies]
+            arm(self.side["legacy"], self.side["out"], self.copies.foreign, copies, self.side["rounding"])
         except ImportError as error:
             _tell(self.side["out"], f"{sys.executable} cannot record: {error}")
         finally:

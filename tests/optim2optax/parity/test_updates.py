@@ -22,7 +22,7 @@ def update(step: int | None, model: float, count: int, leaf: str = "w", idle: bo
 
 
 def run(models: Sequence[float], known: bool = True) -> list[Update]:
-    return [update(step if known else None, model, step) for step in range(5) for model in models]
+    return [update(step if known else None, model, step) for step in range(12) for model in models]
 
 
 def test_the_same() -> None:
@@ -36,8 +36,8 @@ def test_other_parameters() -> None:
 
 
 def test_several_models_in_turn_and_without_counts() -> None:
-    in_turn = [update(step, model, step) for model in (1.0, 2.0) for step in range(5)]
-    by_hand = [update(None, model, step) for model in (1.0, 2.0) for step in range(5)]
+    in_turn = [update(step, model, step) for model in (1.0, 2.0) for step in range(12)]
+    by_hand = [update(None, model, step) for model in (1.0, 2.0) for step in range(12)]
     assert compare_updates(in_turn, by_hand).verdict is Verdict.IDENTICAL
 
 
@@ -47,26 +47,34 @@ def test_members_whose_callbacks_race() -> None:
     assert found.verdict is Verdict.DIFFERENT
 
 
+def test_too_few_steps_of_one_model_prove_nothing_of_it() -> None:
+    few = [update(step, 1.0, step, "head") for step in range(3)]
+    found = compare_updates([*run([1.0]), *few], [*run([1.0]), *few])
+    assert found.verdict is Verdict.IDENTICAL
+    assert found.remarks[0].startswith("Of head: Only 3 steps were taken")
+    assert compare_updates(few, few).verdict is Verdict.NOTHING_PROVEN
+
+
 def test_devices_that_do_alike() -> None:
     assert compare_updates(run([1.0] * 4), run([1.0])).verdict is Verdict.IDENTICAL
 
 
 def test_steps_that_move_nothing() -> None:
     """As `optax.MultiSteps` takes while it accumulates."""
-    idle = [update(2 * step, 1.0, step - 1, idle=True) for step in range(5)]
-    moving = [update(2 * step + 1, 1.0, step) for step in range(5)]
+    idle = [update(2 * step, 1.0, step - 1, idle=True) for step in range(12)]
+    moving = [update(2 * step + 1, 1.0, step) for step in range(12)]
     both = [found for pair in zip(idle, moving, strict=True) for found in pair]
     assert compare_updates(run([1.0]), both).verdict is Verdict.IDENTICAL
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_step_that_one_side_takes_alone(known: bool) -> None:
-    for old, new, missing in ((5, 3, "after"), (3, 5, "before")):
+    for old, new, missing in ((12, 10, "after"), (10, 12, "before")):
         found = compare_updates(run([1.0], known)[:old], run([1.0], known)[:new])
         first = found.first_difference
-        assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 3)
+        assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 10)
         assert first is not None
-        assert (first.step, math.isnan(getattr(first, missing))) == (3, True)
+        assert (first.step, math.isnan(getattr(first, missing))) == (10, True)
         assert f"the old side took {old} steps of this optimizer, the new side {new}" in str(first.link)
 
 

@@ -1,0 +1,90 @@
+"""What rounding explains in a closed loop, and what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from optim2optax.parity.judge import Comparison, Verdict
+from optim2optax.parity.scenario import run_both_loops
+
+BEFORE = """
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+
+def loss(params, x):
+    return jnp.mean({loss})
+
+
+@jax.jit
+def train_step(optimizer, x):
+    grad = jax.grad(loss)(optimizer.target, x)
+    return optimizer.apply_gradient(grad)
+
+
+def create(params):
+    return optim.Momentum({rate}, beta=0.9).create(params)
+"""
+AFTER = """
+import jax
+import jax.numpy as jnp
+import optax
+from flax.training.train_state import TrainState
+
+
+def loss(params, x):
+    return jnp.mean({loss})
+
+
+@jax.jit
+def train_step(state, x):
+    grad = jax.grad(loss)(state.params, x)
+    grad = jax.tree_util.tree_map(lambda g: {factor} * g, grad)
+    return state.apply_gradients(grads=grad)
+
+
+def create(params):
+    return TrainState.create(apply_fn=None, params=params, tx=optax.sgd({rate}, momentum=0.9))
+"""
+SCENARIO = """
+import jax.numpy as jnp
+
+
+def run(module):
+    state = module.create({{"w": jnp.linspace(-1.0, 1.0, 8)}})
+    for step in range({steps}):
+        state = module.train_step(state, jnp.linspace(0.5, 2.0, 8))
+        yield state
+"""
+SMOOTH = "(params['w'] * x - 1.0) ** 2"
+CHAOTIC = "jnp.cos(params['w'] * x)"
+
+
+def compared(folder: Path, loss: str, rate: float, factor: str, steps: int = 40) -> Comparison:
+    """The closed loop of a program whose new side takes its gradients times a factor."""
+    texts = {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text.format(loss=loss, rate=rate, factor=factor, steps=steps))
+    return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
+
+
+def test_rounding_is_no_difference(tmp_path: Path) -> None:
+    assert compared(tmp_path, SMOOTH, 0.01, "(1 + 2**-52)").verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("factor", ["1.0000001", "(1 - 1e-9)"])
+def test_a_fault_below_the_gate_is_a_difference(tmp_path: Path, factor: str) -> None:
+    found = compared(tmp_path, SMOOTH, 0.01, factor)
+    assert found.error < 1e-6
+    assert found.verdict is Verdict.DIFFERENT
+    assert found.first_difference is not None
+
+
+def test_what_chaos_makes_of_rounding_proves_nothing(tmp_path: Path) -> None:
+    found = compared(tmp_path, CHAOTIC, 60.0, "(1 + 2**-52)", steps=80)
+    assert found.error > 1e-7
+    assert found.verdict is Verdict.NOTHING_PROVEN
+    assert "Rounding alone takes this program" in found.remarks[0]
