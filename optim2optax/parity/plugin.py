@@ -20,7 +20,7 @@ import pytest
 from optim2optax.parity import what_is_missing
 
 if TYPE_CHECKING:
-    from codemods.model import EmittedOptimizer
+    from codemods.model import EmittedOptimizer, FileResult
     from optim2optax.parity.baseline import Baseline
     from optim2optax.parity.result import Case, Report
 
@@ -75,18 +75,11 @@ class ParitySession:
 
         With `--parity-before`, it is the old tree that is rewritten, and what it would become is replaced by what the new has.
         """
-        from codemods.model import Options
-        from optim2optax.project import Patterns, find_files
-        from optim2optax.rewriting import rewrite_files
-
-        paths = [Path(argument.partition("::")[0]).resolve() for argument in self.config.args]
-        old = [self.before(path) for path in paths]
-        found = find_files([str(path) for path in old if path.exists()], Patterns(str(self.config.rootpath), ()))
-        results = rewrite_files(found, Options(), write=False)
-        by_file = {Path(file.location): result for file, result in zip(found, results, strict=True)}
+        by_file = self.rewritten
         if self.old_tree is None:
             return {path: result.optimizers for path, result in by_file.items()}
         from optim2optax.parity.counterpart import in_new_tree, of_new_file, trees
+        from optim2optax.project import Patterns, find_files
 
         among = trees(by_file, self.old_tree, self.root)
         paired = {
@@ -94,9 +87,43 @@ class ParitySession:
         }
         now = [
             Path(file.location)
-            for file in find_files([str(path) for path in paths], Patterns(str(self.config.rootpath), ()))
+            for file in find_files([str(path) for path in self.paths], Patterns(str(self.config.rootpath), ()))
         ]
         return paired | {path: of_new_file(path, among) for path in now if path not in paired and path.suffix == ".py"}
+
+    @property
+    def paths(self) -> list[Path]:
+        """What was given to be collected."""
+        return [Path(argument.partition("::")[0]).resolve() for argument in self.config.args]
+
+    @cached_property
+    def rewritten(self) -> dict[Path, FileResult]:
+        """What `rewrite` would make of each file that is collected, or of what it was in the old tree."""
+        from codemods.model import Options
+        from optim2optax.project import Patterns, find_files
+        from optim2optax.rewriting import rewrite_files
+
+        old = [str(path) for path in map(self.before, self.paths) if path.exists()]
+        found = find_files(old, Patterns(str(self.config.rootpath), ()))
+        results = rewrite_files(found, Options(), write=False)
+        return {Path(file.location): result for file, result in zip(found, results, strict=True)}
+
+    @cached_property
+    def _rewritten_tree(self) -> Path:
+        """A copy of the tree as `rewrite` would leave it."""
+        from optim2optax.parity.trees import copy_tree
+
+        folder = self._temporary_folder()
+        copy_tree(self.root, folder)
+        for path, result in self.rewritten.items():
+            if result.changed and path.is_relative_to(self.root):
+                (folder / path.relative_to(self.root)).write_bytes(result.after)
+        return folder
+
+    def _temporary_folder(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="optim2optax-"))
+        self.config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        return folder.resolve()
 
     @cached_property
     def root(self) -> Path:
@@ -114,18 +141,24 @@ class ParitySession:
         before = self.config.getoption("--parity-before")
         if before is None:
             return None
-        folder = Path(tempfile.mkdtemp(prefix="optim2optax-"))
-        self.config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        folder = self._temporary_folder()
         try:
             copy_before(before, self.root, folder)
         except TreeError as error:
             raise pytest.Collector.CollectError(str(error)) from error
-        return folder.resolve()
+        return folder
 
     def before(self, path: Path) -> Path:
         """Where a path of the new tree was in the old one; the path itself if there is none, or it is outside."""
         inside = path.resolve().is_relative_to(self.root)
         return path if self.old_tree is None or not inside else self.old_tree / path.resolve().relative_to(self.root)
+
+    def new(self, path: Path) -> Path:
+        """The new form of a file: as it is now, if there is an old tree, or else in a copy as `rewrite` would leave it."""
+        inside = path.resolve().is_relative_to(self.root)
+        if self.old_tree is not None or not inside:
+            return path
+        return self._rewritten_tree / path.resolve().relative_to(self.root)
 
     def after(self, path: Path) -> Path:
         """Where a path of the old tree is in the new one."""
@@ -356,15 +389,16 @@ class ScenarioItem(ParityItem):
         return case
 
     def _sides(self, module: str | None, session: Any) -> tuple[Path, Path]:
-        """The files with the old code and the new."""
+        """The files with the old code and the new. Where no new code is given, it is what `rewrite` makes of the old."""
         folder = self.path.parent
         if self.after is not None:
             return folder / BEFORE, self.after
         if module is not None:
-            return session.before(folder / module), folder / module
+            return session.before(folder / module), session.new(folder / module)
         notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (folder / BEFORE).exists()
         before, after = (Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER))
-        return folder / before, folder / after
+        is_given = (folder / after).exists()
+        return folder / before, folder / after if is_given else session.new(folder / before)
 
 
 class CommandItem(ParityItem):

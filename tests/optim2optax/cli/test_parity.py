@@ -121,6 +121,20 @@ def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -
     assert "the new tree has no transformation at this place" in result.stdout
 
 
+def test_a_scenario_of_code_that_is_not_migrated_yet(project: Path, run: Run) -> None:
+    """The new side is what `rewrite` would make of it."""
+    for name, module in (("whole", "train.py"), ("beside", None)):
+        (project / name).mkdir()
+        (project / name / (module or "before.py")).write_text(PROGRAM)
+        told = f"module = {module!r}\n\n\n" if module else ""
+        (project / name / "scenario.py").write_text(told + SCENARIO)
+    result = run("parity", *QUICK, "-k", "scenario", ".")
+    verdicts = {words[1]: words[0] for line in result.output.splitlines() if len(words := line.split()) > 2}
+    assert (verdicts["beside"], verdicts["whole"]) == ("identical", "identical")
+    assert result.exit_code == 0
+    assert (project / "whole" / "train.py").read_text() == PROGRAM
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python cannot leave the current folder out of its path")
 def test_several_processes_import_nothing_of_the_current_folder(project: Path) -> None:
     (project / "train.py").write_text("from flax import optim\noptimizer = optim.GradientDescent(0.1)\n")
