@@ -2,6 +2,10 @@
 
 from importlib.util import find_spec
 
+from optim2optax.parity.observing import observe
+
+__all__ = ["observe", "what_is_missing"]
+
 NEEDED = ("jax", "flax", "optax", "pytest", "jinja2", "matplotlib")
 
 

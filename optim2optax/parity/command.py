@@ -139,7 +139,7 @@ def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | N
             "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
         )
         raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
-    if not found.updates:
+    if all(update.observed for update in found.updates):
         raise CommandError(f"the {side.name} side took no step of an optimizer")
     return found
 
@@ -162,4 +162,5 @@ def _recording(folder: Path) -> Recording:
 
 def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
     step = facts["step"]
-    return Update(step if step != UNKNOWN else None, arrays.get("before", {}), arrays.get("after", {}), facts["idle"])
+    step = None if step == UNKNOWN else step
+    return Update(step, arrays.get("before", {}), arrays.get("after", {}), facts["idle"], facts.get("observed", ""))

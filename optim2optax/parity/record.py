@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from optim2optax.parity.observing import listen
 from optim2optax.parity.precision import precise
 from optim2optax.parity.recorder import is_legacy_optimizer, recording
 from optim2optax.parity.scenario import import_packages, parameters_in_float64
@@ -35,6 +37,7 @@ class Recorder:
         self.writer = Writer(folder)
         self._kinds: set[tuple[Part, ...]] = set()
         self._met = False
+        self._observations: dict[str, int] = {}
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
         """Write an update; what it was computed from is not asked for."""
@@ -53,6 +56,14 @@ class Recorder:
 
     def lose(self) -> None:
         """Nothing is replayed."""
+
+    def observe(self, name: str, tree: Any) -> None:
+        """Write what the program hands over, when its values are there."""
+        jax.debug.callback(partial(self._observed, name), sketch({name: tree}))
+
+    def _observed(self, name: str, parts: Sketch) -> None:
+        number = self._observations[name] = self._observations.get(name, -1) + 1
+        self.writer.write({"step": number, "idle": False, "observed": name}, {"after": _arrays(parts)})
 
     def _write(self, step: int, before: Sketch, after: Sketch) -> None:
         old, new = _arrays(before), _arrays(after)
@@ -86,6 +97,7 @@ def arm(
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
     stack.enter_context(recording(recorder, legacy, sketch, rounding))
+    listen(recorder.observe)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_packages(_script(copies))

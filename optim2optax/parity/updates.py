@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.judge import Comparison, Difference, LeafError, Verdict, judge
+from optim2optax.parity.exercised import FEWEST_STEPS, Evidence
+from optim2optax.parity.judge import UNKNOWN, Comparison, Difference, LeafError, Verdict, judge
 from optim2optax.parity.sketch import Part, block, positions
 
 Parts: TypeAlias = dict[Part, NDArray[Any]]
@@ -24,18 +25,21 @@ DIGITS = 6
 class Update:
     """One step of one optimizer: its count, if that is known, and the parameters after it.
 
-    Those ahead of it are kept of the first of a kind in a process. An update that moved nothing is idle.
+    Those ahead of it are kept of the first of a kind in a process. An update that moved nothing is idle. What a program hands
+    over itself, under the name in `observed`, is kept like an update: which one it is of that name, and the values.
     """
 
     step: int | None
     before: Parts
     after: Parts
     idle: bool = False
+    observed: str = ""
 
     @property
     def kind(self) -> Kind:
-        """What tells the updates of different optimizers apart: leaves and shapes."""
-        return tuple(sorted({(part.leaf, part.shape) for part in self.after}))
+        """What tells the updates of different optimizers apart: leaves and shapes. What is observed has a name."""
+        leaves = {(part.leaf, part.shape) for part in self.after}
+        return tuple(sorted({(f"observed {self.observed}", ())} if self.observed else leaves))
 
 
 class DifferentParametersError(ValueError):
@@ -85,7 +89,7 @@ def _by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
 
 def _compare(old: list[Update], new: list[Update], gate: float | None) -> Comparison:
     """Judge the updates of one kind."""
-    start = next(update.before for update in old if update.before)
+    start = next((update.before for update in old if update.before), old[0].after)
     updates, others = _in_order(old, new)
     number = min(len(updates), len(others))
     if number:
@@ -143,6 +147,7 @@ def _judged(start: Parts, old: Sequence[Update], new: Sequence[Update], gate: fl
         {_name(part): after[part] for part in judged},
         {_name(part): start[part] for part in judged},
         closed_loop=True,
+        evidence=Evidence(FEWEST_STEPS, moved=True) if old[0].observed else UNKNOWN,
         gate=gate,
     )
     if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):

@@ -288,3 +288,16 @@ def test_nothing_is_written_through_a_link(lab: Lab) -> None:
     with pytest.raises(CommandError, match="parity writes nothing to your own files"):
         compare_command(("python", "train.py"), str(lab.before), lab.now, links=[Path("data")])
     assert (lab.now / "data" / "numbers.txt").read_text() == "1 2 3"
+
+
+def test_what_the_program_hands_over_is_compared_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(lab.now / "src"))
+    for tree, factor in ((lab.before, 1.0), (lab.now, 1.001)):
+        (tree / "main.py").write_text(
+            "import jax\nfrom lab.learning import train\nfrom optim2optax.parity import observe\n\n"
+            f"found = jax.jit(lambda w: {factor} * (w**2).sum())(train(12)['w'])\nobserve('loss', found)\n"
+        )
+    found = lab.compare("python main.py")
+    assert found.verdict is Verdict.DIFFERENT
+    assert found.first_difference is not None
+    assert found.first_difference.leaf == "loss"

@@ -82,3 +82,17 @@ def test_a_difference_ahead_of_a_step_that_one_side_takes_alone() -> None:
     found = compare_updates(run([1.0]), [*run([1.0])[:1], *run([1.5])[1:4]])
     assert found.first_difference is not None
     assert found.first_difference.step == 1
+
+
+def test_what_a_program_hands_over() -> None:
+    def observed(values: Sequence[float]) -> list[Update]:
+        part = Part("accuracy", "whole", ())
+        return [Update(n, {}, {part: np.array(value)}, observed="accuracy") for n, value in enumerate(values)]
+
+    same = [*run([1.0]), *observed([0.5, 0.75])]
+    assert compare_updates(same, same).verdict is Verdict.IDENTICAL
+    found = compare_updates(same, [*run([1.0]), *observed([0.5, 0.76])])
+    assert found.verdict is Verdict.DIFFERENT
+    assert str(found.first_difference).startswith("step 1, accuracy: 0.75 before, 0.76 after")
+    with pytest.raises(DifferentParametersError, match="observed accuracy"):
+        compare_updates(same, run([1.0]))
