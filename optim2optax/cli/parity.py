@@ -148,9 +148,12 @@ def command(
     if training and legacy_python is not None and not paths:
         raise click.UsageError("--legacy-python runs the old side of scenarios; that of a command runs as it is")
     require_extra()
-    from optim2optax.parity.environment import prepare
+    from optim2optax.parity.environment import PlatformError, prepare
 
-    prepare(platform, devices)
+    try:
+        prepare(platform, devices)
+    except PlatformError as error:
+        raise click.UsageError(str(error)) from error
     if legacy_wheel is not None:
         from optim2optax.legacy_wheel import WHEEL_VARIABLE
 

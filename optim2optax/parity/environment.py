@@ -10,24 +10,53 @@ from optim2optax.parity.result import Environment
 
 PACKAGES = ("optim2optax", "jax", "jaxlib", "flax", "optax", "numpy")
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+REMEDIES = {
+    "cpu": "`pip install jax`",
+    "gpu": "`pip install 'jax[cuda12]'`, and NVIDIA's driver",
+    "tpu": "`pip install 'jax[tpu]'`",
+}
+"""How JAX is installed for each platform."""
+
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 
 
+class PlatformError(RuntimeError):
+    """JAX finds no device of the platform that was asked for; the message says what JAX says, and what to do."""
+
+
 def prepare(jax_platform: str | None, devices: int | None) -> None:
-    """Set what JAX reads when it is first imported: the platform, the number of devices on CPU, deterministic operations.
+    """Set where JAX computes, in this process and in those that it starts, and let operations be deterministic.
 
     Args:
         jax_platform: cpu, gpu or tpu; None leaves the choice to JAX.
         devices: how many devices a CPU shall feign; None leaves it at one.
+
+    Raises:
+        PlatformError: if there is no such platform here.
     """
-    if jax_platform is not None:
-        os.environ["JAX_PLATFORMS"] = {"gpu": "cuda"}.get(jax_platform, jax_platform)
     flags = os.environ.get("XLA_FLAGS", "").split()
     for flag in (DETERMINISTIC, f"{HOST_DEVICES}={devices}" if devices is not None else ""):
         name = flag.partition("=")[0]
         if flag and not any(given.startswith(name) for given in flags):
             flags.append(flag)
     os.environ["XLA_FLAGS"] = " ".join(flags)
+    # A command on both sides, and each of several jobs, shares the device with this process.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if jax_platform is not None:
+        _choose(jax_platform)
+
+
+def _choose(jax_platform: str) -> None:
+    import jax
+
+    os.environ["JAX_PLATFORMS"] = {"gpu": "cuda"}.get(jax_platform, jax_platform)
+    jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])  # type: ignore[no-untyped-call]
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:  # an assertion where its plugin for the platform is missing
+        said = str(error).partition("\n")[0].rstrip(".") or "it has no plugin for it"
+        remedy = f"Install JAX for it ({REMEDIES[jax_platform]}), or choose another platform."
+        raise PlatformError(f"JAX finds no {jax_platform} here: {said}. {remedy}") from error
 
 
 def environment(seed: int) -> Environment:

@@ -12,6 +12,7 @@ from textwrap import dedent
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import jax
 import pytest
 
 from codemods import Source, migrate
@@ -119,6 +120,18 @@ def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -
     result = run("parity", *QUICK, "--before", "HEAD", "-k", "Adam", ".")
     assert result.exit_code == 2
     assert "the new tree has no transformation at this place" in result.stdout
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+def test_a_platform_that_is_not_there_is_no_cpu(platform: str, project: Path) -> None:
+    if jax.default_backend() == platform:
+        pytest.skip("it is there")
+    (project / "train.py").write_text(dedent(LEGACY))
+    done = started("parity", "--platform", platform, "train.py", cwd=project)
+    assert done.returncode == 2
+    assert f"JAX finds no {platform} here: " in done.stderr
+    assert "pip install 'jax[" in done.stderr
+    assert "identical" not in done.stdout
 
 
 def test_a_scenario_of_code_that_is_not_migrated_yet(project: Path, run: Run) -> None:
