@@ -10,8 +10,16 @@ import pytest
 
 # JAX reads these once, when it is first imported. Set the platform yourself to run the tests on another device.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+# Compiling takes far longer here than what is compiled; without these, all tests together take a quarter longer.
+FLAGS = {
+    "xla_force_host_platform_device_count": "8",
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_use_fusion_emitters": "false",
+}
+given = os.environ.get("XLA_FLAGS", "")
+os.environ["XLA_FLAGS"] = " ".join(
+    [given, *(f"--{name}={value}" for name, value in FLAGS.items() if name not in given)]
+)
 
 
 @pytest.fixture(scope="session")

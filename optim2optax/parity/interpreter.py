@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from optim2optax.parity.environment import HOST_DEVICES
 from optim2optax.parity.judge import PyTree
 from optim2optax.parity.processes import run_whole
 
@@ -113,7 +114,9 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | Non
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
         words = [str(python), str(WORKER), str(scenario), str(before), str(out), str(steps or 0), str(os.getpid())]
-        code, errors = run_whole(words)
+        # A flag that the old XLA does not know would end it.
+        flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag.startswith(HOST_DEVICES)]
+        code, errors = run_whole(words, environment={**os.environ, "XLA_FLAGS": " ".join(flags)})
         if code:
             lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
             raise LegacyRunError(f"the old side failed under {python}:\n{lines}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from flax.training import checkpoints
 
 from codemods import Options, Source, migrate
 from optim2optax.cli import application
+from optim2optax.parity.environment import HOST_DEVICES
 from optim2optax.parity.precision import precise
 from tests.optim2optax.checkpoints.old_world.programs import PROGRAMS, OneOptimizer, load, params_of
 from tests.optim2optax.checkpoints.test_carrying import GATE, OPTIMIZERS, PROGRAM
@@ -39,7 +41,10 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
     """Fifty old steps, a checkpoint, which is converted, and fifty new steps are the same as a hundred old steps."""
     (folder / "old").mkdir()
     command = [str(python), "-W", "ignore", str(HERE / "run.py"), str(before), name, str(folder / "old")]
-    trained = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    flags = {"XLA_FLAGS": f"{HOST_DEVICES}=8"}  # the old XLA ends at one that it does not know
+    trained = subprocess.run(
+        command, env={**os.environ, **flags}, capture_output=True, text=True, timeout=300, check=False
+    )
     assert trained.returncode == 0, trained.stderr
     factory = f"factory_{folder.name}"
     (folder / f"{factory}.py").write_text(FACTORY.format(name=name, program=str(after)))
