@@ -92,11 +92,14 @@ def compare_command(
         def compare(gate: float | None = None) -> Comparison:
             return compare_updates(first.updates, second.updates, gate)
 
-        def noise() -> float:
+        def noise() -> float | None:
             copy_before(before, root, again.copy, linked)
             surround(root, again.copy.parent)
-            third = _record(command, again, inside, patience)
-            return compare_updates(first.updates, third.updates).error
+            try:
+                third = _record(command, again, inside, patience)
+                return compare_updates(first.updates, third.updates).error
+            except (CommandError, DifferentParametersError):
+                return None
 
         try:
             return settled(compare(), compare, noise)

@@ -54,4 +54,7 @@ def rounded(optimizer: Any) -> Any:
 
 
 def _rounded(leaf: Any) -> Any:
-    return jnp.nextafter(leaf, jnp.inf) if jnp.result_type(leaf) == jnp.float64 else leaf
+    if jnp.result_type(leaf) != jnp.float64:
+        return leaf
+    fixed = jax.lax.stop_gradient(leaf)
+    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)

@@ -88,3 +88,14 @@ def test_what_chaos_makes_of_rounding_proves_nothing(tmp_path: Path) -> None:
     assert found.error > 1e-7
     assert found.verdict is Verdict.NOTHING_PROVEN
     assert "Rounding alone takes this program" in found.remarks[0]
+
+
+def test_steps_that_are_differentiated_through_may_round(tmp_path: Path) -> None:
+    inner = "create({'w': params['w']}).apply_gradient({'w': params['w'] * x}).target['w'] ** 2"
+    new = inner.replace("apply_gradient(", "apply_gradients(grads=").replace(".target", ".params")
+    texts = {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}
+    for name, text in texts.items():
+        loss = new if name == "after" else inner
+        (tmp_path / f"{name}.py").write_text(text.format(loss=loss, rate=0.01, factor="1.0000001", steps=40))
+    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[0]
+    assert (found.verdict, found.error < 1e-6) == (Verdict.DIFFERENT, True)
