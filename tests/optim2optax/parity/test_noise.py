@@ -65,9 +65,10 @@ CHAOTIC = "jnp.cos(params['w'] * x)"
 
 def compared(folder: Path, loss: str, rate: float, factor: str, steps: int = 40) -> Comparison:
     """The closed loop of a program whose new side takes its gradients times a factor."""
-    texts = {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}
-    for name, text in texts.items():
-        (folder / f"{name}.py").write_text(text.format(loss=loss, rate=rate, factor=factor, steps=steps))
+    new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(".target", ".params")
+    for name, text in {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}.items():
+        told = {"loss": new if name == "after" else loss, "rate": rate, "factor": factor, "steps": steps}
+        (folder / f"{name}.py").write_text(text.format(**told))
     return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
 
 
@@ -92,10 +93,5 @@ def test_what_chaos_makes_of_rounding_proves_nothing(tmp_path: Path) -> None:
 
 def test_steps_that_are_differentiated_through_may_round(tmp_path: Path) -> None:
     inner = "create({'w': params['w']}).apply_gradient({'w': params['w'] * x}).target['w'] ** 2"
-    new = inner.replace("apply_gradient(", "apply_gradients(grads=").replace(".target", ".params")
-    texts = {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}
-    for name, text in texts.items():
-        loss = new if name == "after" else inner
-        (tmp_path / f"{name}.py").write_text(text.format(loss=loss, rate=0.01, factor="1.0000001", steps=40))
-    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[0]
+    found = compared(tmp_path, inner, 0.01, "1.0000001")
     assert (found.verdict, found.error < 1e-6) == (Verdict.DIFFERENT, True)
