@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "idioms.md"
 IDIOMS = ("FO404", "FO502", "FO304", "FO214", "FO215")
 FUNCTIONAL = " (functional)"
-ROW = re.compile(r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+) \|", re.MULTILINE)
+ROW = re.compile(r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+)[^|]* \|", re.MULTILINE)
 HEAD = """# What a person would have written
 
 Where it provably means the same, `optim2optax rewrite` writes these forms in the place of the general ones, which are always
