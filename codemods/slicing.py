@@ -21,7 +21,6 @@ from codemods.flow.containers import arguments
 from codemods.flow.modules import Layout, Unit, file_of
 from codemods.flow.objects import (
     Class,
-    Derived,
     External,
     Function,
     Instance,
@@ -257,7 +256,8 @@ class Frontier:
 
     def _things_at(self, places: Iterable[Place]) -> list[Thing]:
         """The things at some places, less those of which nothing but an attribute tells: what they are, their origins show."""
-        things = (token.source if isinstance(token, Derived) else token for token in self.contents.at(places))
+        sources = self.flow.derivation.sources
+        things = dict.fromkeys(thing for token in self.contents.at(places) for thing in sources(token))
         return [thing for thing in things if thing.evidence != "likely"]
 
     def _carried_by(self, items: Iterable[Object]) -> Iterator[Thing]:
