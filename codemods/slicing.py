@@ -10,7 +10,7 @@ import ast
 import gc
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -35,6 +35,7 @@ from codemods.flow.scopes import Scope
 from codemods.flow.solver import EntangledError
 from codemods.legacy import legacy_name
 from codemods.relevance import CREATING, TELLING, Graph, Relevance
+from codemods.text import Codes
 
 Wanted = dict[str, dict[Thing, None]]
 """Files, each with the things because of which it matters."""
@@ -58,7 +59,7 @@ class Slice:
 
     def __init__(
         self,
-        texts: Mapping[str, str],
+        texts: Codes,
         read: Callable[[str], Unit | None],
         relevance: Relevance,
         named: Iterable[str],
@@ -79,7 +80,7 @@ class Slice:
         self.units: dict[str, Unit] = {}
         self.too_deep: set[str] = set()
         self.left_out: set[str] = set()
-        self._texts = dict(texts)
+        self._texts = texts
         self._read = read
         self._graphs = relevance.imports, relevance.importers
         self._named = frozenset(named)
@@ -132,20 +133,21 @@ class Slice:
     def _taking(self, paths: Iterable[str], most: int | None = None, *, with_packages: bool = True) -> Facts | None:
         """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
         found: dict[str, Unit] = {}
-        pending = [path for path in self._texts if path in {*paths}]
+        wanted = {*paths}
+        pending = [path for path in self._texts if path in wanted]
         while pending:
             path = pending.pop()
             if path in found or path not in self._texts or path in self.too_deep:
                 continue
             unit = self.units.get(path) or self._read(path)
             if unit is None:
-                del self._texts[path]
+                self._texts = self._texts.without((path,))
                 continue
             found[path] = unit
             packages = PurePosixPath(path).parents if with_packages else ()
             pending += [str(folder / "__init__.py") for folder in packages]
             pending += self._layout.run_by(path, unit.code)
-        others = {path: text for path, text in self._texts.items() if path not in found}
+        others = self._texts.without(found)
         most = self._left if most is None else most
         try:
             facts = Facts(
