@@ -40,6 +40,9 @@ from codemods.text import Codes
 Wanted = dict[str, dict[Thing, None]]
 """Files, each with the things because of which it matters."""
 
+Tells = dict[str, tuple[bool, bool]]
+"""Whether a file reads attributes as optimizers have, and whether it creates something as definitions do."""
+
 ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__dict__"
 """What may get a variable of a module without naming it."""
 
@@ -86,6 +89,7 @@ class Slice:
         self._named = frozenset(named)
         self._left = budget
         self._layout = Layout(texts)
+        self._tells: Tells = {}
         is_small = sum(map(len, texts.values())) < SMALL
         facts = self._taking(texts, budget // 2) if is_small else None
         if facts is None or self.too_deep:
@@ -97,7 +101,7 @@ class Slice:
         facts = self._begun(speaking, beside)
         self.left_out = {*speaking} - self.units.keys() - self.too_deep
         _, importers = self._graphs
-        wanted = Frontier(facts, importers).wanted()
+        wanted = Frontier(facts, importers, self._tells).wanted()
         beyond: set[str] = set()
         while new := sorted(wanted.keys() - beyond - self.too_deep, key=lambda path: len(self._texts[path])):
             gc.collect()  # what was found out of fewer files
@@ -106,7 +110,7 @@ class Slice:
                 beyond.update(new[len(new) // 2 :])
             else:
                 facts = more
-                wanted = Frontier(facts, importers).wanted()
+                wanted = Frontier(facts, importers, self._tells).wanted()
         facts.beyond = {
             thing: Beyond(path, path in self.too_deep) for path, things in wanted.items() for thing in things
         }
@@ -170,10 +174,12 @@ class Frontier:
     Args:
       facts: what is known.
       importers: for each file those that import it.
+      tells: what has been found of texts before, and is found now.
     """
 
-    def __init__(self, facts: Facts, importers: Graph) -> None:
+    def __init__(self, facts: Facts, importers: Graph, tells: Tells) -> None:
         self.facts = facts
+        self._tells = tells
         self.texts = facts.others
         self.flow = facts.flow
         self.world = ClosedWorld(facts)
@@ -246,8 +252,12 @@ class Frontier:
         """The files that read such attributes as optimizers have, if any is lost on its way, or where text is run as code."""
         lost = [*self.world.lost, *(thing for thing in self._everything if thing.unit in self.facts.running_text)]
         creating = any(thing.kind == "definition" for thing in lost)
-        for path, text in self.texts.items() if lost else ():
-            if TELLING.search(text) or (creating and CREATING.search(text)):
+        for path in self.texts if lost else ():
+            if path not in self._tells:
+                text = self.texts[path]
+                self._tells[path] = (TELLING.search(text) is not None, CREATING.search(text) is not None)
+            reads, creates = self._tells[path]
+            if reads or (creating and creates):
                 yield path, lost
 
     # What is where
