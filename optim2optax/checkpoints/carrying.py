@@ -15,8 +15,7 @@ from flax.training.train_state import TrainState
 
 from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.correspondence import STEP, is_trace, nodes_of, places_of
-from optim2optax.checkpoints.earlier_flax import renewed
+from optim2optax.checkpoints.correspondence import STEP, has_interface, is_trace, nodes_of, places_of
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
 from optim2optax.checkpoints.places import Path, leaves, said
 from optim2optax.checkpoints.signs import descending
@@ -56,16 +55,16 @@ def carried_parts(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = Non
       CheckpointError: as for `carried`, and if the state has a trace of which only the transformation would tell the sign.
     """
     like = {name: serialization.to_state_dict(part) for name, part in new.items()}
-    if hasattr(tx, "update_hyper_params"):  # it keeps the interface of its definition, and so the state that it had
+    if has_interface(tx):
         kept = {("opt_state", *path): ("state", *path) for path, _ in leaves(like["opt_state"])}
-        return _Carrying(renewed(old, like["params"], ()), like, kept).carried()
+        return _Carrying(old, like, kept).carried()
     places = places_of(new["opt_state"])
     if tx is None:
         _refuse_unknown_signs(new["opt_state"])
     negated = descending(tx, new["params"], new["opt_state"]) if tx is not None else set()
     sources = {("opt_state", *place.path): place.source for place in places if place.source is not None}
     negative = {("opt_state", *place.path) for place in places if place.state in negated}
-    carrying = _Carrying(renewed(old, like["params"], places), like, sources, negative)
+    carrying = _Carrying(old, like, sources, negative)
     if "step" not in new:
         carrying.used.add(STEP)
     return carrying.carried()

@@ -79,6 +79,11 @@ def places_of(opt_state: Any) -> list[Place]:
     return list(_places(opt_state, (), (), is_split=False))
 
 
+def has_interface(tx: Any) -> bool:
+    """Whether a transformation keeps the interface of its definition, and so the state that this had."""
+    return hasattr(tx, "update_hyper_params")
+
+
 def is_trace(node: Any) -> bool:
     """Whether this is the state of `optax.trace`."""
     return _kind(node) == TRACE_STATE

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from flax import serialization
+
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import has_groups
-from optim2optax.checkpoints.correspondence import Place
+from optim2optax.checkpoints.correspondence import Place, has_interface, places_of
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
 from optim2optax.checkpoints.places import Path, leaves
 
@@ -20,22 +22,24 @@ PLACEHOLDER = (1,)
 """The shape of what Adafactor has for an average that it does not keep."""
 
 
-def renewed(old: Mapping[str, Tree], params: Mapping[str, Any], places: Sequence[Place]) -> Mapping[str, Tree]:
+def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping[str, Tree]:
     """What a checkpoint has of an optimizer, as Flax 0.5.3 would have stored it.
 
     Args:
       old: its target and its state.
-      params: the state dict of the parameters that go on from it.
-      places: what the state of optax that goes on from it keeps for them.
+      new: the parameters and the state of optax that go on from it.
+      tx: their transformation, if it is known.
 
     Raises:
       CheckpointError: if it cannot be told which parameters a group had.
     """
     target, state = old["target"], old["state"]
-    is_model = isinstance(target, dict) and {*target} == {MODEL} and MODEL not in params
+    params: Any = serialization.to_state_dict(new["params"])
+    is_model = isinstance(target, dict) and {*target} == {MODEL} and not (isinstance(params, dict) and MODEL in params)
     if is_model:
         target = target[MODEL]
     if has_groups(state):
+        places = [] if has_interface(tx) else places_of(new["opt_state"])
         return {"target": target, "state": _one_state(state, _kept(places, dict(leaves(target))))}
     if is_model and isinstance(state["param_states"], dict):
         state = {**state, "param_states": state["param_states"].get(MODEL, {})}

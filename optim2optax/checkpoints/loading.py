@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -12,9 +12,11 @@ from flax import serialization
 from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import as_numpy, carried, carried_parts, copies_of, fitted
+from optim2optax.checkpoints.carrying import as_numpy, carried_parts, copies_of, fitted
+from optim2optax.checkpoints.confirming import confirm, marks_of
 from optim2optax.checkpoints.contents import has_groups, is_legacy
-from optim2optax.checkpoints.correspondence import STEP
+from optim2optax.checkpoints.correspondence import STEP, has_interface
+from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.kinds import refuse_other_kinds
@@ -80,8 +82,8 @@ class _Loading:
             optimizer = self.optimizers.pop(source)
             if source != place:
                 self._compare_steps((*place, "step"), optimizer)
-            for name, value in _of(place, carried, optimizer, train_state).items():
-                self.values[(*place, name)] = value
+            like = {"step": train_state.step, "params": train_state.params, "opt_state": train_state.opt_state}
+            self.values |= _carried(place, optimizer, like, train_state.tx)
 
     def _carry_parts(self, fresh: Any) -> None:
         for place in [*self.optimizers]:
@@ -89,9 +91,8 @@ class _Loading:
             if parts:
                 node = child_at(self.state, place)
                 like = {name: child_at(node, (key,)) for name, key in parts.items()}
-                tx = self.transformations.get(place)
-                for name, value in _of(place, carried_parts, self.optimizers.pop(place), like, tx).items():
-                    self.values[(*place, parts[name])] = value
+                found = _carried(place, self.optimizers.pop(place), like, self.transformations.get(place))
+                self.values |= {(*place, parts[name]): value for (*_, name), value in found.items()}
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:
@@ -127,12 +128,17 @@ class _Loading:
         return value if like is None else fitted(value, like, path, self.copies)
 
 
-def _of(place: Path, carry: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """What is carried over; an error says at which place."""
+def _carried(place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any) -> dict[Path, Any]:
+    """The state dicts of what goes on from an optimizer, by their places; an error says where that is."""
     try:
-        return carry(*arguments)
+        optimizer = renewed(old, like, tx)
+        marks = marks_of(optimizer)
+        found = carried_parts(optimizer, like, tx)
+        loaded = {name: serialization.from_state_dict(part, found[name]) for name, part in like.items()}
+        confirm(marks, loaded, has_interface(tx))
     except CheckpointError as error:
         raise CheckpointError(f"at {said(place)}: {error}" if place else str(error)) from None
+    return {(*place, name): value for name, value in found.items()}
 
 
 def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:

@@ -14,6 +14,7 @@ from codemods import Options, Source, migrate
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import carried
 from optim2optax.checkpoints.flax_msgpack import Array, read
+from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.parity.precision import precise
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -99,14 +100,11 @@ def old_run(definition: str, path: Path) -> Any:
 @pytest.mark.parametrize("more", ["", KEPT], ids=["optax", "interface"])
 @pytest.mark.parametrize("definition", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_goes_on_as_if_nothing_had_happened(definition: str, more: str, tmp_path: Path) -> None:
-    from flax import serialization
-
     expected = old_run(definition, tmp_path / "checkpoint_50")
     with precise():
         state = new_state(definition, parameters(), more)
         assert hasattr(state.tx, "update_hyper_params") == bool(more)
-        tree = carried(read(tmp_path / "checkpoint_50"), state)
-        state = serialization.from_state_dict(state, tree)
+        state = load_legacy_checkpoint(tmp_path / "checkpoint_50", state)
         assert int(state.step) == STEPS
         step = jax.jit(lambda state, grads: state.apply_gradients(grads=grads))
         for number in range(STEPS, 2 * STEPS):
@@ -129,8 +127,6 @@ SCHEDULES = {
 @pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
 @pytest.mark.parametrize("name", ["Adam", "LARS", "LARS without decay"])
 def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) -> None:
-    from flax import serialization
-
     from optim2optax.parity.legacy import legacy_flax
 
     program = PROGRAM.replace("{definition}", OPTIMIZERS[name]) + STEP.replace("{rate}", schedule)
@@ -145,7 +141,7 @@ def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) ->
     with precise():
         new = migrated(program)
         state = new["create"](parameters())
-        state = serialization.from_state_dict(state, carried(read(tmp_path / "checkpoint_50"), state))
+        state = load_legacy_checkpoint(tmp_path / "checkpoint_50", state)
         for number in range(STEPS, 2 * STEPS):
             state = jax.jit(new["step"])(state, gradients(number), 0.5 + number / 100)
 
