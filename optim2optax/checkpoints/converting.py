@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +10,19 @@ import numpy as np
 from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError, orbax
+from optim2optax.checkpoints.factories import forget_modules_here, importing_from_here, made, made_by, thought_of
 from optim2optax.checkpoints.files import newest_at
-from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.checkpoints.loading import load
+from optim2optax.checkpoints.replaceable import refuse_to_replace
+from optim2optax.checkpoints.transformations import split
 from optim2optax.checkpoints.writing import write
 
+Format = Literal["msgpack", "orbax"]
 
-def convert(old: Path, new: Path, factory: str, format_: Literal["msgpack", "orbax"], overwrite: bool = False) -> Path:
+
+def convert(
+    old: Path, new: Path, factory: str, format_: Format, overwrite: bool = False, before: str | None = None
+) -> Path:
     """Convert a checkpoint.
 
     Args:
@@ -29,7 +31,8 @@ def convert(old: Path, new: Path, factory: str, format_: Literal["msgpack", "orb
       factory: `module:function`, from the current folder: the function, called without arguments, gives the migrated program's
         fresh state.
       format_: which of them.
-      overwrite: whether `new` may exist.
+      overwrite: whether `new` may be a checkpoint already.
+      before: `FILE:FUNCTION` of the program before its migration, by which a step of both is compared.
 
     Returns:
       The checkpoint that was read.
@@ -37,12 +40,10 @@ def convert(old: Path, new: Path, factory: str, format_: Literal["msgpack", "orb
     Raises:
       CheckpointError: if that cannot be; then nothing is written.
     """
-    if new.exists() and not overwrite:
-        raise CheckpointError(f"{new} exists: choose another name, or use --force.")
     source = newest_at(old)
-    with _importing_from_here():
-        make = made_by(factory)
-        state = _completed(load_legacy_checkpoint(source, _like_fresh(make, factory)), make)
+    refuse_to_replace(new, source, overwrite)
+    with importing_from_here():
+        state = _loaded(source, factory) if before is None else _compared(source, factory, before)
     if format_ == "orbax":
         orbax.write(new, state, overwrite)
     else:
@@ -50,29 +51,40 @@ def convert(old: Path, new: Path, factory: str, format_: Literal["msgpack", "orb
     return source
 
 
-def _like_fresh(make: Callable[[], Any], factory: str) -> Any:
-    """The structure, shapes and dtypes of a program's fresh state, or that state itself if it takes real numbers to make it.
+def _loaded(source: Path, factory: str) -> Any:
+    """The state of the program with the values of a checkpoint.
 
-    A state that is only thought of takes no memory.
-
-    Raises:
-      CheckpointError: if there is none.
+    The fresh state is only thought of, if that can be. It cannot if the function asks for numbers, or keeps, or has its
+    transformation keep, what it computes.
     """
     try:
-        return jax.eval_shape(make)
-    except Exception:  # noqa: BLE001 - whatever it is, it is the program's
-        try:
-            return make()
-        except Exception as error:
-            raise CheckpointError(f"{factory} failed with {type(error).__name__}: {error}") from error
+        fresh = thought_of(factory)
+        return _completed(load(source, fresh.state, fresh.transformations), factory)
+    except CheckpointError:
+        raise
+    except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, it is the program's
+        forget_modules_here()
+        fresh = made(factory)
+        return load(source, fresh.state, fresh.transformations)
 
 
-def _completed(state: Any, make: Callable[[], Any]) -> Any:
+def _compared(source: Path, factory: str, before: str) -> Any:
+    """The same, if it steps as the program did before its migration."""
+    from optim2optax.checkpoints.stepping import compare_steps
+
+    fresh = made(factory)
+    state = load(source, fresh.state, fresh.transformations)
+    compare_steps(source, before, state, fresh.transformations)
+    return state
+
+
+def _completed(state: Any, factory: str) -> Any:
     """A state in which no number is only thought of: what it has not from the checkpoint is as the program makes it."""
     leaves, structure = jax.tree_util.tree_flatten(state)
     missing = [number for number, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
     if missing:
-        fresh = jax.jit(lambda: [jax.tree_util.tree_leaves(make())[number] for number in missing])()
+        make = made_by(factory)
+        fresh = jax.jit(lambda: [jax.tree_util.tree_leaves(split(make())[0])[number] for number in missing])()
         for number, leaf in zip(missing, fresh, strict=True):
             leaves[number] = leaf
     return jax.tree_util.tree_unflatten(structure, leaves)
@@ -80,30 +92,3 @@ def _completed(state: Any, make: Callable[[], Any]) -> Any:
 
 def _plain(leaf: Any) -> Any:
     return np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf
-
-
-def made_by(factory: str) -> Callable[[], Any]:
-    """A function of the user's.
-
-    Raises:
-      CheckpointError: if there is none.
-    """
-    module, separator, function = factory.partition(":")
-    if not (module and separator and function):
-        raise CheckpointError(f"{factory} names no function: write module:function, such as train:create_state.")
-    try:
-        made: Callable[[], Any] = getattr(importlib.import_module(module), function)
-    except ModuleNotFoundError as error:
-        raise CheckpointError(f"{factory} cannot be imported from here: {error}.") from None
-    except AttributeError:
-        raise CheckpointError(f"the module {module} has no function {function}.") from None
-    return made
-
-
-@contextmanager
-def _importing_from_here() -> Iterator[None]:
-    sys.path.insert(0, os.getcwd())
-    try:
-        yield
-    finally:
-        sys.path.remove(os.getcwd())

@@ -219,8 +219,8 @@ def _shape(value: object) -> tuple[int, ...]:
 
 
 def _dtype(name: object) -> np.dtype[Any]:
-    if isinstance(name, str) and name in DTYPES:
-        return DTYPES[name]
+    if isinstance(name, str) and (name in DTYPES or name in CODES):
+        return DTYPES.get(name) or CODES[name]
     raise BadContentError(f"an array of unknown type {name!r}")
 
 
@@ -230,6 +230,9 @@ OF_JAX = (
 )
 DTYPES: Mapping[str, np.dtype[Any]] = {dtype.name: dtype for dtype in (*OF_NUMPY, *OF_JAX)}
 """NumPy's numbers and truth values, and those that JAX has beside them, such as bfloat16, by their names."""
+
+CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {"<V2": DTYPES["bfloat16"]}
+"""How Flax up to 0.2 called them. Of the one that JAX had beside them, that told no more than the size."""
 
 
 def _checked(array: Array) -> Array:

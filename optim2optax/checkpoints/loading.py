@@ -47,8 +47,13 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
         which there is nothing in it. Nothing is invented.
     """
     whole, transformations = split(state)
-    loaded: State = _Loading(read(newest_at(FilePath(path))), whole, transformations).loaded()
+    loaded: State = load(newest_at(FilePath(path)), whole, transformations)
     return loaded
+
+
+def load(path: FilePath, state: Any, transformations: Mapping[Path, Any]) -> Any:
+    """The same of one file, for a state whose transformations outside of train states are known by their places."""
+    return _Loading(read(path), state, transformations).loaded()
 
 
 class _Loading:
@@ -68,7 +73,7 @@ class _Loading:
             _refuse_other_steps(place, optimizer)
         fresh = serialization.to_state_dict(self.state)
         self._carry_train_states()
-        self._carry_parts(fresh)
+        self._carry_parts()
         new = self._filled(fresh, ())
         left = [*self.optimizers, *(path for path in self.others if path not in self.taken)]
         if left:
@@ -77,7 +82,7 @@ class _Loading:
         return serialization.from_state_dict(self.state, new)
 
     def _carry_train_states(self) -> None:
-        for place, train_state in _train_states(self.state):
+        for place, train_state in train_states(self.state):
             source = self._source(place)
             optimizer = self.optimizers.pop(source)
             if source != place:
@@ -85,14 +90,13 @@ class _Loading:
             like = {"step": train_state.step, "params": train_state.params, "opt_state": train_state.opt_state}
             self.values |= _carried(place, optimizer, like, train_state.tx)
 
-    def _carry_parts(self, fresh: Any) -> None:
+    def _carry_parts(self) -> None:
         for place in [*self.optimizers]:
-            parts = _parts(at(fresh, place))
-            if parts:
-                node = child_at(self.state, place)
-                like = {name: child_at(node, (key,)) for name, key in parts.items()}
+            like = parts_at(self.state, place)
+            if like:
+                keys = _keys_of_parts(at(serialization.to_state_dict(self.state), place))
                 found = _carried(place, self.optimizers.pop(place), like, self.transformations.get(place))
-                self.values |= {(*place, parts[name]): value for (*_, name), value in found.items()}
+                self.values |= {(*place, keys[name]): value for (*_, name), value in found.items()}
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:
@@ -182,7 +186,8 @@ def _others(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
         yield path, tree
 
 
-def _train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
+def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
+    """The train states in a state, with their places."""
     found, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: isinstance(node, TrainState))
     for keys, leaf in found:
         if isinstance(leaf, TrainState):
@@ -193,7 +198,13 @@ PARTS = ("params", "opt_state", "step")
 """What a program has instead of a train state, in this order if it is a tuple. It need not count the steps."""
 
 
-def _parts(node: Any) -> dict[str, str]:
+def parts_at(state: Any, place: Path) -> dict[str, Any]:
+    """Parameters, a state of optax and perhaps a number of steps that are at a place instead of a train state; or nothing."""
+    keys = _keys_of_parts(at(serialization.to_state_dict(state), place))
+    return {name: child_at(state, (*place, key)) for name, key in keys.items()}
+
+
+def _keys_of_parts(node: Any) -> dict[str, str]:
     """The keys of parameters, of a state of optax and of the number of steps at one place; none if these are not all there is."""
     keys = {*node} if isinstance(node, Mapping) else set()
     for names in (PARTS, ("0", "1", "2")):

@@ -73,15 +73,24 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -
     show_default=True,
     help="What to write: a file for flax.serialization and flax.training.checkpoints, or a folder for Orbax.",
 )
-@click.option("--force", is_flag=True, help="Write NEW even if it exists.")
+@click.option(
+    "--before",
+    metavar="FILE:FUNCTION",
+    help="The same function of the program before its migration: a step of both has to be the same.",
+)
+@click.option("--force", is_flag=True, help="Let NEW take the place of one checkpoint.")
 @click.pass_context
-def convert(context: click.Context, old: Path, new: Path, factory: str, format_: Format, force: bool) -> None:
+def convert(
+    context: click.Context, old: Path, new: Path, factory: str, format_: Format, before: str | None, force: bool
+) -> None:
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
 
     OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken.
 
     The function gives the state that the program starts with: a TrainState, or a dataclass, dict or tuple with some in it. Every
     leaf of OLD finds its place in it, and every place its leaf, or an error names both and nothing is written. OLD is only read.
+
+    With --before, the real flax.optim takes a step from OLD, and the migrated program one from what is to be written.
 
     \b
     Exit codes:
@@ -96,7 +105,7 @@ def convert(context: click.Context, old: Path, new: Path, factory: str, format_:
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
     try:
-        source = converting.convert(old, new, factory, format_, force)
+        source = converting.convert(old, new, factory, format_, force, before)
     except CheckpointError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(1)
