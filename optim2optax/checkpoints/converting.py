@@ -13,16 +13,19 @@ from optim2optax.checkpoints import CheckpointError, orbax
 from optim2optax.checkpoints.factories import forget_modules_here, importing_from_here, made, made_by, thought_of
 from optim2optax.checkpoints.files import newest_at
 from optim2optax.checkpoints.loading import load
+from optim2optax.checkpoints.places import leaves, said
 from optim2optax.checkpoints.replaceable import refuse_to_replace
 from optim2optax.checkpoints.transformations import split
 from optim2optax.checkpoints.writing import write
 
 Format = Literal["msgpack", "orbax"]
+AT_ONCE = 2**20
+"""So many numbers are looked at at once."""
 
 
 def convert(
     old: Path, new: Path, factory: str, format_: Format, overwrite: bool = False, before: str | None = None
-) -> Path:
+) -> tuple[Path, list[str]]:
     """Convert a checkpoint.
 
     Args:
@@ -35,20 +38,32 @@ def convert(
       before: `FILE:FUNCTION` of the program before its migration, by which a step of both is compared.
 
     Returns:
-      The checkpoint that was read.
+      The checkpoint that was read, and the places of what has numbers that are infinite or none.
 
     Raises:
       CheckpointError: if that cannot be; then nothing is written.
     """
     source = newest_at(old)
     refuse_to_replace(new, source, overwrite)
-    with importing_from_here():
-        state = _loaded(source, factory) if before is None else _compared(source, factory, before)
-    if format_ == "orbax":
-        orbax.write(new, state, overwrite)
-    else:
-        write(new, jax.tree_util.tree_map(_plain, serialization.to_state_dict(state)), overwrite)
-    return source
+    try:
+        with importing_from_here():
+            state = _loaded(source, factory) if before is None else _compared(source, factory, before)
+        tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
+        if format_ == "orbax":
+            orbax.write(new, state, overwrite)
+        else:
+            write(new, tree, overwrite)
+    except MemoryError:
+        raise CheckpointError(f"{source} takes more memory than there is.") from None
+    return source, [said(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]
+
+
+def _is_finite(leaf: Any) -> bool:
+    """Whether all is finite in an array of numbers with a fraction; of those that NumPy does not know, too."""
+    if not isinstance(leaf, np.ndarray) or not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
+        return True
+    flat = leaf.ravel()
+    return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in range(0, flat.size, AT_ONCE))
 
 
 def _loaded(source: Path, factory: str) -> Any:
@@ -80,14 +95,14 @@ def _compared(source: Path, factory: str, before: str) -> Any:
 
 def _completed(state: Any, factory: str) -> Any:
     """A state in which no number is only thought of: what it has not from the checkpoint is as the program makes it."""
-    leaves, structure = jax.tree_util.tree_flatten(state)
-    missing = [number for number, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
+    values, structure = jax.tree_util.tree_flatten(state)
+    missing = [number for number, leaf in enumerate(values) if isinstance(leaf, jax.ShapeDtypeStruct)]
     if missing:
         make = made_by(factory)
         fresh = jax.jit(lambda: [jax.tree_util.tree_leaves(split(make())[0])[number] for number in missing])()
         for number, leaf in zip(missing, fresh, strict=True):
-            leaves[number] = leaf
-    return jax.tree_util.tree_unflatten(structure, leaves)
+            values[number] = leaf
+    return jax.tree_util.tree_unflatten(structure, values)
 
 
 def _plain(leaf: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, Found, Leaf, contents
 from optim2optax.checkpoints.files import read, size_of
+from optim2optax.project.finding import printable
 
 MOST_OTHERS = 12
 """Of what is beside optimizers, so many leaves are named for people."""
@@ -40,7 +41,7 @@ def inspect(path: Path) -> Inspected:
 
 def as_text(files: Sequence[Inspected]) -> str:
     """What is in some files, in lines."""
-    return "\n".join(line for file in files for line in _lines(file)) + "\n"
+    return "\n".join(printable(line) for file in files for line in _lines(file)) + "\n"
 
 
 def _lines(file: Inspected) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import Literal
 
 import click
 
+from optim2optax.project.finding import printable
+
 Format = Literal["msgpack", "orbax"]
 
 EXAMPLES = """\b
@@ -105,8 +107,12 @@ def convert(
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
     try:
-        source = converting.convert(old, new, factory, format_, force, before)
+        source, unusual = converting.convert(old, new, factory, format_, force, before)
     except CheckpointError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(printable(f"error: {error}"), err=True)
         context.exit(1)
-    click.echo(f"{new} is written, from {source}.")
+    for place in unusual:
+        click.echo(
+            printable(f"warning: {place} has numbers that are infinite or none, as in the checkpoint."), err=True
+        )
+    click.echo(printable(f"{new} is written, from {source}."))
