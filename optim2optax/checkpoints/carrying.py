@@ -16,7 +16,7 @@ from flax.training.train_state import TrainState
 from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import STEP, has_interface, is_trace, nodes_of, places_of
-from optim2optax.checkpoints.flax_msgpack import Array, Tree
+from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
 from optim2optax.checkpoints.places import Path, leaves, said
 from optim2optax.checkpoints.signs import descending
 
@@ -159,13 +159,6 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
             "members of an ensemble, give a state with as many."
         )
     return value[0]
-
-
-def as_numpy(leaf: Tree) -> Any:
-    """A leaf as Flax would read it: an array of NumPy, which is no copy."""
-    if not isinstance(leaf, Array):
-        return leaf
-    return np.frombuffer(leaf.data, leaf.dtype).reshape(leaf.shape)
 
 
 def _put(values: Mapping[Path, Any], like: Any, path: Path = ()) -> Any:

@@ -17,9 +17,9 @@ from flax import serialization
 
 from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import as_numpy, copies_of
+from optim2optax.checkpoints.carrying import copies_of
 from optim2optax.checkpoints.correspondence import COUNT, STEP
-from optim2optax.checkpoints.flax_msgpack import Tree
+from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
 from optim2optax.checkpoints.places import Path, key_of, leaves, said
 
 Mark = tuple[object, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError, orbax
 from optim2optax.checkpoints.factories import forget_modules_here, importing_from_here, made, made_by, thought_of
-from optim2optax.checkpoints.files import newest_at
+from optim2optax.checkpoints.files import checkpoints_at, newest_at
 from optim2optax.checkpoints.loading import load
 from optim2optax.checkpoints.places import leaves, said
 from optim2optax.checkpoints.replaceable import refuse_to_replace
@@ -24,7 +25,13 @@ AT_ONCE = 2**20
 
 
 def convert(
-    old: Path, new: Path, factory: str, format_: Format, overwrite: bool = False, before: str | None = None
+    old: Path,
+    new: Path,
+    factory: str,
+    format_: Format,
+    overwrite: bool = False,
+    before: str | None = None,
+    dry_run: bool = False,
 ) -> tuple[Path, list[str]]:
     """Convert a checkpoint.
 
@@ -36,6 +43,7 @@ def convert(
       format_: which of them.
       overwrite: whether `new` may be a checkpoint already.
       before: `FILE:FUNCTION` of the program before its migration, by which a step of both is compared.
+      dry_run: whether to do all but write.
 
     Returns:
       The checkpoint that was read, and the places of what has numbers that are infinite or none.
@@ -49,13 +57,41 @@ def convert(
         with importing_from_here():
             state = _loaded(source, factory) if before is None else _compared(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
-        if format_ == "orbax":
+        if dry_run:
+            pass
+        elif format_ == "orbax":
             orbax.write(new, state, overwrite)
         else:
             write(new, tree, overwrite)
     except MemoryError:
         raise CheckpointError(f"{source} takes more memory than there is.") from None
     return source, [said(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]
+
+
+def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:
+    """Every checkpoint in a folder with its place below a new one, under the same name.
+
+    Raises:
+      CheckpointError: if there is none, or the new folder is the old one, or cannot be.
+    """
+    if not old.is_dir():
+        raise CheckpointError(f"{old} is no folder with checkpoints.")
+    if new.exists() and (not new.is_dir() or new.samefile(old)):
+        raise CheckpointError(f"{new} is no other folder to write to: choose another name.")
+    return [(source, new / source.relative_to(old)) for source in checkpoints_at(old)]
+
+
+def make_folders(folders: Iterable[Path]) -> None:
+    """Make the folders to write to.
+
+    Raises:
+      CheckpointError: if one cannot be made.
+    """
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"{folder} cannot be made: {error.strerror}.") from None
 
 
 def _is_finite(leaf: Any) -> bool:

@@ -12,13 +12,13 @@ from flax import serialization
 from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import as_numpy, carried_parts, copies_of, fitted
+from optim2optax.checkpoints.carrying import carried_parts, copies_of, fitted
 from optim2optax.checkpoints.confirming import confirm, marks_of
 from optim2optax.checkpoints.contents import has_groups, is_legacy
 from optim2optax.checkpoints.correspondence import STEP, has_interface
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
-from optim2optax.checkpoints.flax_msgpack import Tree
+from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
 from optim2optax.checkpoints.kinds import refuse_other_kinds
 from optim2optax.checkpoints.places import Path, at, child_at, key_of, said
 from optim2optax.checkpoints.transformations import split

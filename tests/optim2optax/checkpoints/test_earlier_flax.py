@@ -11,9 +11,8 @@ import pytest
 from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import as_numpy
 from optim2optax.checkpoints.contents import contents
-from optim2optax.checkpoints.flax_msgpack import read
+from optim2optax.checkpoints.flax_msgpack import as_numpy, read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.parity.precision import precise
 from tests.optim2optax.checkpoints.test_carrying import GATE, new_state
