@@ -3,7 +3,7 @@
 python -m benchmarks.checkpoint [--gigabytes N] [--format msgpack|orbax]
 
 Two checkpoints are made up and converted: of Adam, with many arrays, and of LARS, whose momentum changes its sign, with arrays so
-large that Flax stores them in pieces, if N is at least 2.2. Next to each is what the command takes for a few bytes of the same, for
+large that Flax stores them in pieces, if N is at least 2.2. Next to each is what the command takes for a few bytes of the same:
 Python, JAX and Flax.
 """
 
