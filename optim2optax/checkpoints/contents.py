@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -53,9 +54,9 @@ def contents(tree: Tree) -> Contents:
     """What is in a tree."""
     found: list[Found] = []
     others: list[Leaf] = []
-    pending = [("", tree)]
+    pending = deque([("", tree)])
     while pending:
-        path, node = pending.pop(0)
+        path, node = pending.popleft()
         if isinstance(node, dict):
             optimizer = _found(path, node)
             if optimizer is not None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +11,28 @@ import numpy as np
 from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError, orbax
-from optim2optax.checkpoints.files import newest_at
-from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.checkpoints.factories import forget_modules_here, importing_from_here, made, made_by, thought_of
+from optim2optax.checkpoints.files import checkpoints_at, newest_at
+from optim2optax.checkpoints.loading import load
+from optim2optax.checkpoints.places import leaves, said
+from optim2optax.checkpoints.replaceable import refuse_to_replace
+from optim2optax.checkpoints.transformations import split
 from optim2optax.checkpoints.writing import write
 
+Format = Literal["msgpack", "orbax"]
+AT_ONCE = 2**20
+"""So many numbers are looked at at once."""
 
-def convert(old: Path, new: Path, factory: str, format_: Literal["msgpack", "orbax"], overwrite: bool = False) -> Path:
+
+def convert(
+    old: Path,
+    new: Path,
+    factory: str,
+    format_: Format,
+    overwrite: bool = False,
+    before: str | None = None,
+    dry_run: bool = False,
+) -> tuple[Path, list[str]]:
     """Convert a checkpoint.
 
     Args:
@@ -29,81 +41,105 @@ def convert(old: Path, new: Path, factory: str, format_: Literal["msgpack", "orb
       factory: `module:function`, from the current folder: the function, called without arguments, gives the migrated program's
         fresh state.
       format_: which of them.
-      overwrite: whether `new` may exist.
+      overwrite: whether `new` may be a checkpoint already.
+      before: `FILE:FUNCTION` of the program before its migration, by which a step of both is compared.
+      dry_run: whether to do all but write.
 
     Returns:
-      The checkpoint that was read.
+      The checkpoint that was read, and the places of what has numbers that are infinite or none.
 
     Raises:
       CheckpointError: if that cannot be; then nothing is written.
     """
-    if new.exists() and not overwrite:
-        raise CheckpointError(f"{new} exists: choose another name, or use --force.")
     source = newest_at(old)
-    with _importing_from_here():
-        make = made_by(factory)
-        state = _completed(load_legacy_checkpoint(source, _like_fresh(make, factory)), make)
-    if format_ == "orbax":
-        orbax.write(new, state, overwrite)
-    else:
-        write(new, jax.tree_util.tree_map(_plain, serialization.to_state_dict(state)), overwrite)
-    return source
+    refuse_to_replace(new, source, overwrite)
+    try:
+        with importing_from_here():
+            state = _loaded(source, factory) if before is None else _compared(source, factory, before)
+        tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
+        if dry_run:
+            pass
+        elif format_ == "orbax":
+            orbax.write(new, state, overwrite)
+        else:
+            write(new, tree, overwrite)
+    except MemoryError:
+        raise CheckpointError(f"{source} takes more memory than there is.") from None
+    return source, [said(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]
 
 
-def _like_fresh(make: Callable[[], Any], factory: str) -> Any:
-    """The structure, shapes and dtypes of a program's fresh state, or that state itself if it takes real numbers to make it.
-
-    A state that is only thought of takes no memory.
+def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:
+    """Every checkpoint in a folder with its place below a new one, under the same name.
 
     Raises:
-      CheckpointError: if there is none.
+      CheckpointError: if there is none, or the new folder is the old one, or cannot be.
+    """
+    if not old.is_dir():
+        raise CheckpointError(f"{old} is no folder with checkpoints.")
+    if new.exists() and (not new.is_dir() or new.samefile(old)):
+        raise CheckpointError(f"{new} is no other folder to write to: choose another name.")
+    return [(source, new / source.relative_to(old)) for source in checkpoints_at(old)]
+
+
+def make_folders(folders: Iterable[Path]) -> None:
+    """Make the folders to write to.
+
+    Raises:
+      CheckpointError: if one cannot be made.
+    """
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"{folder} cannot be made: {error.strerror}.") from None
+
+
+def _is_finite(leaf: Any) -> bool:
+    """Whether all is finite in an array of numbers with a fraction; of those that NumPy does not know, too."""
+    if not isinstance(leaf, np.ndarray) or not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
+        return True
+    flat = leaf.ravel()
+    return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in range(0, flat.size, AT_ONCE))
+
+
+def _loaded(source: Path, factory: str) -> Any:
+    """The state of the program with the values of a checkpoint.
+
+    The fresh state is only thought of, if that can be. It cannot if the function asks for numbers, or keeps, or has its
+    transformation keep, what it computes.
     """
     try:
-        return jax.eval_shape(make)
-    except Exception:  # noqa: BLE001 - whatever it is, it is the program's
-        try:
-            return make()
-        except Exception as error:
-            raise CheckpointError(f"{factory} failed with {type(error).__name__}: {error}") from error
+        fresh = thought_of(factory)
+        return _completed(load(source, fresh.state, fresh.transformations), factory)
+    except CheckpointError:
+        raise
+    except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, it is the program's
+        forget_modules_here()
+        fresh = made(factory)
+        return load(source, fresh.state, fresh.transformations)
 
 
-def _completed(state: Any, make: Callable[[], Any]) -> Any:
+def _compared(source: Path, factory: str, before: str) -> Any:
+    """The same, if it steps as the program did before its migration."""
+    from optim2optax.checkpoints.stepping import compare_steps
+
+    fresh = made(factory)
+    state = load(source, fresh.state, fresh.transformations)
+    compare_steps(source, before, state, fresh.transformations)
+    return state
+
+
+def _completed(state: Any, factory: str) -> Any:
     """A state in which no number is only thought of: what it has not from the checkpoint is as the program makes it."""
-    leaves, structure = jax.tree_util.tree_flatten(state)
-    missing = [number for number, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
+    values, structure = jax.tree_util.tree_flatten(state)
+    missing = [number for number, leaf in enumerate(values) if isinstance(leaf, jax.ShapeDtypeStruct)]
     if missing:
-        fresh = jax.jit(lambda: [jax.tree_util.tree_leaves(make())[number] for number in missing])()
+        make = made_by(factory)
+        fresh = jax.jit(lambda: [jax.tree_util.tree_leaves(split(make())[0])[number] for number in missing])()
         for number, leaf in zip(missing, fresh, strict=True):
-            leaves[number] = leaf
-    return jax.tree_util.tree_unflatten(structure, leaves)
+            values[number] = leaf
+    return jax.tree_util.tree_unflatten(structure, values)
 
 
 def _plain(leaf: Any) -> Any:
     return np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf
-
-
-def made_by(factory: str) -> Callable[[], Any]:
-    """A function of the user's.
-
-    Raises:
-      CheckpointError: if there is none.
-    """
-    module, separator, function = factory.partition(":")
-    if not (module and separator and function):
-        raise CheckpointError(f"{factory} names no function: write module:function, such as train:create_state.")
-    try:
-        made: Callable[[], Any] = getattr(importlib.import_module(module), function)
-    except ModuleNotFoundError as error:
-        raise CheckpointError(f"{factory} cannot be imported from here: {error}.") from None
-    except AttributeError:
-        raise CheckpointError(f"the module {module} has no function {function}.") from None
-    return made
-
-
-@contextmanager
-def _importing_from_here() -> Iterator[None]:
-    sys.path.insert(0, os.getcwd())
-    try:
-        yield
-    finally:
-        sys.path.remove(os.getcwd())

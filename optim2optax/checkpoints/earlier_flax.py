@@ -6,56 +6,57 @@ state for all. The parameters of a model of `flax.nn`, which 0.4 removed, were b
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import has_groups
+from optim2optax.checkpoints.correspondence import Place, has_interface, places_of
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
-from optim2optax.checkpoints.places import Path, by_new_field, field_of, leaves
+from optim2optax.checkpoints.places import Path, leaves
 
 MODEL = "params"
-
-Shape = tuple[int, ...]
-Kept = dict[Path, dict[str, Shape]]
-"""The shapes of what a state of optax keeps for each parameter of a group, by its fields."""
+PLACEHOLDER = (1,)
+"""The shape of what Adafactor has for an average that it does not keep."""
 
 
-def renewed(old: Mapping[str, Tree], new: Mapping[str, Any]) -> Mapping[str, Tree]:
+def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping[str, Tree]:
     """What a checkpoint has of an optimizer, as Flax 0.5.3 would have stored it.
 
     Args:
       old: its target and its state.
       new: the parameters and the state of optax that go on from it.
+      tx: their transformation, if it is known.
 
     Raises:
       CheckpointError: if it cannot be told which parameters a group had.
     """
     target, state = old["target"], old["state"]
-    is_model = isinstance(target, dict) and {*target} == {MODEL} and MODEL not in new["params"]
+    params: Any = serialization.to_state_dict(new["params"])
+    is_model = isinstance(target, dict) and {*target} == {MODEL} and not (isinstance(params, dict) and MODEL in params)
     if is_model:
         target = target[MODEL]
     if has_groups(state):
-        return {
-            "target": target,
-            "state": _one_state(state, _kept(new["opt_state"], {path for path, _ in leaves(target)})),
-        }
+        places = [] if has_interface(tx) else places_of(new["opt_state"])
+        return {"target": target, "state": _one_state(state, _kept(places, dict(leaves(target))))}
     if is_model and isinstance(state["param_states"], dict):
         state = {**state, "param_states": state["param_states"].get(MODEL, {})}
     return {"target": target, "state": state}
 
 
-def _kept(opt_state: Any, params: Collection[Path]) -> list[Kept]:
+Shape = tuple[int, ...]
+Kept = dict[Path, dict[str, Shape]]
+"""The shapes of what the legacy optimizer of a group keeps for each of its parameters, by its fields."""
+
+
+def _kept(places: Sequence[Place], params: Collection[Path]) -> list[Kept]:
     """What is kept for parameters, group by group."""
-    found: dict[Path, Kept] = defaultdict(lambda: defaultdict(dict))
-    for path, place in leaves(opt_state):
-        part = field_of(path, params)
-        if part is not None:
-            (*group, field), param = part
-            found[tuple(group)][param][field] = np.shape(place)
+    found: dict[Path, Kept] = {}
+    for place in places:
+        if place.param in params and place.param is not None and place.source is not None:
+            found.setdefault(place.group, {}).setdefault(place.param, {})[place.source[-1]] = place.shape
     return list(found.values())
 
 
@@ -73,17 +74,29 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
             )
         for path, state in zip(sorted(fitting[0]), ours, strict=True):
             _set(states, path, state)
-    return {"step": groups["0"]["step"], "param_states": states}
+    return {"step": _one_step(groups), "param_states": states}
+
+
+def _one_step(groups: Mapping[str, Tree]) -> Tree:
+    """The step that all groups have."""
+    steps = [group["step"] for group in groups.values()]
+    numbers = [step.item() if isinstance(step, Array) and step.nbytes else step for step in steps]
+    if any(number != numbers[0] for number in numbers):
+        raise CheckpointError("`state` has groups with different steps, and the new state counts them as one.")
+    return steps[0]
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
     return len(states) == len(kept) and all(
-        isinstance(state, dict)
-        and len(state) == len(kept[path])
-        and all(
-            any(_shape(state.get(old)) == shape for old in by_new_field()[new]) for new, shape in kept[path].items()
-        )
-        for path, state in zip(sorted(kept), states, strict=True)
+        isinstance(state, dict) and _has(state, kept[path]) for path, state in zip(sorted(kept), states, strict=True)
+    )
+
+
+def _has(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
+    """Whether a legacy state of a parameter has what is kept, and nothing more."""
+    more = [value for field, value in state.items() if field not in shapes and value is not None]
+    return all(_shape(state.get(field)) == shape for field, shape in shapes.items()) and all(
+        "v_row" in shapes and _shape(value) == PLACEHOLDER for value in more
     )
 
 

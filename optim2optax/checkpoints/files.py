@@ -11,8 +11,12 @@ from optim2optax.checkpoints.flax_msgpack import Tree
 PREFIX = "checkpoint_"
 """What `flax.training.checkpoints` puts ahead of the number of the step, unless told otherwise."""
 
-NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<number>-?\d+(?:\.\d+)?)$")
-"""A prefix, and the number of the step."""
+NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBERED = re.compile(rf"(?P<prefix>.*?)(?P<number>{NUMBER})$")
+"""A prefix, and the number of the step, or what the program measured."""
+
+UNFINISHED = re.compile(rf"{PREFIX}tmp$|.*_gda$|.*\.orbax-checkpoint-tmp.*")
+"""What Flax takes for no checkpoint: what is left of one that was being written, and a folder of arrays beside one."""
 
 
 def checkpoints_at(path: Path) -> list[Path]:
@@ -39,18 +43,41 @@ def checkpoints_at(path: Path) -> list[Path]:
 
 
 def newest_at(path: Path) -> Path:
-    """The checkpoint at a path, or the one with the highest number in a folder.
+    """The checkpoint at a path, or the one in a folder that Flax takes for the newest.
 
     Raises:
       CheckpointError: if there is none, or more than one.
     """
     if path.is_dir() and not _is_one(path):
-        numbered = _numbered(path)
-        path = ([entry for entry in numbered if entry.name.startswith(PREFIX)] or numbered or [path])[-1]
+        try:
+            path = _newest_in(path)
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     found = checkpoints_at(path)
     if len(found) > 1:
         raise CheckpointError(f"{path} has {len(found)} checkpoints in it: give one of them, such as {found[0]}.")
     return found[0]
+
+
+def _newest_in(folder: Path) -> Path:
+    entries = [entry for entry in folder.iterdir() if not UNFINISHED.match(entry.name)]
+    found = sorted((entry for entry in entries if entry.name.startswith(PREFIX)), key=_order)
+    found = found or _numbered(folder)
+    if not found:
+        return folder
+    newest = found[-1]
+    prefixes = {match["prefix"] for entry in found if (match := NUMBERED.match(entry.name))}
+    if len(prefixes) > 1 and not newest.name.startswith(PREFIX):
+        raise CheckpointError(f"{folder} has checkpoints of several names in it: give one of them, such as {newest}.")
+    if newest.is_symlink() and not newest.resolve().is_relative_to(folder.resolve()):
+        raise CheckpointError(f"{newest} is a link out of its folder: give {newest.resolve()} if you mean that.")
+    return newest
+
+
+def _order(entry: Path) -> tuple[list[str | float], str]:
+    """What Flax sorts checkpoints by: the texts and the numbers of their names, by turns."""
+    words = re.split(f"({NUMBER})", entry.name)
+    return [float(word) if number % 2 else word for number, word in enumerate(words)], entry.name
 
 
 def _is_one(path: Path) -> bool:
@@ -63,10 +90,8 @@ def _items(path: Path) -> list[Path]:
 
 
 def _numbered(path: Path) -> list[Path]:
-    found = [(match, entry) for entry in path.iterdir() if (match := NUMBERED.match(entry.name))]
-    return [
-        entry for _, entry in sorted(found, key=lambda one: (one[0]["prefix"], float(one[0]["number"]), one[1].name))
-    ]
+    found = (entry for entry in path.iterdir() if NUMBERED.match(entry.name) and not UNFINISHED.match(entry.name))
+    return sorted(found, key=_order)
 
 
 def read(path: Path) -> Tree:

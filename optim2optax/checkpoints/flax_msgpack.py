@@ -7,6 +7,7 @@ once, into one buffer, and every array stays a part of that; the package `msgpac
 from __future__ import annotations
 
 import math
+import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,12 @@ NAMED_TUPLE = {"name", "fields", "values"}
 """How Flax up to 0.3.4 stored a named tuple: its name, and two dicts with the keys 0, 1, …"""
 
 DEEPEST = 200
+MOST_VALUES = 1_000_000
+"""No model has more: of dicts and lists, and of the shapes of arrays."""
+
+MOST_DIMENSIONS = 32
+MOST_ELEMENTS = 2**58
+"""Of an array, in every NumPy, with as many for a dimension of none as for one."""
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
 
@@ -61,6 +68,13 @@ class Array:
         return np.frombuffer(self.data, self.dtype, count=1)[0].item()
 
 
+def as_numpy(leaf: Tree) -> Any:
+    """A leaf as Flax would read it: an array of NumPy, which is no copy."""
+    if not isinstance(leaf, Array):
+        return leaf
+    return np.frombuffer(leaf.data, leaf.dtype).reshape(leaf.shape)
+
+
 def read(path: Path) -> Tree:
     """The tree in a file. A named tuple of an old Flax is a dict of its fields, as today.
 
@@ -69,7 +83,7 @@ def read(path: Path) -> Tree:
     """
     try:
         with path.open("rb") as file:
-            content = bytearray(path.stat().st_size)
+            content = _room_for(path.stat().st_size)
             reader = _Reader(memoryview(content)[: file.readinto(content)])
         tree = reader.value(DEEPEST)
         if reader.left:
@@ -82,7 +96,16 @@ def read(path: Path) -> Tree:
         raise CheckpointError(f"{path} is no checkpoint of Flax ({error}): {NOT_ONE}.") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
+    except MemoryError:
+        raise CheckpointError(f"{path} takes more memory than there is: {path.stat().st_size:,} bytes.") from None
     return tree
+
+
+def _room_for(size: int) -> bytearray:
+    """A buffer, if there is as much memory: some systems promise more, and end what then uses it."""
+    if "SC_PHYS_PAGES" in os.sysconf_names and size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise MemoryError
+    return bytearray(size)
 
 
 class _Reader:
@@ -92,6 +115,7 @@ class _Reader:
         self.content = content
         self.position = 0
         self.end = len(content)
+        self.values = 0
 
     @property
     def left(self) -> int:
@@ -117,19 +141,25 @@ class _Reader:
         if code in EXTENSIONS:
             length = EXTENSIONS[code]
             return self._extension(length if isinstance(length, int) else self._number(length))
-        if code not in (*TEXTS, *BYTES, *LISTS, *MAPS):
+        if code not in SIZED:
             raise BadContentError(f"the code {code:#x}, which msgpack has not")
-        size = self._number(SIZES[code]) if code in SIZES else code & (0x1F if code in TEXTS else 0x0F)
+        size: int = self._number(SIZES[code]) if code in SIZES else code & (0x1F if code in TEXTS else 0x0F)
         if code in TEXTS:
             return str(self._bytes(size), "utf-8")
         if code in BYTES:
             return bytes(self._bytes(size))
+        self.values += size
+        if size > self.left:  # each value has a byte at least
+            raise CutOffError
+        if self.values > MOST_VALUES:
+            raise BadContentError("more than a model has")
         if code in LISTS:
             return [self.value(depth - 1) for _ in range(size)]
         return self._map(size, depth - 1)
 
     def _number(self, code: str) -> Any:
-        [number] = struct.unpack(f">{code}", self._bytes(struct.calcsize(f">{code}")))
+        packed = STRUCTS[code]
+        [number] = packed.unpack(self._bytes(packed.size))
         return number
 
     def _bytes(self, size: int) -> memoryview:
@@ -201,26 +231,35 @@ CONSTANTS: Mapping[int, object] = {0xC0: None, 0xC2: False, 0xC3: True}
 NUMBERS: Mapping[int, str] = dict(zip(range(0xCA, 0xD4), "fdBHIQbhiq", strict=True))
 """Codes that a number follows, in the notation of `struct`."""
 
+STRUCTS = {code: struct.Struct(f">{code}") for code in "fdBHIQbhiq"}
+
 EXTENSIONS: Mapping[int, int | str] = {
     0xC7: "B", 0xC8: "H", 0xC9: "I", **{0xD4 + power: 2**power for power in range(5)},
 }  # fmt: skip
 """Codes that an extension type follows, and how long that is."""
 
-BYTES, TEXTS = (0xC4, 0xC5, 0xC6), (*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB)
-LISTS, MAPS = (*range(0x90, 0xA0), 0xDC, 0xDD), (*range(0x80, 0x90), 0xDE, 0xDF)
-SIZES: Mapping[int, str] = dict(zip((*BYTES, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF), "BHIBHIHIHI", strict=True))
+BYTES, TEXTS = frozenset((0xC4, 0xC5, 0xC6)), frozenset((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
+LISTS, MAPS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD)), frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
+SIZED = BYTES | TEXTS | LISTS | MAPS
+SIZES: Mapping[int, str] = dict(
+    zip((0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF), "BHIBHIHIHI", strict=True)
+)
 """Codes that a length follows."""
 
 
 def _shape(value: object) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(size) is int and size >= 0 for size in value):
         raise BadContentError("an array whose shape is none")
+    if len(value) > MOST_DIMENSIONS:
+        raise BadContentError(f"an array of {len(value)} dimensions")
+    if math.prod(size or 1 for size in value) >= MOST_ELEMENTS:
+        raise BadContentError("an array whose shape is none")
     return tuple(value)
 
 
 def _dtype(name: object) -> np.dtype[Any]:
-    if isinstance(name, str) and name in DTYPES:
-        return DTYPES[name]
+    if isinstance(name, str) and (name in DTYPES or name in CODES):
+        return DTYPES.get(name) or CODES[name]
     raise BadContentError(f"an array of unknown type {name!r}")
 
 
@@ -230,6 +269,9 @@ OF_JAX = (
 )
 DTYPES: Mapping[str, np.dtype[Any]] = {dtype.name: dtype for dtype in (*OF_NUMPY, *OF_JAX)}
 """NumPy's numbers and truth values, and those that JAX has beside them, such as bfloat16, by their names."""
+
+CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {"<V2": DTYPES["bfloat16"]}
+"""How Flax up to 0.2 called them. Of the one that JAX had beside them, that told no more than the size."""
 
 
 def _checked(array: Array) -> Array:

@@ -7,15 +7,21 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 import jax
+import numpy as np
 from flax import serialization
 from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import as_numpy, carried, carried_parts
-from optim2optax.checkpoints.contents import is_legacy
+from optim2optax.checkpoints.carrying import carried_parts, copies_of, fitted
+from optim2optax.checkpoints.confirming import confirm, marks_of
+from optim2optax.checkpoints.contents import has_groups, is_legacy
+from optim2optax.checkpoints.correspondence import STEP, has_interface
+from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
-from optim2optax.checkpoints.flax_msgpack import Tree
-from optim2optax.checkpoints.places import Path, said
+from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
+from optim2optax.checkpoints.kinds import refuse_other_kinds
+from optim2optax.checkpoints.places import Path, at, child_at, key_of, said
+from optim2optax.checkpoints.transformations import split
 
 State = TypeVar("State")
 
@@ -30,7 +36,8 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
     Args:
       path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a checkpoint of Orbax, or a folder
         with several, of which the one with the highest number is taken.
-      state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it; or with their parts.
+      state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it; or with their parts,
+        perhaps with their transformation ahead of them, which is then no part of the result.
 
     Returns:
       A state of the same structure, with the values of the checkpoint.
@@ -39,29 +46,127 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
       CheckpointError: if the file is no checkpoint, if something in it has no place in `state`, or if `state` has a place for
         which there is nothing in it. Nothing is invented.
     """
-    old = read(newest_at(FilePath(path)))
-    optimizers, others = dict(_optimizers(old)), dict(_others(old))
-    taken: set[Path] = set()
-    values: dict[Path, Any] = {}
-    for place, train_state in _train_states(state):
-        source = _source(place, optimizers)
-        for name, value in carried(optimizers.pop(source), train_state).items():
-            values[(*place, name)] = value
-        if source != place:  # a dataclass around it may have counted its steps once more
-            taken.add((*place, "step"))
-    fresh = serialization.to_state_dict(state)
-    for place in [*optimizers]:
-        parts = _parts(_at(fresh, place))
-        if parts:
-            like = {name: _at(fresh, (*place, key)) for name, key in parts.items()}
-            for name, value in carried_parts(optimizers.pop(place), like).items():
-                values[(*place, parts[name])] = value
-    new = _filled(fresh, (), values, others, taken)
-    left = [*optimizers, *(path for path in others if path not in taken)]
-    if left:
-        raise CheckpointError(f"{said(left[0])} of the checkpoint has no place in the new state.")
-    loaded: State = serialization.from_state_dict(state, new)
+    whole, transformations = split(state)
+    loaded: State = load(newest_at(FilePath(path)), whole, transformations)
     return loaded
+
+
+def load(path: FilePath, state: Any, transformations: Mapping[Path, Any]) -> Any:
+    """The same of one file, for a state whose transformations outside of train states are known by their places."""
+    return _Loading(read(path), state, transformations).loaded()
+
+
+class _Loading:
+    """Loads a tree into a fresh state, whose transformations outside of train states are known by their places."""
+
+    def __init__(self, old: Tree, state: Any, transformations: Mapping[Path, Any]) -> None:
+        self.state = state
+        self.transformations = transformations
+        self.optimizers = dict(_optimizers(old))
+        self.others = dict(_others(old))
+        self.copies = _copies(self.optimizers)
+        self.values: dict[Path, Any] = {}
+        self.taken: set[Path] = set()
+
+    def loaded(self) -> Any:
+        for place, optimizer in self.optimizers.items():
+            _refuse_other_steps(place, optimizer)
+        fresh = serialization.to_state_dict(self.state)
+        self._carry_train_states()
+        self._carry_parts()
+        new = self._filled(fresh, ())
+        left = [*self.optimizers, *(path for path in self.others if path not in self.taken)]
+        if left:
+            raise CheckpointError(f"{said(left[0])} of the checkpoint has no place in the new state.")
+        refuse_other_kinds(new, fresh, {*self.values})
+        return serialization.from_state_dict(self.state, new)
+
+    def _carry_train_states(self) -> None:
+        for place, train_state in train_states(self.state):
+            source = self._source(place)
+            optimizer = self.optimizers.pop(source)
+            if source != place:
+                self._compare_steps((*place, "step"), optimizer)
+            like = {"step": train_state.step, "params": train_state.params, "opt_state": train_state.opt_state}
+            self.values |= _carried(place, optimizer, like, train_state.tx)
+
+    def _carry_parts(self) -> None:
+        for place in [*self.optimizers]:
+            like = parts_at(self.state, place)
+            if like:
+                keys = _keys_of_parts(at(serialization.to_state_dict(self.state), place))
+                found = _carried(place, self.optimizers.pop(place), like, self.transformations.get(place))
+                self.values |= {(*place, keys[name]): value for (*_, name), value in found.items()}
+
+    def _source(self, place: Path) -> Path:
+        if place in self.optimizers:
+            return place
+        below = [path for path in self.optimizers if path[:-1] == place]
+        if len(below) == 1:
+            return below[0]
+        raise CheckpointError(
+            f"the checkpoint has no legacy optimizer at {said(place)}, where the new state has a train state."
+        )
+
+    def _compare_steps(self, place: Path, optimizer: Mapping[str, Tree]) -> None:
+        """A dataclass around an optimizer may have counted its steps once more: then there is one count for both."""
+        if place not in self.others:
+            return
+        self.taken.add(place)
+        step, [steps, *_] = as_numpy(self.others[place]), map(as_numpy, _steps(optimizer))
+        if not np.all(np.asarray(step) == steps):
+            raise CheckpointError(
+                f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the new state has one for both."
+            )
+
+    def _filled(self, like: Any, path: Path) -> Any:
+        """A state dict like another one, with the values that there are; what is taken from the checkpoint is noted."""
+        if path in self.values:
+            return self.values[path]
+        if isinstance(like, Mapping):
+            return {key: self._filled(value, (*path, key)) for key, value in like.items()}
+        if path not in self.others:
+            raise CheckpointError(f"{said(path)} of the new state is not in the checkpoint.")
+        self.taken.add(path)
+        value = as_numpy(self.others[path])
+        return value if like is None else fitted(value, like, path, self.copies)
+
+
+def _carried(place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any) -> dict[Path, Any]:
+    """The state dicts of what goes on from an optimizer, by their places; an error says where that is."""
+    try:
+        optimizer = renewed(old, like, tx)
+        marks = marks_of(optimizer)
+        found = carried_parts(optimizer, like, tx)
+        loaded = {name: serialization.from_state_dict(part, found[name]) for name, part in like.items()}
+        confirm(marks, loaded, has_interface(tx))
+    except CheckpointError as error:
+        raise CheckpointError(f"at {said(place)}: {error}" if place else str(error)) from None
+    return {(*place, name): value for name, value in found.items()}
+
+
+def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
+    """Steps are counted: by one number, or by one for each copy."""
+    for step in _steps(optimizer):
+        value = as_numpy(step)
+        is_count = isinstance(value, int) and not isinstance(value, bool)
+        is_counts = isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.ndim < 2 and value.size
+        if not (is_count or is_counts) or np.any(np.asarray(value) < 0):
+            shown = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+            shown = "negative" if is_count or is_counts else shown
+            raise CheckpointError(f"{said((*place, *STEP))} of the checkpoint is no number of steps, but {shown}.")
+
+
+def _steps(optimizer: Mapping[str, Tree]) -> list[Tree]:
+    """The number of steps of an optimizer, which once had one for each of its groups."""
+    state = optimizer["state"]
+    return [group["step"] for group in state.values()] if has_groups(state) else [state["step"]]
+
+
+def _copies(optimizers: Mapping[Path, Mapping[str, Tree]]) -> int | None:
+    """How many copies there are of all, told by the first optimizer of which there are several."""
+    found = (copies_of(step) for optimizer in optimizers.values() for step in _steps(optimizer))
+    return next((copies for copies in found if copies is not None), None)
 
 
 def _optimizers(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Tree]]]:
@@ -81,55 +186,28 @@ def _others(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
         yield path, tree
 
 
-def _train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
+def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
+    """The train states in a state, with their places."""
     found, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: isinstance(node, TrainState))
     for keys, leaf in found:
         if isinstance(leaf, TrainState):
-            yield tuple(_key(key) for key in keys), leaf
+            yield tuple(key_of(key) for key in keys), leaf
 
 
 PARTS = ("params", "opt_state", "step")
 """What a program has instead of a train state, in this order if it is a tuple. It need not count the steps."""
 
 
-def _parts(node: Any) -> dict[str, str]:
+def parts_at(state: Any, place: Path) -> dict[str, Any]:
+    """Parameters, a state of optax and perhaps a number of steps that are at a place instead of a train state; or nothing."""
+    keys = _keys_of_parts(at(serialization.to_state_dict(state), place))
+    return {name: child_at(state, (*place, key)) for name, key in keys.items()}
+
+
+def _keys_of_parts(node: Any) -> dict[str, str]:
     """The keys of parameters, of a state of optax and of the number of steps at one place; none if these are not all there is."""
     keys = {*node} if isinstance(node, Mapping) else set()
     for names in (PARTS, ("0", "1", "2")):
         if {*names[:2]} <= keys <= {*names}:
             return {part: name for part, name in zip(PARTS, names, strict=True) if name in keys}
     return {}
-
-
-def _at(tree: Any, path: Path) -> Any:
-    for key in path:
-        tree = tree.get(key) if isinstance(tree, Mapping) else None
-    return tree
-
-
-def _key(key: Any) -> str:
-    """What a state dict calls a child."""
-    return str(next(getattr(key, name) for name in ("name", "key", "idx") if hasattr(key, name)))
-
-
-def _source(place: Path, optimizers: Mapping[Path, Any]) -> Path:
-    if place in optimizers:
-        return place
-    below = [path for path in optimizers if path[:-1] == place]
-    if len(below) == 1:
-        return below[0]
-    raise CheckpointError(
-        f"the checkpoint has no legacy optimizer at {said(place)}, where the new state has a train state."
-    )
-
-
-def _filled(like: Any, path: Path, values: Mapping[Path, Any], others: Mapping[Path, Tree], taken: set[Path]) -> Any:
-    """A state dict like another one, with the values that there are; what is taken from the checkpoint is noted."""
-    if path in values:
-        return values[path]
-    if isinstance(like, Mapping):
-        return {key: _filled(value, (*path, key), values, others, taken) for key, value in like.items()}
-    if path not in others:
-        raise CheckpointError(f"{said(path)} of the new state is not in the checkpoint.")
-    taken.add(path)
-    return as_numpy(others[path])

@@ -22,6 +22,18 @@ def is_orbax(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in MARKS)
 
 
+PARTS = {*MARKS, "_CHECKPOINT_METADATA", "_sharding", "array_metadatas", "commit_success.txt", "d"}
+PROCESS = "ocdbt.process_"
+"""How what is in such a folder is called: some have a folder for each process."""
+
+
+def is_nothing_else(path: Path) -> bool:
+    """Whether this is the folder of one checkpoint, as Orbax writes it today, with nothing else in it."""
+    names = {entry.name for entry in path.iterdir()}
+    known = {name for name in names if name in PARTS or name.startswith(PROCESS)}
+    return names == known and not names.isdisjoint(MARKS[:2])
+
+
 def read(path: Path) -> Tree:
     """The tree in a folder, as `flax_msgpack.read` gives that of a file.
 
@@ -84,10 +96,21 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
         raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
     try:
         ocp.PyTreeCheckpointer().save(beside / "new", state)
-        if path.exists():
-            path.rename(beside / "old")
-        (beside / "new").rename(path)
+        _exchange(beside / "new", path, beside / "old")
     except (OSError, ValueError, TypeError) as error:
         raise CheckpointError(f"{path} cannot be written: {error}.") from None
     finally:
         shutil.rmtree(beside)
+
+
+def _exchange(new: Path, path: Path, old: Path) -> None:
+    """Put a folder at a place, and what was there to another; if that fails, all is as it was."""
+    existed = path.exists()
+    if existed:
+        path.rename(old)
+    try:
+        new.rename(path)
+    except OSError:
+        if existed:
+            old.rename(path)
+        raise

@@ -1,17 +1,11 @@
-"""Places in state dicts, and what optax keeps at them for a parameter."""
+"""Places in state dicts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codemods.optimizers import optimizers
-from optim2optax.checkpoints.contents import COMPOSITE
-
 Path = tuple[str, ...]
-
-WEIGHT_NORM = ("direction", "scale")
 
 
 def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -23,24 +17,26 @@ def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, tree
 
 
-def field_of(path: Path, params: Collection[Path]) -> tuple[Path, Path] | None:
-    """The place of a field in a state of optax, and the parameter for which it keeps something at a path; None if it does not."""
-    for length in range(len(path) - 1, -1, -1):
-        field, param = path[: len(path) - length], path[len(path) - length :]
-        named = [word for word in field if not word.isdigit()]
-        if param in params and named and named[-1] in (*by_new_field(), *WEIGHT_NORM):
-            return field, param
-    return None
+def at(tree: Any, path: Path) -> Any:
+    """What a state dict has at a place; None if it has none."""
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, Mapping) else None
+    return tree
 
 
-@cache
-def by_new_field() -> Mapping[str, tuple[str, ...]]:
-    """The names of what legacy optimizers keep for a parameter, by the name of the field of optax with the same values."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, optimizer in optimizers().items():
-        for old, new in optimizer.state.items() if name not in (COMPOSITE, "WeightNorm") else ():
-            found[new] = tuple(dict.fromkeys((*found.get(new, ()), old)))
-    return found
+def child_at(node: Any, path: Path) -> Any:
+    """What a pytree of containers and records has where its state dict has a place."""
+    for key in path:
+        if isinstance(node, Mapping):
+            node = next(child for name, child in node.items() if str(name) == key)
+        else:
+            node = node[int(key)] if key.isdigit() else getattr(node, key)
+    return node
+
+
+def key_of(key: Any) -> str:
+    """What a state dict calls a child that JAX has at a key."""
+    return str(next(getattr(key, name) for name in ("name", "key", "idx") if hasattr(key, name)))
 
 
 def said(path: Path) -> str:

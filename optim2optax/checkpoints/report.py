@@ -11,7 +11,10 @@ from typing import Any
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, Found, Leaf, contents
+from optim2optax.checkpoints.differing import Difference, differences
 from optim2optax.checkpoints.files import read, size_of
+from optim2optax.checkpoints.flax_msgpack import Tree
+from optim2optax.project.finding import printable
 
 MOST_OTHERS = 12
 """Of what is beside optimizers, so many leaves are named for people."""
@@ -40,7 +43,7 @@ def inspect(path: Path) -> Inspected:
 
 def as_text(files: Sequence[Inspected]) -> str:
     """What is in some files, in lines."""
-    return "\n".join(line for file in files for line in _lines(file)) + "\n"
+    return "\n".join(printable(line) for file in files for line in _lines(file)) + "\n"
 
 
 def _lines(file: Inspected) -> Iterator[str]:
@@ -105,3 +108,19 @@ def _object(file: Inspected) -> dict[str, Any]:
         "optimizers": [asdict(found) for found in file.contents.found],
         "others": [asdict(leaf) for leaf in file.contents.others],
     }
+
+
+def compared(first: Tree, second: Tree) -> list[Difference]:
+    """What differs between two checkpoints."""
+    return list(differences(first, second))
+
+
+def differences_as_text(found: Sequence[Difference]) -> str:
+    """What differs, in lines."""
+    lines = [printable(f"{one.path or 'the whole file'} {one.what}") for one in found]
+    return "\n".join(lines or ["nothing differs"]) + "\n"
+
+
+def differences_as_json(found: Sequence[Difference]) -> str:
+    """What differs, as one JSON object."""
+    return json.dumps({"version": 1, "differences": [asdict(one) for one in found]}, indent=2) + "\n"

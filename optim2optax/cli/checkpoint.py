@@ -8,6 +8,8 @@ from typing import Literal
 
 import click
 
+from optim2optax.project.finding import printable
+
 Format = Literal["msgpack", "orbax"]
 
 EXAMPLES = """\b
@@ -15,6 +17,7 @@ Examples:
   optim2optax checkpoint inspect runs/mnist/checkpoint_5000
   optim2optax checkpoint inspect --output-format json runs/mnist/ > contents.json
   optim2optax checkpoint convert runs/mnist/checkpoint_5000 runs/optax/checkpoint_5000 --state train:create_state
+  optim2optax checkpoint convert --all runs/mnist runs/optax --state train:create_state
 """
 
 
@@ -26,8 +29,9 @@ def command() -> None:
 @command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--diff", is_flag=True, help="Tell which leaves of two checkpoints differ, and by how much.")
 @click.pass_context
-def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -> None:
+def inspect(context: click.Context, paths: Sequence[Path], output_format: str, diff: bool) -> None:
     """Tell what is in checkpoints: which optimizers and train states, at which place and step, and all else.
 
     PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint of Orbax, or a folder with
@@ -35,16 +39,28 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -
 
     \b
     Exit codes:
-      0  all could be read
-      1  one could not
+      0  all could be read; with --diff, nothing differs
+      1  one could not; with --diff, something differs
       2  wrong usage, or the packages for it are not installed
     """
     try:
         from optim2optax.checkpoints import CheckpointError, report
-        from optim2optax.checkpoints.files import checkpoints_at
+        from optim2optax.checkpoints.files import checkpoints_at, newest_at, read
     except ModuleNotFoundError as error:
         raise click.UsageError(f'{error.name} is missing; install "optim2optax[checkpoint]"') from error
 
+    if diff:
+        if len(paths) != 2:
+            raise click.UsageError("--diff takes two checkpoints")
+        try:
+            found = report.compared(*(read(newest_at(path)) for path in paths))
+        except CheckpointError as error:
+            click.echo(printable(f"error: {error}"), err=True)
+            context.exit(1)
+        click.echo(
+            (report.differences_as_json if output_format == "json" else report.differences_as_text)(found), nl=False
+        )
+        context.exit(1 if found else 0)
     inspected = []
     for path in paths:
         try:
@@ -73,15 +89,38 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str) -
     show_default=True,
     help="What to write: a file for flax.serialization and flax.training.checkpoints, or a folder for Orbax.",
 )
-@click.option("--force", is_flag=True, help="Write NEW even if it exists.")
+@click.option(
+    "--before",
+    metavar="FILE:FUNCTION",
+    help="The same function of the program before its migration: a step of both has to be the same.",
+)
+@click.option(
+    "--all", "whole_folder", is_flag=True, help="Convert every checkpoint in the folder OLD, into the folder NEW."
+)
+@click.option("--dry-run", is_flag=True, help="Do all but write.")
+@click.option("--force", is_flag=True, help="Let NEW take the place of one checkpoint.")
 @click.pass_context
-def convert(context: click.Context, old: Path, new: Path, factory: str, format_: Format, force: bool) -> None:
+def convert(
+    context: click.Context,
+    old: Path,
+    new: Path,
+    factory: str,
+    format_: Format,
+    before: str | None,
+    whole_folder: bool,
+    dry_run: bool,
+    force: bool,
+) -> None:
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
 
     OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken.
 
     The function gives the state that the program starts with: a TrainState, or a dataclass, dict or tuple with some in it. Every
     leaf of OLD finds its place in it, and every place its leaf, or an error names both and nothing is written. OLD is only read.
+
+    With --all, every checkpoint in the folder OLD is converted, and NEW is a folder in which each has the same name.
+
+    With --before, the real flax.optim takes a step from OLD, and the migrated program one from what is to be written.
 
     \b
     Exit codes:
@@ -96,8 +135,22 @@ def convert(context: click.Context, old: Path, new: Path, factory: str, format_:
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
     try:
-        source = converting.convert(old, new, factory, format_, force)
+        pairs = converting.planned(old, new) if whole_folder else [(old, new)]
+        if whole_folder and not dry_run:
+            converting.make_folders(target.parent for _, target in pairs)
     except CheckpointError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(printable(f"error: {error}"), err=True)
         context.exit(1)
-    click.echo(f"{new} is written, from {source}.")
+    failed = False
+    for one, target in pairs:
+        try:
+            source, unusual = converting.convert(one, target, factory, format_, force, before, dry_run)
+        except CheckpointError as error:
+            click.echo(printable(f"error: {error}"), err=True)
+            failed = True
+            continue
+        for place in unusual:
+            words = f"warning: {place} has numbers that are infinite or none, as in the checkpoint."
+            click.echo(printable(words), err=True)
+        click.echo(printable(f"{target} {'would be' if dry_run else 'is'} written, from {source}."))
+    context.exit(1 if failed else 0)

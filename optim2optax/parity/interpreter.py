@@ -14,6 +14,7 @@ import numpy as np
 
 from optim2optax.parity.environment import HOST_DEVICES
 from optim2optax.parity.judge import PyTree
+from optim2optax.parity.legacy_stand_ins import add_stand_ins
 from optim2optax.parity.processes import run_whole
 
 REQUIREMENTS = ("flax==0.5.3", "jax==0.4.13", "jaxlib==0.4.13", "numpy<2", "scipy<1.13")
@@ -36,7 +37,7 @@ class LegacyRunError(RuntimeError):
 
 
 def create_legacy_environment(directory: Path, python: str | None = None) -> Path:
-    """Make a virtual environment with Flax 0.5.3 and JAX 0.4.13.
+    """Make a virtual environment with Flax 0.5.3 and JAX 0.4.13, in which `flax.training.checkpoints` works.
 
     Args:
         directory: where; it must not exist, unless it is such an environment already.
@@ -60,6 +61,8 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
     _run([base, "-m", "venv", str(directory)], "make a virtual environment")
     _run([str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS], f"install {', '.join(REQUIREMENTS)}")
     check_legacy_python(interpreter)
+    for package in directory.glob("**/site-packages/jax/__init__.py"):
+        add_stand_ins(package.parent.parent)
     return interpreter
 
 

@@ -48,10 +48,13 @@ class States:
 def state_dict(node: PyTree) -> dict[str, Any]:
     """The state dict of a legacy optimizer, of a train state, or of `(params, opt_state)` with or without a step."""
     if type(node) is tuple:
-        parts = dict(zip(("params", "opt_state", "step"), node, strict=False))
-        return {name: serialization.to_state_dict(part) for name, part in parts.items()}
+        return {name: serialization.to_state_dict(part) for name, part in _parts(node).items()}
     found: dict[str, Any] = serialization.to_state_dict(node)
     return found
+
+
+def _parts(node: tuple[PyTree, ...]) -> dict[str, PyTree]:
+    return dict(zip(("params", "opt_state", "step"), node, strict=False))
 
 
 def _row(content: Mapping[str, Any]) -> Row:
@@ -121,7 +124,7 @@ def _correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     numbered = _numbered(state_dict(old), numbers)
     blank = jax.tree_util.tree_map(lambda leaf: np.full(np.shape(leaf), np.nan), new)
     try:
-        result = carried_parts(numbered, state_dict(blank)) if type(new) is tuple else carried(numbered, blank)
+        result = carried_parts(numbered, _parts(blank)) if type(new) is tuple else carried(numbered, blank)
     except Exception:  # noqa: BLE001 - a transformation of the user's own may refuse the probe that tells its sign
         return []
     # A definition that keeps its interface counts in a state of its own, which the program may exchange by itself.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,16 @@ from click.testing import CliRunner, Result
 from flax import serialization
 from flax.training import checkpoints
 
-from optim2optax.checkpoints import CheckpointError, writing
+from optim2optax.checkpoints import CheckpointError, carrying, writing
+from optim2optax.checkpoints.files import newest_at
 from optim2optax.cli import application
 from tests.optim2optax.checkpoints.test_loading import fresh, stored
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
+import jax
+import jax.numpy as jnp
 import optax
 from flax import jax_utils
 
@@ -38,6 +44,30 @@ def create_from_numbers():
     assert float(state.params["bias"].sum()) == 0.0
     return {"epoch": 0, "optimizer": state}
 
+RATE = jnp.asarray(0.1)
+KEY = jax.random.PRNGKey(0)
+
+def create_computed():
+    return {"epoch": 0, "optimizer": fresh(optax.sgd(1e-3 * jnp.sqrt(4.0) * RATE, momentum=0.9))}
+
+def create_split():
+    # It keeps a key that it computes, and has values of its own.
+    global KEY
+    KEY, key = jax.random.split(KEY)
+    tx = optax.inject_hyperparams(optax.adam)(jax.random.uniform(key))
+    return {"epoch": 0, "optimizer": fresh(tx)}
+
+def create_masked():
+    # It closes over a tree like the parameters.
+    prior = jax.tree_util.tree_map(jnp.ones_like, fresh().params)
+    pull = optax.stateless(lambda updates, _: jax.tree_util.tree_map(jnp.add, updates, prior))
+    return {"epoch": 0, "optimizer": fresh(optax.chain(pull, optax.trace(0.9), optax.scale(-0.1)))}
+
+def create_functional():
+    tx = optax.sgd(0.1, momentum=0.9)
+    state = fresh(tx)
+    return {"epoch": 0, "optimizer": (tx, state.params, state.opt_state, 0)}
+
 def create_injected():
     return {"epoch": 0, "optimizer": fresh(optax.inject_hyperparams(optax.adam)(learning_rate=0.25))}
 
@@ -50,6 +80,7 @@ def create_replicated():
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a program and a legacy checkpoint."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "program_of_mine", raising=False)
     (tmp_path / "program_of_mine.py").write_text(PROGRAM)
     stored(tmp_path / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer})
     return tmp_path
@@ -135,13 +166,99 @@ def test_the_newest_of_a_folder(folder: Path) -> None:
     assert serialization.msgpack_restore((folder / "new").read_bytes())["epoch"] == 100
 
 
-def test_an_existing_file_by_force(folder: Path) -> None:
-    (folder / "new").write_text("mine")
+@pytest.mark.parametrize("name", ["computed", "split", "masked", "functional"])
+def test_a_function_that_computes(name: str, folder: Path) -> None:
+    if name != "split":
+        stored(folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer}, "Momentum")
+    result = converted("checkpoint_3", "new", state=f"program_of_mine:create_{name}")
+
+    assert result.exit_code == 0, result.output
+    optimizer = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]
+    assert optimizer["2" if name == "functional" else "step"] == 3
+    assert {*optimizer} == ({"0", "1", "2"} if name == "functional" else {"step", "params", "opt_state"})
+
+
+def test_an_existing_checkpoint_by_force(folder: Path) -> None:
+    (folder / "new").write_bytes(serialization.msgpack_serialize({"mine": 1}))
 
     assert converted("checkpoint_3", "new").exit_code == 1
-    assert (folder / "new").read_text() == "mine"
+    assert serialization.msgpack_restore((folder / "new").read_bytes()) == {"mine": 1}
     assert converted("checkpoint_3", "new", "--force").exit_code == 0
     assert serialization.msgpack_restore((folder / "new").read_bytes())["epoch"] == 7
+
+
+def mine(folder: Path) -> None:
+    (folder / "new").write_text("mine")
+
+
+def a_folder(folder: Path) -> None:
+    (folder / "new").mkdir()
+    (folder / "new" / "mine").write_text("mine")
+
+
+def a_folder_with_a_checkpoint(folder: Path) -> None:
+    (folder / "new").mkdir()
+    for name in ("_METADATA", "manifest.ocdbt", "mine"):
+        (folder / "new" / name).write_text("{}")
+
+
+def the_old_one(folder: Path) -> None:
+    (folder / "new").symlink_to("checkpoint_3")
+
+
+def nothing_behind_a_link(folder: Path) -> None:
+    (folder / "new").symlink_to("far")
+
+
+def a_pipe(folder: Path) -> None:
+    os.mkfifo(folder / "new")
+
+
+@pytest.mark.parametrize(
+    "there", [mine, a_folder, a_folder_with_a_checkpoint, the_old_one, nothing_behind_a_link, a_pipe]
+)
+@pytest.mark.parametrize("format_", ["msgpack", "orbax"])
+def test_what_force_does_not_replace(there: Callable[[Path], None], format_: str, folder: Path) -> None:
+    there(folder)
+    before = {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
+    result = converted("checkpoint_3", "new", "--force", "--format", format_)
+
+    assert (result.exit_code, "error: new " in result.output) == (1, True), result.output
+    assert {path: path.lstat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+NEWEST = {
+    "a metric": (("checkpoint_0.5", "checkpoint_1e-05"), "checkpoint_0.5"),
+    "a negative one": (("checkpoint_-20", "checkpoint_-3"), "checkpoint_-3"),
+    "ten behind nine": (("checkpoint_9", "checkpoint_10"), "checkpoint_10"),
+    "what is left over": (
+        ("checkpoint_9", "checkpoint_tmp", "checkpoint_9_gda", "checkpoint_20.orbax-checkpoint-tmp-16"),
+        "checkpoint_9",
+    ),
+    "a word": (("checkpoint_9", "checkpoint_best"), "checkpoint_best"),
+}
+
+
+@pytest.mark.parametrize(("names", "newest"), NEWEST.values(), ids=NEWEST)
+def test_the_newest_is_the_one_that_flax_takes(names: tuple[str, ...], newest: str, tmp_path: Path) -> None:
+    for name in names:
+        (tmp_path / name).write_bytes(b"\x80")
+
+    assert newest_at(tmp_path) == tmp_path / newest
+
+
+def test_several_names_in_a_folder(tmp_path: Path) -> None:
+    for name in ("actor_9", "critic_10"):
+        (tmp_path / name).write_bytes(b"\x80")
+    with pytest.raises(CheckpointError, match="checkpoints of several names in it: give one of them"):
+        newest_at(tmp_path)
+
+
+def test_a_link_out_of_the_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    runs = tmp_path_factory.mktemp("runs")
+    (runs / "checkpoint_9").symlink_to(folder / "checkpoint_3")
+    with pytest.raises(CheckpointError, match="checkpoint_9 is a link out of its folder"):
+        newest_at(runs)
 
 
 TREE: dict[str, Any] = {
@@ -166,3 +283,42 @@ def test_what_is_written_is_what_flax_reads(largest: int, tmp_path: Path, monkey
     for name in ("half", "flag", "empty", "number", "columns"):
         assert tree[name].dtype == TREE[name].dtype
         np.testing.assert_array_equal(tree[name], TREE[name])
+
+
+BEFORE = """
+import numpy as np
+from flax import optim
+
+def create_state():
+    params = {{"kernel": np.zeros((3, 2), np.float32), "bias": np.zeros(2, np.float32)}}
+    return {{"epoch": 0, "optimizer": optim.{definition}.create(params)}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("definition", "why"),
+    [
+        ("Adam(0.1)", ""),
+        ("Adam(0.1, beta1=0.8)", "`optimizer/target/bias` steps otherwise than before: by "),
+        ("Momentum(0.1)", "a step before and after cannot be compared (ValueError: "),
+        ("Adam()", "a step before and after cannot be compared (AssertionError: no learning rate provided.)"),
+    ],
+)
+def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> None:
+    (folder / "before.py").write_text(BEFORE.format(definition=definition))
+    result = converted("checkpoint_3", "new", "--before", "before.py:create_state")
+
+    assert (result.exit_code, why in result.output) == (1 if why else 0, True), result.output
+    assert (folder / "new").exists() == (not why)
+
+
+@pytest.mark.parametrize("wrong", [set(), {("0",)}], ids=["right", "wrong"])
+def test_a_step_of_a_trace_tells_its_sign(wrong: set[Path], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer}, "Momentum")
+    (folder / "before.py").write_text(BEFORE.format(definition="Momentum(0.1)"))
+    monkeypatch.setattr(carrying, "descending", lambda *_: wrong)
+    arguments = ("checkpoint_3", "new", "--before", "before.py:create_state")
+    result = converted(*arguments, state="program_of_mine:create_functional")
+
+    assert ("steps otherwise than before" in result.output) == bool(wrong), result.output
+    assert result.exit_code == bool(wrong)

@@ -1,6 +1,6 @@
 """Damaged and hostile checkpoints: a message, never a crash, and never a part of a file.
 
-OPTIM2OPTAX_DAMAGED is how many of each kind are tried; a long run has 20,000 or more.
+OPTIM2OPTAX_DAMAGED is how many of each kind are tried, and OPTIM2OPTAX_SEED which; a long run has 20,000 or more.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError, converting
 from optim2optax.checkpoints.contents import contents
+from optim2optax.checkpoints.factories import Fresh
 from optim2optax.checkpoints.flax_msgpack import read
 from tests.optim2optax.checkpoints.test_carrying import new_state
 from tests.optim2optax.checkpoints.test_earlier_flax import FILES, GROUPS, parameters
@@ -25,7 +26,8 @@ from tests.optim2optax.checkpoints.test_loading import fresh, stored
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
-MANY = int(os.environ.get("OPTIM2OPTAX_DAMAGED", "150"))
+SEED = int(os.environ.get("OPTIM2OPTAX_SEED", "0"))
+MANY = int(os.environ.get("OPTIM2OPTAX_DAMAGED", "100"))
 OTHERS: tuple[Any, ...] = (
     None, True, -1, 2**63, 0.5, 1j, "text", b"bytes", [], [1, "a"], {}, {"step": 1},
     np.zeros(()), np.zeros((0, 3)), np.ones((2, 2), np.int8), np.float16(1.0), np.zeros((3, 3, 3), np.complex64),
@@ -40,6 +42,23 @@ def flipped(content: bytes, numbers: random.Random) -> bytes:
         if damaged:
             damaged[numbers.randrange(len(damaged))] ^= 1 << numbers.randrange(8)
     return bytes(damaged)
+
+
+HEADS = (
+    b"\x8f", b"\x9f", b"\xc1", b"\xc4\xff", b"\xc6\xff\xff\xff\xff", b"\xc7\xff\x01", b"\xc9\xff\xff\xff\xff\x01", b"\xd4\x63",
+    b"\xd9\xff", b"\xdb\xff\xff\xff\xff", b"\xdc\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xde\xff\xff", b"\xdf\xff\xff\xff\xff",
+    b"\x93\x92\xcf\xff\xff\xff\xff\xff\xff\xff\xff\x00", b"\xd3\x80\0\0\0\0\0\0\0", b"\xcb\x7f\xf8\0\0\0\0\0\0", b"\xc0",
+)  # fmt: skip
+"""What begins something in msgpack: mostly more than there is."""
+
+
+def declared(content: bytes, numbers: random.Random) -> bytes:
+    """With one or two heads of something else in it, or in the place of a few bytes."""
+    for _ in range(numbers.randrange(1, 3)):
+        start = numbers.randrange(len(content) + 1)
+        end = start + numbers.choice((0, 0, 1, 5, 20))
+        content = content[:start] + numbers.choice(HEADS) + content[end:]
+    return content
 
 
 def rearranged(tree: Any, numbers: random.Random) -> Any:
@@ -89,7 +108,7 @@ def copies(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("program", [an_optimizer_and_an_epoch, groups_of_an_earlier_flax, copies])
-@pytest.mark.parametrize("damage", ["flipped", "rearranged"])
+@pytest.mark.parametrize("damage", ["flipped", "declared", "rearranged"])
 def test_a_message_and_nothing_written_or_all_of_it(
     damage: str, program: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,12 +116,13 @@ def test_a_message_and_nothing_written_or_all_of_it(
     whole = (tmp_path / "whole").read_bytes()
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
-    monkeypatch.setattr(converting, "made_by", lambda _: lambda: state)
-    monkeypatch.setattr(converting, "_like_fresh", lambda make, _: make())  # which is shown elsewhere, and takes long
-    numbers, said = random.Random(0), set()
+    monkeypatch.setattr(converting, "thought_of", lambda _: Fresh(state, {}))
+    numbers, said = random.Random(SEED), set()
     for _ in range(MANY):
         if damage == "flipped":
             content = flipped(whole, numbers)
+        elif damage == "declared":
+            content = declared(whole, numbers)
         else:
             content = serialization.msgpack_serialize(rearranged(serialization.msgpack_restore(whole), numbers))
         Path("old").write_bytes(content)

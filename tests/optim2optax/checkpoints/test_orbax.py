@@ -138,10 +138,9 @@ def test_today_s_flax_reads_it_too(legacy: Path) -> None:
 
 
 def test_an_existing_one_by_force(legacy: Path) -> None:
-    (legacy.parent / "new").mkdir()
-    (legacy.parent / "new" / "mine").write_text("mine")
+    ocp.PyTreeCheckpointer().save(legacy.parent / "new", {"mine": np.ones(3)})
 
     assert converted("old_3", "new", "--format", "orbax").exit_code == 1
-    assert (legacy.parent / "new" / "mine").read_text() == "mine"
+    assert contents(orbax.read(legacy.parent / "new")).found == ()
     assert converted("old_3", "new", "--format", "orbax", "--force").exit_code == 0
     assert contents(orbax.read(legacy.parent / "new")).found[0].step == 3

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,6 +36,29 @@ def test_the_environment_has_what_it_should(legacy_python: Path, run: Run) -> No
     assert (result.exit_code, result.stderr) == (0, "")
     assert ", flax 0.5.3, jax 0.4.13, " in result.stdout
     assert result.stdout.endswith(f"\nUse it with --legacy-python {legacy_python}\n")
+
+
+CHECKPOINTS = """
+import sys
+import numpy as np
+from flax import optim
+from flax.training import checkpoints
+
+optimizer = optim.Adam(0.1).create({"w": np.ones(2)})
+for step in (9, 10):
+    checkpoints.save_checkpoint(sys.argv[1], optimizer, step, keep=3)
+    optimizer = optimizer.apply_gradient({"w": np.ones(2)})
+restored = checkpoints.restore_checkpoint(sys.argv[1], optimizer)
+print(checkpoints.latest_checkpoint(sys.argv[1]).rpartition("_")[2], restored.state.step)
+"""
+
+
+@pytest.mark.network
+def test_the_environment_stores_and_restores_checkpoints(legacy_python: Path, tmp_path: Path) -> None:
+    words = [str(legacy_python), "-W", "ignore", "-c", CHECKPOINTS, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "XLA_FLAGS": ""})
+
+    assert done.stdout == "10 1\n", done.stderr
 
 
 @pytest.mark.network

@@ -1,0 +1,120 @@
+"""The function of a migrated program that gives its fresh state, and what comes of calling it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+import jax
+
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.places import Path
+from optim2optax.checkpoints.transformations import split
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A program's fresh state, and its transformations outside of train states by their places."""
+
+    state: Any
+    transformations: dict[Path, Any]
+
+
+def thought_of(factory: str) -> Fresh:
+    """A state of which there are only structure, shapes and dtypes, which takes no memory.
+
+    Raises:
+      CheckpointError: if there is no such function.
+      Exception: whatever the function raises, which may be only because it has no numbers.
+    """
+    make = made_by(factory)
+    transformations: dict[Path, Any] = {}
+
+    def without_transformations() -> Any:
+        state, found = split(make())
+        transformations.update(found)
+        return state
+
+    return Fresh(jax.eval_shape(without_transformations), transformations)
+
+
+def made(factory: str) -> Fresh:
+    """A state with numbers.
+
+    Raises:
+      CheckpointError: if there is no such function, or it fails.
+    """
+    make = made_by(factory)
+    try:
+        return Fresh(*split(make()))
+    except (Exception, SystemExit) as error:
+        raise CheckpointError(f"{factory} failed with {said_of(error)}") from error
+
+
+def made_by(factory: str) -> Callable[[], Any]:
+    """A function of the user's.
+
+    Raises:
+      CheckpointError: if there is none.
+    """
+    name, separator, function = factory.partition(":")
+    if not (name and separator and function):
+        raise CheckpointError(f"{factory} names no function: write module:function, such as train:create_state.")
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise CheckpointError(f"{factory} cannot be imported from here: {error}.") from None
+    except (Exception, SystemExit) as error:
+        hint = " Is the program migrated?" if "flax" in str(error) and "optim" in str(error) else ""
+        raise CheckpointError(
+            f"{name} fails when it is imported, with {type(error).__name__}: {error}.{hint}"
+        ) from error
+    if FilePath(f"{name}.py").exists() and _is_installed(module):
+        raise CheckpointError(f"{name} is the name of another module, {_file_of(module)}: give {name}.py another one.")
+    if not callable(getattr(module, function, None)):
+        raise CheckpointError(f"the module {name} has no function {function}.")
+    found: Callable[[], Any] = getattr(module, function)
+    return found
+
+
+@contextmanager
+def importing_from_here() -> Iterator[None]:
+    """Let the modules in the current folder be imported."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        yield
+    finally:
+        sys.path.remove(os.getcwd())
+
+
+def forget_modules_here() -> None:
+    """Let the modules in the current folder be imported anew: what they keep may be left over from a call without numbers."""
+    for name, module in [*sys.modules.items()]:
+        if name != "__main__" and _is_here(module):
+            del sys.modules[name]
+
+
+def _is_here(module: Any) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and FilePath(file).resolve().is_relative_to(FilePath.cwd().resolve())
+
+
+def said_of(error: BaseException) -> str:
+    """An error in one line."""
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}"
+
+
+def _is_installed(module: Any) -> bool:
+    """Whether this is Python's own, or of a package."""
+    return module.__name__ in sys.stdlib_module_names or "site-packages" in FilePath(_file_of(module)).parts
+
+
+def _file_of(module: Any) -> str:
+    return getattr(module, "__file__", None) or "which is built in"

@@ -1,0 +1,115 @@
+"""The grid of resumes: what is stored, of which the old side is written by `python grid.py FOLDER`, with the old Flax.
+
+For each optimizer and precision there is a file for each layout after STEPS steps, and `…-params` after as many more.
+"""
+
+import os
+import sys
+
+import numpy as np
+
+STEPS = 3
+GROUP = "(optim.ModelParamTraversal(lambda path, _: {!r} in path), optim.{})"
+
+
+def groups(*pairs):
+    return f"optim.MultiOptimizer({', '.join(GROUP.format(*pair) for pair in pairs)})"
+
+
+OPTIMIZERS = {
+    "gradient descent": "optim.GradientDescent(0.1)",
+    "momentum": "optim.Momentum(0.05, beta=0.8, weight_decay=0.1)",
+    "momentum, nesterov": "optim.Momentum(0.05, nesterov=True)",
+    "adam": "optim.Adam(0.01, beta1=0.8, beta2=0.99, eps=1e-6, weight_decay=0.1)",
+    "adam, defaults": "optim.Adam(0.01)",
+    "adabelief": "optim.AdaBelief(0.01, beta1=0.8, beta2=0.99, eps=1e-6)",
+    "lamb": "optim.LAMB(0.01, beta1=0.8, weight_decay=0.1)",
+    "lars": "optim.LARS(0.1, beta=0.8, weight_decay=0.1, trust_coefficient=0.01)",
+    "lars, nesterov": "optim.LARS(0.1, nesterov=True, eps=1e-4)",
+    "adagrad": "optim.Adagrad(0.05, eps=1e-6)",
+    "adadelta": "optim.Adadelta(0.5, rho=0.8, eps=1e-4)",
+    "rmsprop": "optim.RMSProp(0.01, beta2=0.8, eps=1e-5)",
+    "rmsprop, centered": "optim.RMSProp(0.01, centered=True)",
+    "adafactor": "optim.Adafactor(0.01, min_dim_size_to_factor=2, decay_rate=0.7)",
+    "adafactor, average": "optim.Adafactor(0.01, beta1=0.9, dtype_momentum=jnp.float32)",
+    "adafactor, whole": "optim.Adafactor(0.01, factored=False, weight_decay_rate=0.01, clipping_threshold=2.0)",
+    "weight norm": "optim.WeightNorm(optim.Momentum(0.05), wn_decay=0.1)",
+    "weight norm of adam": "optim.WeightNorm(optim.Adam(0.01))",
+    "weight norm of lars": "optim.WeightNorm(optim.LARS(0.1))",
+    "two groups": groups(("kernel", "Adam(0.01)"), ("bias", "Momentum(0.1)")),
+    "three groups": groups(("kernel", "LARS(0.1)"), ("bias", "RMSProp(0.01)"), ("count", "Adagrad(0.05)")),
+}
+PROGRAM = "import jax.numpy as jnp\nfrom flax import optim\n\n\n" + "\n\n".join(
+    f"def create_{number}(params):\n    return {definition}.create(params)\n"
+    for number, definition in enumerate(OPTIMIZERS.values())
+)
+PRECISIONS = ("float64", "float32")
+
+
+def parameters(precision):
+    random = np.random.default_rng(0)
+    shapes = {"trace": {"kernel": (3, 2), "bias": (2,)}, "10": {"count": (2, 2)}}
+    return {
+        layer: {name: random.normal(size=shape).astype(precision) for name, shape in names.items()}
+        for layer, names in shapes.items()
+    }
+
+
+def gradients(precision, step):
+    random = np.random.default_rng(100 + step)
+    return {
+        layer: {name: random.normal(size=leaf.shape).astype(precision) for name, leaf in names.items()}
+        for layer, names in parameters(precision).items()
+    }
+
+
+def replicated(tree):
+    import jax
+
+    return jax.tree_util.tree_map(lambda leaf: np.stack([leaf, leaf]), tree)
+
+
+LAYOUTS = {
+    "alone": lambda optimizer: optimizer,
+    "in a dict": lambda optimizer: {"epoch": 7, "optimizer": optimizer, "name": "of mine"},
+    "in a tuple": lambda optimizer: (optimizer, {"best": optimizer}),
+    "in a dataclass": lambda optimizer: {"step": optimizer.state.step, "optimizer": optimizer, "batch_stats": {}},
+    "replicated": lambda optimizer: {"optimizer": replicated(optimizer), "epoch": np.array([7, 7])},
+    "in pieces": lambda optimizer: optimizer,
+}
+"""The layouts of checkpoints, by what a program stored of its optimizer."""
+
+SMALLEST_PIECE = 16
+
+
+def main(folder):
+    import jax.numpy as jnp
+
+    single = jnp.float32
+    jnp.float32 = jnp.float64  # in which Adafactor keeps its averages, whatever the parameters are
+    from flax import serialization
+    from flax.training import checkpoints  # noqa: F401 - it knows what arrays were called
+
+    program = {}
+    exec(PROGRAM, program)
+    for precision in PRECISIONS:
+        jnp.float32 = {"float64": jnp.float64, "float32": single}[precision]
+        for number in range(len(OPTIMIZERS)):
+            optimizer = program[f"create_{number}"](parameters(precision))
+            for step in range(STEPS):
+                optimizer = optimizer.apply_gradient(gradients(precision, step))
+            for index, (layout, stored) in enumerate(LAYOUTS.items()):
+                serialization.MAX_CHUNK_SIZE = SMALLEST_PIECE if layout == "in pieces" else 2**30
+                write(folder, f"{precision}-{number}-{index}", serialization.to_bytes(stored(optimizer)))
+            for step in range(STEPS, 2 * STEPS):
+                optimizer = optimizer.apply_gradient(gradients(precision, step))
+            write(folder, f"{precision}-{number}-params", serialization.to_bytes(optimizer.target))
+
+
+def write(folder, name, content):
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(content)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,111 @@
+"""Whole folders of checkpoints, and two checkpoints side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from flax import serialization
+from flax.training import checkpoints
+
+from optim2optax.cli import application
+from tests.optim2optax.checkpoints.test_converting import converted, folder
+from tests.optim2optax.checkpoints.test_loading import fresh, stored
+
+__all__ = ["folder"]
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+
+@pytest.fixture
+def runs(folder: Path) -> Path:
+    """A folder with a history, and with what is left of a checkpoint that was being written."""
+    (folder / "runs").mkdir()
+    for step in (9, 10):
+        tree = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
+        tree["epoch"] = step
+        (folder / "runs" / f"checkpoint_{step}").write_bytes(serialization.msgpack_serialize(tree))
+    (folder / "runs" / "checkpoint_tmp").write_bytes(b"")
+    (folder / "runs" / "notes.txt").write_text("mine")
+    return folder / "runs"
+
+
+def test_a_whole_folder(runs: Path) -> None:
+    result = converted("--all", "runs", "out/optax")
+
+    assert (result.exit_code, result.output.count(" is written, from ")) == (0, 2), result.output
+    assert {path.name for path in Path("out/optax").iterdir()} == {"checkpoint_9", "checkpoint_10"}
+    state: Any = checkpoints.restore_checkpoint(str(Path("out/optax").absolute()), {"epoch": 0, "optimizer": fresh()})
+    assert state["epoch"] == 10
+
+
+def test_a_whole_folder_with_one_that_is_broken(runs: Path) -> None:
+    (runs / "checkpoint_9").write_bytes(b"")
+    result = converted("--all", "runs", "out")
+
+    assert result.exit_code == 1
+    assert "runs/checkpoint_9 is empty or cut off" in result.stderr
+    assert {path.name for path in Path("out").iterdir()} == {"checkpoint_10"}
+
+
+@pytest.mark.parametrize("new", ["runs", "checkpoint_3"])
+def test_a_whole_folder_to_where_it_cannot_go(new: str, runs: Path) -> None:
+    before = {path.name for path in runs.iterdir()}
+    result = converted("--all", "runs", new)
+
+    assert (result.exit_code, f"{new} is no other folder to write to" in result.stderr) == (1, True)
+    assert {path.name for path in runs.iterdir()} == before
+
+
+def test_all_of_a_file(runs: Path) -> None:
+    assert "checkpoint_3 is no folder with checkpoints" in converted("--all", "checkpoint_3", "out").stderr
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_dry_run_writes_nothing(folder: Path) -> None:
+    before = {path for path in folder.rglob("*") if "__pycache__" not in str(path)}
+    one = converted("--dry-run", "checkpoint_3", "new")
+    several = converted("--dry-run", "--all", "runs", "out")
+
+    assert (one.exit_code, one.output) == (0, "new would be written, from checkpoint_3.\n")
+    assert (several.exit_code, several.output.count(" would be written, from ")) == (0, 2)
+    assert {path for path in folder.rglob("*") if "__pycache__" not in str(path)} == before
+
+
+def compared(*arguments: str) -> Result:
+    return CliRunner().invoke(application, ["checkpoint", "inspect", "--diff", *arguments])
+
+
+def test_what_differs(folder: Path) -> None:
+    def other(optimizer: Any) -> Any:
+        target = {"kernel": optimizer.target["kernel"] + np.float32(0.5), "bias": np.ones(3, np.float32)}
+        return {"epoch": 8, "optimizer": optimizer.replace(target=target), "more\x1b": 1}
+
+    stored(folder / "other", other)
+    result = compared("checkpoint_3", "other")
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "epoch is 7, then 8",
+        "optimizer/target/bias is (2,) float32, then (3,) float32",
+        "optimizer/target/kernel differs by 0.5 at most",
+        "more\\x1b is only in the second",
+    ]
+    [*_, kernel, _] = json.loads(compared("--output-format", "json", "checkpoint_3", "other").stdout)["differences"]
+    assert (kernel["path"], round(kernel["largest"], 4)) == ("optimizer/target/kernel", 0.5)
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_differs() -> None:
+    result = compared("checkpoint_3", "checkpoint_3")
+
+    assert (result.exit_code, result.stdout) == (0, "nothing differs\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_compared() -> None:
+    assert compared("checkpoint_3").exit_code == 2
+    assert compared("checkpoint_3", "none").exit_code == 1

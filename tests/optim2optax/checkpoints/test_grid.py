@@ -1,0 +1,134 @@
+"""Every optimizer, in every layout, style and precision, goes on as the old Flax on an old JAX would have."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import optax
+import pytest
+from flax import serialization
+from flax.training.train_state import TrainState
+
+from codemods import Options, Source, migrate
+from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.parity.precision import precise
+from tests.optim2optax.checkpoints.old_world import grid
+
+pytestmark = pytest.mark.network
+
+GATES = {"float64": 1e-11, "float32": 1e-4}
+"""Of each leaf's movement: in float32, both sides round."""
+
+KEPT = "\n\ndef asked_{0}(params):\n    return create_{0}(params).optimizer_def.update_hyper_params()\n"
+"""For the sake of this, a definition keeps its interface."""
+
+STEPPED = """
+
+def step_{0}(optimizer, grads):
+    return optimizer.apply_gradient(grads)
+
+
+def train_{0}(params, grads):
+    optimizer = create_{0}(params)
+    return step_{0}(optimizer, grads).target
+"""
+"""For the sake of this, a transformation is handed on."""
+
+NUMBERS = range(len(grid.OPTIMIZERS))
+STYLES: dict[str, tuple[Options, str]] = {
+    "train states": (Options(), ""),
+    "chains": (Options(form="chain"), ""),
+    "functional": (Options(style="functional"), "".join(map(STEPPED.format, NUMBERS))),
+    "interfaces": (Options(), "".join(map(KEPT.format, NUMBERS))),
+}
+
+
+@pytest.fixture(scope="session")
+def files(legacy_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the old Flax wrote of all that is in the grid."""
+    folder = tmp_path_factory.mktemp("grid")
+    words = [str(legacy_python), "-W", "ignore", str(Path(grid.__file__)), str(folder)]
+    environment = {**os.environ, "JAX_ENABLE_X64": "1", "XLA_FLAGS": ""}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@cache
+def program(style: str) -> dict[str, Any]:
+    """The names of the program after its migration."""
+    options, more = STYLES[style]
+    [result] = migrate([Source("train.py", (grid.PROGRAM + more).encode())], options)
+    names: dict[str, Any] = {"__name__": "migrated"}
+    exec(compile(result.after, "train.py", "exec"), names)
+    return names
+
+
+def counted(state: Any) -> Any:
+    """What a dataclass with an optimizer has become: the same, or, where that is a train state, a train state itself."""
+    if not isinstance(state, TrainState):
+        return {"step": 0, "optimizer": state, "batch_stats": {}}
+    own: Any = OwnState.create(apply_fn=None, params=state.params, tx=state.tx, batch_stats={})  # type: ignore[no-untyped-call]
+    return own
+
+
+class OwnState(TrainState):  # type: ignore[no-untyped-call]
+    batch_stats: Any = None
+
+
+NEW: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "alone": (lambda state: state, lambda loaded: loaded),
+    "in a dict": (
+        lambda state: {"epoch": 0, "optimizer": state, "name": ""},
+        lambda loaded: loaded["optimizer"],
+    ),
+    "in a tuple": (lambda state: (state, {"best": state}), lambda loaded: loaded[1]["best"]),
+    "in a dataclass": (counted, lambda loaded: loaded["optimizer"] if isinstance(loaded, dict) else loaded),
+    "replicated": (lambda state: {"optimizer": state, "epoch": 0}, lambda loaded: loaded["optimizer"]),
+    "in pieces": (lambda state: state, lambda loaded: loaded),
+}
+"""A fresh state in each layout, and what of a loaded one goes on."""
+
+
+def parts(state: Any) -> tuple[Any, Any, Any]:
+    """The transformation, the parameters and the state of optax, of a train state or of a tuple."""
+    if isinstance(state, TrainState):
+        return state.tx, state.params, state.opt_state
+    tx, params, opt_state, *_ = state
+    return tx, params, opt_state
+
+
+PAIRS = [*((style, "float64") for style in STYLES), ("train states", "float32")]
+
+
+@pytest.mark.parametrize("name", grid.OPTIMIZERS)
+@pytest.mark.parametrize(("style", "precision"), PAIRS)
+def test_goes_on_from_every_layout(style: str, precision: str, name: str, files: Path) -> None:
+    number = [*grid.OPTIMIZERS].index(name)
+    start = grid.parameters(precision)
+    with precise(precision == "float64"):
+        fresh = program(style)[f"create_{number}"](start)
+        tx, *_ = parts(fresh)
+        found = []
+        for index, layout in enumerate(grid.LAYOUTS):
+            like, of = NEW[layout]
+            loaded = of(load_legacy_checkpoint(files / f"{precision}-{number}-{index}", like(fresh)))
+            found.append(parts(loaded if isinstance(loaded, TrainState) else (tx, *loaded))[1:])
+        for other in found[1:]:
+            jax.tree_util.tree_map(np.testing.assert_array_equal, found[0], other)
+
+        params, opt_state = found[0]
+        for step in range(grid.STEPS, 2 * grid.STEPS):
+            updates, opt_state = tx.update(grid.gradients(precision, step), opt_state, params)
+            params = optax.apply_updates(params, updates)
+        expected = serialization.msgpack_restore((files / f"{precision}-{number}-params").read_bytes())
+        for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, (params, expected, start)), strict=True):
+            assert got.dtype == wanted.dtype
+            assert np.max(np.abs(got - wanted)) <= GATES[precision] * np.max(np.abs(wanted - begun))
