@@ -30,6 +30,11 @@ HANDLING = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
 """What is handled by code that works with and without a name."""
 
 
+def says_package(content: bytes) -> bool:
+    """Whether a file says the name of a package of which anything is gone."""
+    return any(package.encode() in content for package in packages())
+
+
 def uses_removed(code: str) -> bool:
     """Whether a file may use anything that is gone. False is certain."""
     if not any(package in code for package in packages()):
