@@ -25,7 +25,8 @@ class Edit:
 class Replace(Edit):
     """Replace the expression at `span` by a template.
 
-    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is replaced.
+    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is replaced, and in
+    `x[{slices}]` stands what the subscript that is given for it has between its brackets.
     `{optax}`, `{jax}`, `{TrainState}` and the other keys of `codemods.names.CHOICES` stand for the names under which the file
     imports these, and `{support:NAME}` for an emitted helper.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.annotations import quoted_types
 from codemods.flow.modules import Unit
+from codemods.removed.indexing import INDEX, Update, updated
 from codemods.removed.table import Removed, last_words, once_modules, packages, row_of, table
 from codemods.uses import Use
 
@@ -121,7 +122,7 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
             row = names.row(node, node)
             if row is not None:
                 covered.update(ast.walk(node))
-                covered.update(_index(unit, node, row))
+                covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
             yield Use("removed", "pop", unit, node.value, ())
@@ -259,11 +260,13 @@ def _handles(handler: ast.ExceptHandler) -> bool:
     return any(kind is None or (isinstance(kind, ast.Name) and kind.id in HANDLING) for kind in kinds)
 
 
-def _index(unit: Unit, function: ast.expr, row: Removed) -> Iterator[ast.AST]:
+def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Iterator[ast.AST]:
     """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which goes with it."""
-    match unit.parents.get(function):
-        case ast.Call(args=[_, ast.Subscript(value=value), *_]) if ".at[" in row.to:
-            yield from ast.walk(value)
+    call = unit.parents.get(function)
+    if ".at[" in row.to and isinstance(call, ast.Call) and call.func is function:
+        match updated(call):
+            case Update(index=ast.Subscript(value=value)) if names.full_name(value) == INDEX:
+                yield from ast.walk(value)
 
 
 def _is_popped_pair(node: ast.Assign) -> bool:

@@ -10,6 +10,7 @@ from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
+from codemods.removed.indexing import INDEX, updated
 from codemods.removed.saying import Said, said
 from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
@@ -250,20 +251,17 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
     only an array of JAX has `.at`, so what is not plainly one is made one.
     """
-    call = use.call
     method = INDEXING[use.name.rpartition("_")[2]]
-    refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
-    if call is None or len(call.args) != 3 or call.keywords:
-        return refusal
-    array, index, _ = call.args
-    if isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == "jax.ops.index":
-        index = index.slice
-    source = use.unit.source(index)
-    if isinstance(index, ast.Starred) or "{" in source or "\n" in source:
-        return refusal
+    update = updated(use.call)
+    if update is None:
+        return reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
+    array, index = update.array, update.index
+    of_its_own = isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == INDEX
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
-    template = f"{owner}.at[{source}].{method}"
-    return RewriteCall(use.unit.span(call), template, (Argument(None, index=2),), (("array", use.unit.span(array)),))
+    template = f"{owner}.at[{{slices}}].{method}" if of_its_own else f"{owner}.at[{{index}}].{method}"
+    holes = (("array", use.unit.span(array)), ("slices" if of_its_own else "index", use.unit.span(index)))
+    arguments = tuple(Argument(keyword, index=place) for keyword, place in update.passed_on)
+    return RewriteCall(use.unit.span(update.call), template, arguments, holes)
 
 
 def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()) -> bool:

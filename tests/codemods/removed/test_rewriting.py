@@ -88,6 +88,40 @@ RENAMED = {
         "import jax\n\nx = jax.ops.index_update(y, 0, z)\nx = jax.ops.index_add(z.T, i, 1)\n",
         "import jax\n\nx = jax.numpy.asarray(y).at[0].set(z)\nx = jax.numpy.asarray(z.T).at[i].add(1)\n",
     ),
+    "updates at an index in all ways to give arguments": (
+        (
+            "import jax\n\nx = jax.ops.index_update(y, 0, z, indices_are_sorted=True)\n"
+            "x = jax.ops.index_add(jax.lax.neg(x), i + 1, z, True, unique_indices=False)\n"
+            "x = jax.ops.index_max(x=jax.lax.neg(x), idx=(0, 1), y=z)\n"
+            "x = jax.ops.index_mul(jax.lax.neg(x), places[f'{name}'], y=z)\n"
+        ),
+        (
+            "import jax\n\nx = jax.numpy.asarray(y).at[0].set(z, indices_are_sorted=True)\n"
+            "x = jax.lax.neg(x).at[i + 1].add(z, indices_are_sorted=True, unique_indices=False)\n"
+            "x = jax.lax.neg(x).at[(0, 1)].max(values=z)\n"
+            "x = jax.lax.neg(x).at[places[f'{name}']].multiply(values=z)\n"
+        ),
+    ),
+    "updates at an index in several lines": (
+        (
+            "import jax\n\nx = jax.ops.index_update(\n    jax.lax.neg(x), jax.ops.index[a:b,\n                c:d],  # a patch\n"
+            "    y)\nx = jax.ops.index_add(jax.lax.neg(x), (0,\n    1), y)\n"
+        ),
+        (
+            "import jax\n\n# a patch\nx = jax.lax.neg(x).at[a:b,\n                c:d].set(\n    y)\n"
+            "x = jax.lax.neg(x).at[(0,\n    1)].add(y)\n"
+        ),
+    ),
+    "an index that uses what was removed": (
+        (
+            "import jax\n\nx = jax.ops.index_add(jax.lax.neg(x), jax.tree_leaves(i)[0], y)\n"
+            "x = jax.ops.index_add(jax.lax.neg(x), jax.ops.index[jax.tree_leaves(i)[0]], y)\n"
+        ),
+        (
+            "import jax\n\nx = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
+            "x = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
+        ),
+    ),
     "an index of its own": (
         "import jax\n\nindex = jax.ops.index[0]\n",
         "import jax\n\nindex = jax.numpy.s_[0]\n",
@@ -248,25 +282,17 @@ GONE = {
         "`jax.config.config.enable_omnistaging` was removed.",
     ),
     "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
-    "an update with more arguments": (
-        "import jax\n\njax.ops.index_update(x, 0, y, indices_are_sorted=True)\n",
-        "`jax.ops.index_update` was removed.",
-    ),
     "an update with an index that is unpacked": (
         "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
+        "`jax.ops.index_update` was removed.",
+    ),
+    "an update with the index behind the values": (
+        "import jax\n\nx = jax.ops.index_update(x, y=y, idx=0)\n",
         "`jax.ops.index_update` was removed.",
     ),
     "an update that is passed on": (
         "import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n",
         "`jax.ops.index_add` was removed.",
-    ),
-    "an update with an index in braces": (
-        "import jax\n\nx = jax.ops.index_update(x, places[f'{name}'], y)\n",
-        "`jax.ops.index_update` was removed.",
-    ),
-    "an update with an index in two lines": (
-        "import jax\n\nx = jax.ops.index_update(x, (0,\n    1), y)\n",
-        "`jax.ops.index_update` was removed.",
     ),
     "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
     "what has no other name, in quotes": (
