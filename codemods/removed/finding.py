@@ -27,8 +27,9 @@ MODERNIZED = ("removed", "removed_import", "removed_module")
 POPPED = ("params",)
 """The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
 
-HANDLING = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
-"""What is handled by code that works with and without a name."""
+WITHOUT_NAME = ("AttributeError",)
+WITHOUT_IMPORT = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+"""What is handled by code that does without an attribute, or an import. Who handles all exceptions thinks of no attribute."""
 
 
 def says_package(content: bytes) -> bool:
@@ -247,17 +248,23 @@ def _is_package(item: Import) -> bool:
 
 def _is_guarded(unit: Unit, node: ast.AST) -> bool:
     """Whether something else is done where a name is not there."""
+    is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node
     for outer in unit.ancestors(node):
-        if isinstance(outer, ast.Try) and inner in outer.body and any(map(_handles, outer.handlers)):
+        handlers = outer.handlers if isinstance(outer, ast.Try) and inner in outer.body else ()
+        if any(_handles(handler, is_import) for handler in handlers):
             return True
         inner = outer
     return False
 
 
-def _handles(handler: ast.ExceptHandler) -> bool:
+def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
+    """Whether a handler thinks of an import that fails, or of an attribute that is not there."""
+    if handler.type is None:
+        return is_import
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in HANDLING) for kind in kinds)
+    thought_of = WITHOUT_IMPORT if is_import else WITHOUT_NAME
+    return any(isinstance(kind, ast.Name) and kind.id in thought_of for kind in kinds)
 
 
 def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Iterator[ast.AST]:

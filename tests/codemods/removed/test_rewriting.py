@@ -16,6 +16,12 @@ UNTOUCHED = {
     "another package's": "import jax\nimport tree\n\ntree.map_structure(f, x)\nfrom lab import partial\n",
     "what is still there": "import jax\n\njax.tree_util.tree_map(f, x)\njax.tree.map(f, x)\njax.config.update('a', 1)\n",
     "NumPy's own scalars": "import jax\nimport numpy as np\n\nnp.bool_, np.float32, np.int64, np.str_\n",
+    "a name that code does without": (
+        "import jax\n\ntry:\n    f = jax.tree_map\nexcept (AttributeError, KeyError):\n    f = jax.tree.map\n"
+    ),
+    "an import that code does without": (
+        "try:\n    from jax import tree_map\nexcept:\n    from jax.tree import map as tree_map\n"
+    ),
     "keys": "import jax\n\nkey = jax.random.PRNGKey(0)\n",
     "a pop of one value": "import flax\n\nparams = variables.pop('params')\n",
     "strings that are no annotations": (
@@ -120,6 +126,16 @@ RENAMED = {
         (
             "import jax\n\nx = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
             "x = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
+        ),
+    ),
+    "where something else is handled": (
+        (
+            "import jax\n\ntry:\n    y = jax.tree_map(f, x)\nexcept Exception:\n    print('no y')\n"
+            "try:\n    z = jax.tree_map(f, x)\nexcept ImportError:\n    z = x\n"
+        ),
+        (
+            "import jax\n\ntry:\n    y = jax.tree_util.tree_map(f, x)\nexcept Exception:\n    print('no y')\n"
+            "try:\n    z = jax.tree_util.tree_map(f, x)\nexcept ImportError:\n    z = x\n"
         ),
     ),
     "an index of its own": (
