@@ -19,7 +19,7 @@ from codemods.names import Name, names_for
 from codemods.notebook import is_behind_magic
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
-from codemods.removed import MODERNIZED, row_of
+from codemods.removed import MODERNIZED, UNKNOWN, row_of
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -150,6 +150,8 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
     if isinstance(outcome, Refusal):
         decision.refuse(outcome)
+    if use.kind == UNKNOWN:
+        return decision if _is_told(decision, plan) else None
     if use.kind in MODERNIZED and not plan.options.modernize:
         decision.status = "hint"
         return decision
@@ -157,6 +159,15 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
         return None
     _judge(decision, plan, attempts)
     return decision
+
+
+def _is_told(decision: Decision, plan: Plan) -> bool:
+    """Whether a name that may not be there is told, as a hint: with `--modernize`, unless a comment or the selection forbids."""
+    decision.status = "hint"
+    comment = _suppressing(decision, plan.comments[decision.use.unit])
+    if comment is not None:
+        plan.used_comments.add((decision.use.unit, comment))
+    return plan.options.modernize and comment is None and plan.options.selects(decision.code)
 
 
 def _may_keep_interface(plan: Plan) -> dict[Thing, str]:

@@ -9,8 +9,9 @@ from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
-from codemods.removed import Removed, row_of
+from codemods.removed import UNKNOWN, Removed, row_of
 from codemods.removed.indexing import INDEX, updated
+from codemods.removed.present import unknown
 from codemods.removed.saying import Said, said
 from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
@@ -210,6 +211,18 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if use.name in (f"{use.node.module}.{found.name}", use.node.module))
     bound = alias.asname or alias.name
     return MoveImport(use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else ""))
+
+
+@rule("FO898", "names that are not known", UNKNOWN)
+def not_known(use: Use, context: Context) -> Edit | Refusal:
+    """With `--modernize`, a name that today's package does not have is told, though no removal is known: it may be misspelt,
+    or newer than this tool. So is one that is private, which any release may change. Nothing is changed, and it counts as no
+    site.
+    """
+    del context
+    found = unknown(use.name)
+    assert found is not None
+    return Refusal("FO898", found.message, found.remedy)
 
 
 @rule(

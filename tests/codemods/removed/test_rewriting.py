@@ -496,3 +496,59 @@ def test_a_comment_keeps_it() -> None:
     result = run("import jax\n\njax.tree_map(f, x)  # optim2optax: ignore[FO801]\n")
     assert not result.changed
     assert [site.status for site in result.sites] == ["suppressed"]
+
+
+UNKNOWN = {
+    "a name of another module": ("jax.cond(f)", "`jax.cond` is not in JAX 0.12.0.", "It may be `jax.lax.cond`."),
+    "a misspelt name": (
+        "jax.process_indexs()",
+        "`jax.process_indexs` is not in JAX 0.12.0.",
+        "It may be `jax.process_index`.",
+    ),
+    "a name from another time": (
+        "np.getbuffer(x).x",
+        "`numpy.getbuffer` is not in NumPy 2.5.5.",
+        "Look up what was meant.",
+    ),
+    "an imported name": (
+        "from optax import sdg\nsdg",
+        "`optax.sdg` is not in optax 0.2.8.",
+        "Look up what was meant.",
+    ),
+    "a private name that is public, too": (
+        "jax._src.numpy.lax_numpy.float32",
+        "`jax._src.numpy.lax_numpy.float32` is private to JAX, which may change it in any release.",
+        "It may be `jax.numpy.float32`.",
+    ),
+    "a private module, wherever it is used": (
+        "from jax._src import api\napi.jit, api.FLAGS",
+        "`jax._src.api` is private to JAX, which may change it in any release.",
+        "Do without it, or pin the version.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("use", "message", "remedy"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_known_is_told_and_stays(use: str, message: str, remedy: str) -> None:
+    program = f"import jax\nimport numpy as np\n\n{use}\n"
+    result = run(program)
+    assert (result.after.decode(), result.sites) == (program, ())
+    assert [(site.code, site.status, site.message, site.remedy) for site in result.hints] == [
+        ("FO898", "hint", message, remedy)
+    ]
+    assert run(program, Options()).hints == ()
+
+
+KNOWN = {
+    "what there is": "jax.lax.cond, jax.__version__, np.float96, np.random.rand().mean, jax.numpy.ndarray.anything",
+    "what the file sets": "jax.cond = jax.lax.cond\njax.cond(f)",
+    "what it does without": "try:\n    jax.cond\nexcept AttributeError:\n    pass",
+    "another package": "import torch\ntorch.cond, torch._C",
+    "what a comment speaks of": "jax.cond(f)  # optim2optax: ignore[FO898]",
+}
+
+
+@pytest.mark.parametrize("use", KNOWN.values(), ids=KNOWN)
+def test_nothing_is_told_of_what_is_known(use: str) -> None:
+    result = run(f"import jax\nimport numpy as np\n\n{use}\n")
+    assert (result.changed, result.sites, result.hints, result.unused_suppressions) == (False, (), (), ())
