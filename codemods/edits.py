@@ -87,7 +87,8 @@ class ConvertDefinition(Edit):
     """Turn the constructor call at `span` into its optax form.
 
     `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the span of the predicate that
-    chooses the parameters whose weights decay, if not all do. `link` is the source text of what comes first in the chain.
+    chooses the parameters whose weights decay, if not all do. `link` is the source text of what comes first in the chain. `note`
+    is what is to be told of the site.
     """
 
     optimizer: str
@@ -95,6 +96,7 @@ class ConvertDefinition(Edit):
     rate: str = ""
     mask: Span | str | None = None
     link: str = ""
+    note: str = ""
 
     @property
     def holes(self) -> Holes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from codemods.attempts import Attempts
-from codemods.edits import Edit, Keep
+from codemods.edits import ConvertDefinition, Edit, Keep
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
@@ -147,7 +147,9 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     outcome = found.decide(use, context) if found.decide is not None else Keep()
     if not isinstance(outcome, Refusal):  # what has no general form has no other either
         outcome = _within_idiom(use, context) or outcome
-    decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
+    said = outcome.note if isinstance(outcome, ConvertDefinition) else ""
+    note = " ".join(filter(None, (context.note(use), said)))
+    decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=note)
     if isinstance(outcome, Refusal):
         decision.refuse(outcome)
     if use.kind == UNKNOWN:
