@@ -25,7 +25,7 @@ class UnsetRate(cst.Float):
         return UnsetRate(visited.value, visited.lpar, visited.rpar)
 
 
-PLACEHOLDER = f"Each step sets the learning rate; {UNSET_RATE} is a placeholder."
+PLACEHOLDER = f"{UNSET_RATE} is a placeholder: each step has to set the learning rate."
 
 DECAY, MASK = "weight_decay", "mask"
 NUMPY = ("np", "numpy", "onp")

@@ -46,7 +46,7 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
         body = _body(stacked.expression)
     summary = f"{optimizer} by the names that its arguments had in Flax."
     if inject:
-        summary += "\n\n    Where no learning rate is given, each step sets it.\n    "
+        summary += "\n\n    Where no learning rate is given, each step has to set it.\n    "
     source = f'''def {function_name(optimizer)}({_signature(found, inject)}):
     """{summary}"""
     return {body}

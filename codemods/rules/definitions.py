@@ -34,7 +34,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 
     If the learning rate is given at each step, or by none and no step is in view, it becomes an injected hyperparameter;
     everything else stays static. Where the constructor gave none, it gets the number that all steps set, or else 0.0, with a
-    comment: each step sets it. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
+    comment: each step has to set it. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
     callee becomes a function that takes the legacy arguments.
     """
     assert isinstance(use.node, ast.Call)
