@@ -192,6 +192,16 @@ RENAMED = {
         "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
         "import jax\n\nprint(jax.devices()[0].client.platform)\n",
     ),
+    "a method of a function": (
+        (
+            "from jax.lib import xla_bridge\n\nxla_bridge.get_backend.cache_clear()\n"
+            "print(xla_bridge.get_backend('cpu').platform)\n"
+        ),
+        (
+            "import jax\nimport jax.extend\n\njax.extend.backend.clear_backends()\n"
+            "print(jax.devices('cpu')[0].client.platform)\n"
+        ),
+    ),
     "the only imports of the package": (
         (
             "import jax.lib.xla_bridge\nimport jax.experimental.maps, jax.config\n\n"
