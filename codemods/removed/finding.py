@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.annotations import quoted_types
 from codemods.flow.modules import Unit
-from codemods.removed.indexing import INDEX, Update, updated
+from codemods.removed.indexing import Update, updated
 from codemods.removed.present import unknown
 from codemods.removed.table import Removed, once_modules, packages, row_of, table
 from codemods.uses import Use
+from codemods.vocabulary import INDEX
 
 if TYPE_CHECKING:
     from codemods.facts import Facts

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from codemods.dataflow.binding import arguments_of, taking, values_of
 
-INDEX = "jax.ops.index"
-"""What made an index of slices: `jax.ops.index[1:]`."""
-
 SIGNATURE = taking("x", "idx", "y", indices_are_sorted=False, unique_indices=False)
 
 

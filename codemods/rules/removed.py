@@ -10,7 +10,7 @@ from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import UNKNOWN, Removed, row_of
-from codemods.removed.indexing import INDEX, updated
+from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
 from codemods.removed.saying import Said, said
 from codemods.removed.table import once_modules
@@ -18,6 +18,7 @@ from codemods.removed.templates import Expression, expressions_of
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
+from codemods.vocabulary import INDEX
 
 INDEXING = {"update": "set", "add": "add", "mul": "multiply", "min": "min", "max": "max"}
 """The methods of `x.at[…]` that took the place of the functions `jax.ops.index_…`."""
