@@ -45,7 +45,7 @@ from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
 from codemods.suppression import MARKER
-from codemods.text import Text, UndecodableError, decode
+from codemods.text import Codes, Text, UndecodableError, decode
 from codemods.unread import with_sites
 
 TRAIN_STATE = "{TrainState}"
@@ -94,10 +94,10 @@ def migrate(
     tell = progress or _say_nothing
     tell("Analysing", 0, 0)
     texts, errors = _decoded(sources, options)
-    codes = {path: text.code for path, text in texts.items()}
+    codes = Codes(texts)
     relevance = Relevance(codes)
     begun: set[str] = set()
-    program = {path: codes[path] for path in codes if path in relevance.paths}
+    program = Codes(texts, relevance.paths)
 
     def read(path: str) -> Unit | None:
         text = texts[path]

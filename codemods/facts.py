@@ -99,14 +99,14 @@ class Facts:
 
     @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:
-        texts = {unit.path: unit.code for unit in self.project.units} | {**self.others}
-        imports, importers = self._known_graphs or import_graph(texts)
+        codes = {unit.path: unit.code for unit in self.project.units}
+        imports, importers = self._known_graphs or import_graph({**codes, **self.others})
         if self.running_text:  # the text may be that of any file
             imports, importers = (
                 defaultdict(set, {path: {*ends} for path, ends in graph.items()}) for graph in (imports, importers)
             )
         for runner in self.running_text:
-            for path in texts:
+            for path in (*codes, *self.others):
                 imports[runner.path].add(path)
                 importers[path].add(runner.path)
         return imports, importers

@@ -49,7 +49,7 @@ class Options:
     rename: bool = False
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
-    budget: int = 1_000_000
+    budget: int = 1_500_000
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""

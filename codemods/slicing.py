@@ -10,7 +10,7 @@ import ast
 import gc
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -21,7 +21,6 @@ from codemods.flow.containers import arguments
 from codemods.flow.modules import Layout, Unit, file_of
 from codemods.flow.objects import (
     Class,
-    Derived,
     External,
     Function,
     Instance,
@@ -36,9 +35,13 @@ from codemods.flow.scopes import Scope
 from codemods.flow.solver import EntangledError
 from codemods.legacy import legacy_name
 from codemods.relevance import CREATING, TELLING, Graph, Relevance
+from codemods.text import Codes
 
 Wanted = dict[str, dict[Thing, None]]
 """Files, each with the things because of which it matters."""
+
+Tells = dict[str, tuple[bool, bool]]
+"""Whether a file reads attributes as optimizers have, and whether it creates something as definitions do."""
 
 ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__dict__"
 """What may get a variable of a module without naming it."""
@@ -59,7 +62,7 @@ class Slice:
 
     def __init__(
         self,
-        texts: Mapping[str, str],
+        texts: Codes,
         read: Callable[[str], Unit | None],
         relevance: Relevance,
         named: Iterable[str],
@@ -80,12 +83,13 @@ class Slice:
         self.units: dict[str, Unit] = {}
         self.too_deep: set[str] = set()
         self.left_out: set[str] = set()
-        self._texts = dict(texts)
+        self._texts = texts
         self._read = read
         self._graphs = relevance.imports, relevance.importers
         self._named = frozenset(named)
         self._left = budget
         self._layout = Layout(texts)
+        self._tells: Tells = {}
         is_small = sum(map(len, texts.values())) < SMALL
         facts = self._taking(texts, budget // 2) if is_small else None
         if facts is None or self.too_deep:
@@ -97,7 +101,7 @@ class Slice:
         facts = self._begun(speaking, beside)
         self.left_out = {*speaking} - self.units.keys() - self.too_deep
         _, importers = self._graphs
-        wanted = Frontier(facts, importers).wanted()
+        wanted = Frontier(facts, importers, self._tells).wanted()
         beyond: set[str] = set()
         while new := sorted(wanted.keys() - beyond - self.too_deep, key=lambda path: len(self._texts[path])):
             gc.collect()  # what was found out of fewer files
@@ -106,7 +110,7 @@ class Slice:
                 beyond.update(new[len(new) // 2 :])
             else:
                 facts = more
-                wanted = Frontier(facts, importers).wanted()
+                wanted = Frontier(facts, importers, self._tells).wanted()
         facts.beyond = {
             thing: Beyond(path, path in self.too_deep) for path, things in wanted.items() for thing in things
         }
@@ -133,20 +137,21 @@ class Slice:
     def _taking(self, paths: Iterable[str], most: int | None = None, *, with_packages: bool = True) -> Facts | None:
         """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
         found: dict[str, Unit] = {}
-        pending = [path for path in self._texts if path in {*paths}]
+        wanted = {*paths}
+        pending = [path for path in self._texts if path in wanted]
         while pending:
             path = pending.pop()
             if path in found or path not in self._texts or path in self.too_deep:
                 continue
             unit = self.units.get(path) or self._read(path)
             if unit is None:
-                del self._texts[path]
+                self._texts = self._texts.without((path,))
                 continue
             found[path] = unit
             packages = PurePosixPath(path).parents if with_packages else ()
             pending += [str(folder / "__init__.py") for folder in packages]
             pending += self._layout.run_by(path, unit.code)
-        others = {path: text for path, text in self._texts.items() if path not in found}
+        others = self._texts.without(found)
         most = self._left if most is None else most
         try:
             facts = Facts(
@@ -169,10 +174,12 @@ class Frontier:
     Args:
       facts: what is known.
       importers: for each file those that import it.
+      tells: what has been found of texts before, and is found now.
     """
 
-    def __init__(self, facts: Facts, importers: Graph) -> None:
+    def __init__(self, facts: Facts, importers: Graph, tells: Tells) -> None:
         self.facts = facts
+        self._tells = tells
         self.texts = facts.others
         self.flow = facts.flow
         self.world = ClosedWorld(facts)
@@ -245,8 +252,12 @@ class Frontier:
         """The files that read such attributes as optimizers have, if any is lost on its way, or where text is run as code."""
         lost = [*self.world.lost, *(thing for thing in self._everything if thing.unit in self.facts.running_text)]
         creating = any(thing.kind == "definition" for thing in lost)
-        for path, text in self.texts.items() if lost else ():
-            if TELLING.search(text) or (creating and CREATING.search(text)):
+        for path in self.texts if lost else ():
+            if path not in self._tells:
+                text = self.texts[path]
+                self._tells[path] = (TELLING.search(text) is not None, CREATING.search(text) is not None)
+            reads, creates = self._tells[path]
+            if reads or (creating and creates):
                 yield path, lost
 
     # What is where
@@ -257,7 +268,8 @@ class Frontier:
 
     def _things_at(self, places: Iterable[Place]) -> list[Thing]:
         """The things at some places, less those of which nothing but an attribute tells: what they are, their origins show."""
-        things = (token.source if isinstance(token, Derived) else token for token in self.contents.at(places))
+        sources = self.flow.derivation.sources
+        things = dict.fromkeys(thing for token in self.contents.at(places) for thing in sources(token))
         return [thing for thing in things if thing.evidence != "likely"]
 
     def _carried_by(self, items: Iterable[Object]) -> Iterator[Thing]:

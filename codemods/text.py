@@ -7,7 +7,18 @@ import codecs
 import io
 import re
 import tokenize
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class HasCode(Protocol):
+    """A file of which the code can be told."""
+
+    @property
+    def code(self) -> str:
+        """The code, as text."""
+
 
 LINE_END = re.compile("\r\n|\r|\n")
 
@@ -18,11 +29,19 @@ class UndecodableError(ValueError):
 
 @dataclass(frozen=True)
 class Text:
-    """A decoded file: its code without byte order mark, the encoding, and the mark (empty bytes if there is none)."""
+    """A file that can be decoded: its bytes, the encoding, and the byte order mark (empty bytes if there is none).
 
-    code: str
+    The code is decoded whenever it is asked for: as text, a file with a single wide character takes up to four times the memory.
+    """
+
+    content: bytes
     encoding: str
     bom: bytes
+
+    @property
+    def code(self) -> str:
+        """The code, without byte order mark."""
+        return self.content[len(self.bom) :].decode(self.encoding)
 
     def encode(self, code: str) -> bytes:
         """The bytes of new code for the same file.
@@ -43,8 +62,7 @@ def decode(content: bytes) -> Text:
       UndecodableError: for NUL bytes, an unknown encoding, or bytes that the encoding does not have.
     """
     bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
-    body = content[len(bom) :]
-    if b"\0" in body:
+    if b"\0" in content:
         raise UndecodableError("contains NUL bytes: not a Python source file")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
@@ -52,8 +70,9 @@ def decode(content: bytes) -> Text:
         raise UndecodableError(f"cannot be decoded: {error.msg}") from error
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     try:
-        text = Text(body.decode(encoding), encoding, bom)
-        reproduced = encoding == "utf-8" or text.encode(text.code) == content
+        text = Text(content, encoding, bom)
+        code = text.code
+        reproduced = encoding == "utf-8" or text.encode(code) == content
     except UnicodeDecodeError as error:
         raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
     except (LookupError, UnicodeError) as error:
@@ -61,6 +80,29 @@ def decode(content: bytes) -> Text:
     if not reproduced:
         raise UndecodableError(f"the encoding {encoding} does not give the same bytes again")
     return text
+
+
+class Codes(Mapping[str, str]):
+    """The code of some files, by path."""
+
+    def __init__(self, texts: Mapping[str, HasCode], paths: Iterable[str] | None = None) -> None:
+        self._texts = texts
+        self._paths = dict.fromkeys(texts if paths is None else paths)
+
+    def __getitem__(self, path: str) -> str:
+        if path not in self._paths:
+            raise KeyError(path)
+        return self._texts[path].code
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def without(self, paths: Collection[str]) -> Codes:
+        """The code of all files but some."""
+        return Codes(self._texts, (path for path in self._paths if path not in paths))
 
 
 class Columns:

@@ -23,6 +23,7 @@ from codemods.flow.containers import (
 )
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
+    AnyDerived,
     Class,
     Container,
     Declared,
@@ -190,7 +191,7 @@ class Calls(Classes):
                 self.solver.connect(("attribute", item.node, name), result)
             case Namespace() if name in METHODS:
                 self.solver.add(result, Method(item, name))
-            case Derived():
+            case Derived() | AnyDerived():
                 self.solver.add(result, item)
             case Thing() | Result():
                 if isinstance(item, Thing):
@@ -400,7 +401,7 @@ class Calls(Classes):
                 self.solver.connect(self.field(item, key), result)
             case Result() if item.is_instance:
                 pass  # an element of it is no such instance
-            case Derived() | Result():
+            case Derived() | AnyDerived() | Result():
                 self.solver.add(result, item)
             case Thing() if isinstance(key, str):
                 self.library.attribute(self, item, key, result)  # of its state dict
@@ -507,7 +508,7 @@ class Calls(Classes):
         outcome = Container(node, "concatenation")
 
         def arrive(item: Object) -> None:
-            if isinstance(item, Container | Derived):
+            if isinstance(item, Container | Derived | AnyDerived):
                 self.solver.add(result, outcome if isinstance(item, Container) else item)
 
         self.solver.watch(source, arrive)
@@ -548,7 +549,7 @@ class Calls(Classes):
                     behaviour(self, site)
                 elif self.library.follows(name) or Result(name).is_instance:
                     self.solver.add(site.result, Result(name))
-            case Derived():
+            case Derived() | AnyDerived():
                 self.solver.add(site.result, callee)
             case Record(fields=fields):
                 self._make_record(fields, site)

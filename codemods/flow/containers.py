@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import collections
-import types
 from typing import TYPE_CHECKING
 
 from codemods.flow.objects import (
@@ -33,15 +32,6 @@ POOL = "pool"
 
 GENERATOR = "generator"
 
-KINDS = (
-    *(list, dict, set, frozenset, tuple, types.GeneratorType),
-    *(collections.deque, collections.OrderedDict, collections.Counter, collections.ChainMap, collections.defaultdict),
-)
-METHODS = frozenset(
-    ("unfreeze", "unflatten", "_replace", *(name for kind in KINDS for name in dir(kind) if name != "__dict__"))
-)
-"""The methods of Python's containers, and of those of Flax and JAX that are like them."""
-
 CLASSES = (
     *(f"builtins.{kind}" for kind in ("list", "dict", "set", "frozenset", "tuple")),
     *("collections.", "typing.NamedTuple", "typing.Dict", "typing.List", "queue."),
@@ -49,14 +39,23 @@ CLASSES = (
 """External classes whose instances hold elements."""
 
 STORING = frozenset(("append", "add", "appendleft", "insert"))
-MERGING = frozenset(("extend", "extendleft", "update", "__iadd__", "__ior__"))
+MERGING = frozenset(
+    words("extend extendleft update __iadd__ __ior__ subtract")
+    + words("difference_update intersection_update symmetric_difference_update")
+)
 CHANGING = STORING | MERGING | {"pop", "popitem", "popleft", "clear", "remove", "discard", "setdefault"}
 """Methods behind which a container holds something else."""
 
 READING = frozenset(("get", "pop", "__getitem__", "popleft", "__next__", "send"))
-SAME = frozenset(("copy", "__iter__", "unfreeze", "unflatten", "_replace", "new_child"))
+SAME = frozenset(
+    words("copy __copy__ __iter__ __reversed__ unfreeze unflatten _replace new_child")
+    + words("union intersection difference symmetric_difference")
+)
 QUIET = frozenset(
-    ("clear", "count", "index", "__len__", "__contains__", "__delitem__", "remove", "discard", "sort", "reverse")
+    words("clear count index remove discard sort reverse rotate move_to_end close isdisjoint issubset issuperset")
+    + words(
+        "__len__ __contains__ __delitem__ __bool__ __hash__ __repr__ __str__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"
+    )
 )
 SHIFTING = frozenset(
     (
@@ -66,6 +65,22 @@ SHIFTING = frozenset(
 )
 """Methods behind which an element may be at another index."""
 
+METHODS = frozenset(
+    (
+        *(*STORING, *MERGING, *READING, *SAME, *QUIET, *SHIFTING),
+        *words("setdefault items keys values popitem fromkeys most_common elements throw default_factory"),
+        *words(
+            "__class__ __init__ __new__ __missing__ __reduce__ __setitem__ __getattribute__ __setattr__ __delattr__"
+        ),
+        *words("__add__ __and__ __mul__ __or__ __sub__ __xor__ __rand__ __rmul__ __ror__ __rsub__ __rxor__"),
+        *words("__iand__ __imul__ __isub__ __ixor__"),
+    )
+)
+"""The methods of Python's containers, and of those of Flax and JAX that are like them.
+
+Of those that are in none of the sets above, it is not known what they do. What no container of Python 3.8 has is left out: such a
+name is that of a field of something else.
+"""
 
 BY_CLASS = (list, dict, set, collections.deque, collections.OrderedDict)
 BY_NAME = STORING | MERGING | READING | SAME | {*words("setdefault items keys values popitem __setitem__")}

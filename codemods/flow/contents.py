@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
 from codemods.flow.objects import (
+    AnyDerived,
     Class,
     Container,
     Derivative,
@@ -26,7 +27,7 @@ from codemods.flow.objects import (
 if TYPE_CHECKING:
     from codemods.flow.calls import Calls
 
-Token = Thing | Derived
+Token = Thing | Derived | AnyDerived
 """A thing that is carried; as something derived from itself, if containers alone are around it."""
 
 Carrier = Container | Instance | Opaque | Partial | Method | Function | Derivative
@@ -54,14 +55,18 @@ class Contents:
         match item:
             case Thing():
                 return (item, Derived(item))
-            case Derived():
+            case Derived() | AnyDerived():
                 return (item,)
         return tuple(self._held.get(item, ()))
 
     def at(self, places: Iterable[Place]) -> dict[Token, None]:
-        """What the objects at some places carry."""
-        items = (item for place in places for item in self.flow.solver.at(place))
+        """What the objects at some places carry, `AnyDerived` as it is."""
+        items = (item for place in places for item in self.flow.solver.standing(place))
         return {token: None for item in items for token in self.within(item)}
+
+    def watched(self) -> Iterable[Place]:
+        """The places of which `update` tells."""
+        return tuple(self._watched)
 
     def update(self, touched: Iterable[Place]) -> dict[Place, None]:
         """Take in what is new at some places. The watched ones among them, and those at which something carries more now."""

@@ -18,6 +18,7 @@ from codemods.flow.containers import POOL, arguments, mix
 from codemods.flow.contents import Contents, Token
 from codemods.flow.modules import Unit
 from codemods.flow.objects import (
+    AnyDerived,
     Class,
     Container,
     Derived,
@@ -65,6 +66,7 @@ class Derivation:
     _sites: dict[Place, list[tuple[Place, CallSite]]] = field(default_factory=lambda: defaultdict(list))
     _stores: dict[Place, list[Store]] = field(default_factory=lambda: defaultdict(list))
     _mixed: set[CallSite] = field(default_factory=set)
+    _derived: int = 0
 
     def __post_init__(self) -> None:
         self.contents = Contents(self.flow)
@@ -93,6 +95,9 @@ class Derivation:
     def round(self) -> bool:
         """Derive what follows from the present solution. Whether any of that was new."""
         touched = self.contents.update(self.flow.solver.take_touched())
+        if self._derived != self.flow.solver.derived:  # `AnyDerived` stands for more, wherever it is
+            self._derived = self.flow.solver.derived
+            touched.update(dict.fromkeys(self.contents.watched()))
         sites = {site: callee for place in touched for callee, site in self._sites.get(place, ())}
         stores = dict.fromkeys(store for place in touched for store in self._stores.get(place, ()))
         new = False
@@ -151,17 +156,23 @@ class Derivation:
             if roots and not any(isinstance(root, ast.Call) for root in roots):  # nothing to keep it in
                 self._escape(carried, site.unit, site.node)
             return self._mix(site)
-        near = [token for token in carried if isinstance(token, Derived)]
+        near = [token for token in carried if isinstance(token, Derived | AnyDerived)]
         places = [site.result, *self._parameters(arguments(site))]
         if effect == "unknown":
             self._escape(carried, site.unit, site.node)
-            if any(token.source in carried for token in near):
+            if any(thing in carried for token in near for thing in self.sources(token)):
                 places += self._receivers(site)
         new = False
         for place in places:
             for token in near:
                 new = self.flow.solver.add(place, token) or new
         return new
+
+    def sources(self, token: Token) -> Iterator[Thing]:
+        """The things that something carried is, or is derived from."""
+        for item in self.flow.solver.members(token):
+            if isinstance(item, Thing | Derived):
+                yield item if isinstance(item, Thing) else item.source
 
     def _sets_unknown(self, callee: Place, site: CallSite) -> bool:
         """Whether this is `setattr` of an object of which nothing is known."""

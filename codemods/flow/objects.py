@@ -201,6 +201,13 @@ class Derived:
     source: Thing
 
 
+@dataclass(frozen=True, eq=False)
+class AnyDerived:
+    """Stands at a place for many `Derived`, which the solver lists."""
+
+
+ANY_DERIVED = AnyDerived()
+
 Object = (
     External
     | Result
@@ -219,4 +226,5 @@ Object = (
     | Declared
     | Thing
     | Derived
+    | AnyDerived
 )

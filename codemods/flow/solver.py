@@ -12,9 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from codemods.flow.objects import Object, Place
+from codemods.flow.objects import ANY_DERIVED, Derived, Object, Place
 
 Watcher = Callable[[Object], object]
+
+
+MANY = 8
+"""Of so many derived objects at one place each goes on by itself."""
 
 
 class EntangledError(RuntimeError):
@@ -26,10 +30,16 @@ class Solver:
 
     Everything is kept in order of arrival, so that a run depends on its input alone. With more than `most` objects at places
     it raises EntangledError.
+
+    Of more than a few objects at one place that are derived by code out of view, it hardly matters any more which they are:
+    they go on as one, `AnyDerived`. Watchers are told of that alone; whoever asks what is `at` a place is told of each object for
+    which it stands, which is all that came to any such place.
     """
 
     def __init__(self, most: float = math.inf) -> None:
         self._most = most
+        self._derived: dict[Object, None] = {}
+        """What `AnyDerived` stands for."""
         self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
@@ -43,14 +53,31 @@ class Solver:
 
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
-        return tuple(self._objects.get(place, ()))
+        objects = self._objects.get(place, {})
+        if ANY_DERIVED not in objects:
+            return tuple(objects)
+        return tuple(dict.fromkeys(every for item in objects for every in self.members(item)))
 
     def has(self, place: Place, item: Object) -> bool:
         """Whether an object is known to reach a place."""
-        return item in self._objects.get(place, ())
+        objects = self._objects.get(place, ())
+        return item in objects or (item in self._derived and ANY_DERIVED in objects)
+
+    def standing(self, place: Place) -> Iterable[Object]:
+        """The objects known to reach a place, `AnyDerived` as it is."""
+        return tuple(self._objects.get(place, ()))
+
+    @property
+    def derived(self) -> int:
+        """For how many objects `AnyDerived` stands."""
+        return len(self._derived)
+
+    def members(self, item: Object) -> Iterable[Object]:
+        """What an object stands for: itself, unless it is `AnyDerived`."""
+        return self._derived if item is ANY_DERIVED else (item,)
 
     def since(self, place: Place, start: int) -> list[Object]:
-        """The objects that have reached a place behind the first `start` of them."""
+        """The objects that have reached a place behind the first `start` of them, `AnyDerived` as it is."""
         objects = self._objects.get(place, {})
         return list(islice(objects, start, None)) if len(objects) > start else []
 
@@ -60,10 +87,7 @@ class Solver:
 
     def add(self, place: Place, item: Object) -> bool:
         """Let an object reach a place. Whether it was not there before."""
-        if item in self._objects.get(place, ()):
-            return False
-        self._reach(place, [item])
-        return True
+        return item not in self._objects.get(place, ()) and self._reach(place, [item])
 
     def connect(self, source: Place, target: Place) -> None:
         """Let everything at `source` reach `target`."""
@@ -137,7 +161,12 @@ class Solver:
         if new := [item for item in items if item not in there]:
             self._reach(target, new)
 
-    def _reach(self, place: Place, new: list[Object]) -> None:
+    def _reach(self, place: Place, new: list[Object]) -> bool:
+        many = len(new) + len(self._objects.get(place, ())) > MANY
+        if many or ANY_DERIVED in new:
+            new = self._with_derived_as_one(place, new)
+            if not new:
+                return False
         self.facts += len(new)
         self.version += 1
         if self.facts > self._most:
@@ -148,3 +177,19 @@ class Solver:
             self._new[place] = []
             self._pending.append(place)
         self._new[place] += new
+        return True
+
+    def _with_derived_as_one(self, place: Place, new: list[Object]) -> list[Object]:
+        """What is new at a place, where that is too much that is derived with `AnyDerived` in its place."""
+        arriving = [item for item in new if isinstance(item, Derived)]
+        if not arriving and ANY_DERIVED not in new:
+            return new
+        there = self._objects.get(place, {})
+        several = [*(item for item in there if isinstance(item, Derived)), *arriving]
+        if len(several) > MANY and not self._derived.keys() >= {*several}:
+            self.version += 1
+            self._derived.update(dict.fromkeys(several))
+        if len(several) <= MANY and ANY_DERIVED not in there and ANY_DERIVED not in new:
+            return new
+        left = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
+        return left if ANY_DERIVED in there else [*left, ANY_DERIVED]
