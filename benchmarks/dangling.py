@@ -4,8 +4,9 @@ python -m benchmarks.dangling TREE... [--names]
 
 Each dotted name that an import binds is looked up in the installed packages themselves, apart from the table that the rewriter
 has. A name counts once for each file; one that an `except` stands ready for does not. What is left of `flax.optim`, which
-optimizers that stay still need, is counted apart. With `--names`, each name that is left is shown, with the number of its files,
-and of those whose report says nothing of it.
+optimizers that stay still need, is counted apart. Told is what the report names, as a site that is left or as a hint, or what
+stands on a line of such a site. With `--names`, each name that is left is shown, with the number of its files, and of those whose
+report says nothing of it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import ast
 import importlib
 import importlib.util
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -66,29 +67,51 @@ def _has(owner: object, name: str) -> bool:
         return False
 
 
-def dangling(code: str) -> set[str]:
-    """The names in a file that are not there; of a name whose package is not there, that package."""
+def dangling(code: str) -> dict[str, set[int]]:
+    """The names in a file that are not there, with their lines; of a name whose package is not there, that package."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
-        return set()
+        return {}
     bound: dict[str, set[str]] = {}
-    asked: set[str] = set()
-    for name, target, said in _imports(tree):
+    asked: dict[str, set[int]] = defaultdict(set)
+    for name, target, said, line in _imports(tree):
         bound.setdefault(name, set()).add(target)
-        asked.add(said)
+        asked[said].add(line)
     others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     others |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    guarded = _guarded(tree, ("AttributeError",))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and id(node) not in guarded:
             root: ast.expr = node
             steps: list[str] = []
             while isinstance(root, ast.Attribute):
                 steps.insert(0, root.attr)
                 root = root.value
             if isinstance(root, ast.Name) and root.id not in others and len(bound.get(root.id, ())) == 1:
-                asked.add(".".join((*bound[root.id], *steps)))
-    return {found for name in asked if (found := _first_missing(name))}
+                asked[".".join((*bound[root.id], *steps))].add(node.lineno)
+    missing: dict[str, set[int]] = defaultdict(set)
+    for name, lines in asked.items():
+        if found := _first_missing(name):
+            missing[found] |= lines
+    return missing
+
+
+def _guarded(tree: ast.Module, handled: Collection[str] = ()) -> set[int]:
+    """The nodes for whose failure a handler is ready: of some exceptions, or if none are given, of any."""
+    return {
+        id(node)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.Try)
+        if not handled or any(_names(handler) & {*handled} for handler in outer.handlers)
+        for one in outer.body
+        for node in ast.walk(one)
+    }
+
+
+def _names(handler: ast.ExceptHandler) -> set[str]:
+    """The names of the exceptions that a handler handles."""
+    return {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
 
 
 def _first_missing(name: str) -> str:
@@ -103,15 +126,9 @@ def _first_missing(name: str) -> str:
     return ""
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
-    """What the imports of a file bind, to what, and what they name, where nothing is ready for their failure."""
-    guarded = {
-        id(node)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.Try)
-        for one in outer.body
-        for node in ast.walk(one)
-    }
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str, str, int]]:
+    """What the imports of a file bind, to what, what they name and on which line, where nothing is ready for their failure."""
+    guarded = _guarded(tree)
     for node in ast.walk(tree):
         if id(node) in guarded:
             continue
@@ -120,11 +137,11 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
                 if alias.name.partition(".")[0] in PACKAGES:
                     whole = alias.asname or "." not in alias.name
                     root = alias.name.partition(".")[0]
-                    yield (alias.asname or root, alias.name if whole else root, alias.name)
+                    yield (alias.asname or root, alias.name if whole else root, alias.name, node.lineno)
         elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in PACKAGES:
             for alias in node.names:
                 name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
-                yield (alias.asname or alias.name, str(name), str(name))
+                yield (alias.asname or alias.name, str(name), str(name), node.lineno)
 
 
 def counted(contents: Iterable[tuple[str, bytes]]) -> Counter[str]:
@@ -167,9 +184,13 @@ def main() -> None:
 
 
 def _is_told(result: FileResult, name: str) -> bool:
-    """Whether the report speaks of a name, or of one below or above it."""
-    told = {part for site in result.sites if site.status == "unresolved" for part in site.message.split("`")[1::2]}
-    return any(f"{name}.".startswith(f"{one}.") or f"{one}.".startswith(f"{name}.") for one in told)
+    """Whether the report speaks of a name, of one below or above it, or of what stands on one of its lines."""
+    sites = [*(site for site in result.sites if site.status == "unresolved"), *result.hints]
+    told = {part for site in sites for part in site.message.split("`")[1::2]}
+    if any(f"{name}.".startswith(f"{one}.") or f"{one}.".startswith(f"{name}.") for one in told):
+        return True
+    lines = dangling(code_of(result.path, result.before)).get(name, set())
+    return any(site.line <= line <= site.end_line for site in sites for line in lines)
 
 
 def _print(name: str, row: Counter[str] | dict[str, int]) -> None:

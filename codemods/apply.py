@@ -28,7 +28,8 @@ from codemods.layout import (
 from codemods.model import Form
 from codemods.movement import Block, Moves, gap_and_comments, with_gap
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import behind, with_mask, with_rate
+from codemods.optimizers.arguments import PLACEHOLDER as PLACEHOLDER_RATE
+from codemods.optimizers.arguments import behind, has_unset_rate, with_mask, with_rate
 from codemods.optimizers.base import Support
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
@@ -110,6 +111,7 @@ class Applier(cst.CSTTransformer):
         self.became: dict[cst.CSTNode, Node] = {}
         self.preludes: list[cst.SimpleStatementLine] = []
         self.stray: list[str] = []
+        self.has_unset = False
         self.carried: list[cst.EmptyLine] = []
         self.shrinks = False
         self.lines = LINE_END.split(code)
@@ -195,6 +197,7 @@ class Applier(cst.CSTTransformer):
             self._need([MASK_BY_PATH])
             self.applied.fixed.add(MASK_BY_PATH.name)
             call = with_mask(call, expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask])
+        self.has_unset = self.has_unset or edit.inject
         converted = optimizers()[edit.optimizer].convert(call, self.form, edit.inject)
         self._need(converted.supports)
         self.applied.fixed.update(support.name for support in converted.supports)
@@ -332,7 +335,7 @@ class Applier(cst.CSTTransformer):
             updated_node = updated_node.with_changes(leading_lines=[*blank, *self.carried, *own])
             self.carried = []
         strays, self.stray = self.stray, []
-        updated_node = _with_lines(updated_node, _remarks(strays))
+        updated_node = self._told(_with_lines(updated_node, _remarks(strays)))
         result = self.imports.statement(original_node, updated_node)
         if isinstance(result, cst.SimpleStatementLine) and any(
             span[0] <= start[0] <= span[2] for start in self.applied.after
@@ -352,6 +355,11 @@ class Applier(cst.CSTTransformer):
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
 
+    def _told(self, statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+        """A statement with a comment above it, if it has a learning rate that is none."""
+        is_unset = self.has_unset and has_unset_rate(statement)
+        return _with_lines(statement, _remarks([f"# {PLACEHOLDER_RATE}"])) if is_unset else statement
+
     def _replace_statement(
         self, edit: edits.ReplaceStatement, node: cst.SimpleStatementLine
     ) -> cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
@@ -365,6 +373,7 @@ class Applier(cst.CSTTransformer):
             return cst.RemovalSentinel.REMOVE
         lines = [fit(self.module, self.limit, PASS, line, edit.span[1]) for line in lines]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
+        lines = [self._told(line) for line in lines]
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
         self.applied.after[edit.span] = self._code(lines)
         return cst.FlattenSentinel(lines)

@@ -25,7 +25,8 @@ class Edit:
 class Replace(Edit):
     """Replace the expression at `span` by a template.
 
-    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is replaced.
+    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is replaced, and in
+    `x[{slices}]` stands what the subscript that is given for it has between its brackets.
     `{optax}`, `{jax}`, `{TrainState}` and the other keys of `codemods.names.CHOICES` stand for the names under which the file
     imports these, and `{support:NAME}` for an emitted helper.
     """
@@ -86,7 +87,8 @@ class ConvertDefinition(Edit):
     """Turn the constructor call at `span` into its optax form.
 
     `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the span of the predicate that
-    chooses the parameters whose weights decay, if not all do. `link` is the source text of what comes first in the chain.
+    chooses the parameters whose weights decay, if not all do. `link` is the source text of what comes first in the chain. `note`
+    is what is to be told of the site.
     """
 
     optimizer: str
@@ -94,6 +96,7 @@ class ConvertDefinition(Edit):
     rate: str = ""
     mask: Span | str | None = None
     link: str = ""
+    note: str = ""
 
     @property
     def holes(self) -> Holes:

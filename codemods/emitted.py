@@ -91,7 +91,9 @@ class Emitter:
         """The schedule of a definition, or of those that it is made of."""
         made = (decision.use.node, *self._inner(decision))
         edits = (self.converted[node].edit for node in made if node in self.converted)
-        return next((edit.rate for edit in edits if isinstance(edit, ConvertDefinition) and edit.rate), "")
+        return next(
+            (edit.rate for edit in edits if isinstance(edit, ConvertDefinition) and edit.rate and not edit.inject), ""
+        )
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
         found = _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))

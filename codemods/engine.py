@@ -40,7 +40,7 @@ from codemods.plan import Decision, Plan, make_plan
 from codemods.prefilter import may_carry, mentions_legacy
 from codemods.processes import share
 from codemods.relevance import Relevance
-from codemods.removed import MODERNIZED, names_removed, row_of, uses_removed
+from codemods.removed import MODERNIZED, names_removed, row_of, says_package, uses_removed
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
@@ -93,7 +93,7 @@ def migrate(
     options = options or Options()
     tell = progress or _say_nothing
     tell("Analysing", 0, 0)
-    texts, errors = _decoded(sources)
+    texts, errors = _decoded(sources, options)
     codes = Codes(texts)
     relevance = Relevance(codes)
     begun: set[str] = set()
@@ -161,7 +161,7 @@ def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
             yield Need(row.module.partition(".")[0], row.since, row.name)
 
 
-def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
+def _decoded(sources: Iterable[Source], options: Options) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
     """The texts of all files, and what is wrong with those that are none and yet speak of optimizers."""
     texts: dict[str, Text | Notebook] = {}
     errors: dict[str, str] = {}
@@ -169,7 +169,7 @@ def _decoded(sources: Iterable[Source]) -> tuple[dict[str, Text | Notebook], dic
         try:
             if not source.path.endswith(SUFFIX):
                 texts[source.path] = decode(source.content)
-            elif may_carry(source.content):
+            elif may_carry(source.content) or (options.modernize and says_package(source.content)):
                 texts[source.path] = read_notebook(source.content)
         except UndecodableError as error:
             if mentions_legacy(source.content):

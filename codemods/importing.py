@@ -21,6 +21,7 @@ from codemods.names import CHOICES
 from codemods.optimizers.functions import COMPOSITE
 from codemods.plan import Decision, Plan
 from codemods.rules.imports import shares_its_line
+from codemods.template import SLICES
 from codemods.uses import Use
 
 WORD = re.compile(r"\b[^\W\d]\w*")
@@ -184,7 +185,9 @@ def _left_out(edit: edits.RewriteCall | edits.ChangeArguments, node: ast.AST, un
         return any(unit.span(part) in holes for part in ast.walk(value) if isinstance(part, ast.expr))
 
     others = (value for index, value in enumerate(values) if index not in kept and f"{{argument:{index}}}" not in said)
-    return [value for value in others if not is_said(value)]
+    sliced = [span for name, span in edit.holes if name == SLICES]
+    indexed = [value for value in values if isinstance(value, ast.Subscript) and unit.span(value) in sliced]
+    return [*(value for value in others if not is_said(value)), *(value.value for value in indexed)]
 
 
 def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from codemods.attempts import Attempts
-from codemods.edits import Edit, Keep
+from codemods.edits import ConvertDefinition, Edit, Keep
 from codemods.facts import Facts, unify
 from codemods.flow.modules import Unit
 from codemods.flow.objects import Thing
@@ -19,7 +19,7 @@ from codemods.names import Name, names_for
 from codemods.notebook import is_behind_magic
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
-from codemods.removed import MODERNIZED, row_of
+from codemods.removed import MODERNIZED, UNKNOWN, row_of
 from codemods.rules import Rule, catalogue, reasons, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -147,9 +147,13 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     outcome = found.decide(use, context) if found.decide is not None else Keep()
     if not isinstance(outcome, Refusal):  # what has no general form has no other either
         outcome = _within_idiom(use, context) or outcome
-    decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=context.note(use))
+    said = outcome.note if isinstance(outcome, ConvertDefinition) else ""
+    note = " ".join(filter(None, (context.note(use), said)))
+    decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=note)
     if isinstance(outcome, Refusal):
         decision.refuse(outcome)
+    if use.kind == UNKNOWN:
+        return decision if _is_told(decision, plan) else None
     if use.kind in MODERNIZED and not plan.options.modernize:
         decision.status = "hint"
         return decision
@@ -157,6 +161,15 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
         return None
     _judge(decision, plan, attempts)
     return decision
+
+
+def _is_told(decision: Decision, plan: Plan) -> bool:
+    """Whether a name that may not be there is told, as a hint: with `--modernize`, unless a comment or the selection forbids."""
+    decision.status = "hint"
+    comment = _suppressing(decision, plan.comments[decision.use.unit])
+    if comment is not None:
+        plan.used_comments.add((decision.use.unit, comment))
+    return plan.options.modernize and comment is None and plan.options.selects(decision.code)
 
 
 def _may_keep_interface(plan: Plan) -> dict[Thing, str]:

@@ -13,8 +13,11 @@ LITERALS = (cst.BaseNumber, cst.SimpleString, cst.FormattedString)
 ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, *LITERALS, *DISPLAYS)
 """What needs no parentheses anywhere, if it stands on one line."""
 
+SLICES = "slices"
+"""The hole that, between brackets, takes what stands between those of the subscript that is given for it."""
+
 OPEN = (cst.GeneratorExp, cst.NamedExpr)
-"""What needs parentheses beside other arguments, or behind a keyword."""
+"""What needs parentheses beside other arguments, behind a keyword, or between brackets."""
 
 
 def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
@@ -62,6 +65,22 @@ class _Fill(cst.CSTTransformer):
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         name = _name_of(original_node)
         return updated_node if name is None else _closed(_value(self.holes[name]).deep_clone())
+
+    def leave_Index(self, original_node: cst.Index, updated_node: cst.Index) -> cst.Index:
+        name = _name_of(original_node.value)
+        if name is None:
+            return updated_node
+        value = _value(self.holes[name]).deep_clone()
+        return updated_node.with_changes(value=_closed(value) if isinstance(value, OPEN) else value)
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.Subscript:
+        match original_node.slice:
+            case [cst.SubscriptElement(slice=cst.Index(value=value))] if _name_of(value) == SLICES:
+                of = _value(self.holes[SLICES])
+                assert isinstance(of, cst.Subscript)
+                new = of.deep_clone()
+                return updated_node.with_changes(slice=new.slice, lbracket=new.lbracket, rbracket=new.rbracket)
+        return updated_node
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         name = _name_of(original_node.value)

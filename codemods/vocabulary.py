@@ -47,6 +47,9 @@ KEEP_VALUES = (full_names("jax", "device_get device_put block_until_ready") | CO
 """What gives an array with the numbers of its argument."""
 
 ARRAY = "jax.numpy.ndarray"
+INDEX = "jax.ops.index"
+"""What made an index of slices: `jax.ops.index[1:]`."""
+
 EITHER = (full_names("builtins", "max min") | full_names("operator", "and_ or_")) | _of_numbers(
     *("max", "min", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
 )

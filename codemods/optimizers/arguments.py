@@ -16,6 +16,17 @@ from codemods.template import expression
 UNSET_RATE = "0.0"
 """Stands where legacy gave no learning rate because every step sets one."""
 
+
+class UnsetRate(cst.Float):
+    """The same as a node, which is known again wherever it is put."""
+
+    def _visit_and_replace_children(self, visitor: cst.CSTVisitorT) -> UnsetRate:
+        visited = super()._visit_and_replace_children(visitor)  # a plain number, whatever class this is
+        return UnsetRate(visited.value, visited.lpar, visited.rpar)
+
+
+PLACEHOLDER = f"{UNSET_RATE} is a placeholder: each step has to set the learning rate."
+
 DECAY, MASK = "weight_decay", "mask"
 NUMPY = ("np", "numpy", "onp")
 
@@ -39,7 +50,7 @@ class Arguments:
             rate = self.left[RATE]
             self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
         elif inject:
-            self.left = {RATE: new(RATE, UNSET_RATE), **self.left}
+            self.left = {RATE: new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE)), **self.left}
 
     def __contains__(self, name: str) -> bool:
         return name in self.left
@@ -138,6 +149,11 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
 
 
+def has_unset_rate(node: cst.CSTNode) -> bool:
+    """Whether a learning rate that is none stands anywhere within a node."""
+    return isinstance(node, UnsetRate) or any(map(has_unset_rate, node.children))
+
+
 def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     """A constructor call with a mask for its weight decay, behind that."""
     layout = Layout(call)
@@ -169,7 +185,7 @@ def injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
     """Injection passes over None and NumPy's scalars, and an integer would change its type at the first step."""
     match rate:
         case cst.Name("None"):
-            return cst.Float(UNSET_RATE)
+            return UnsetRate(UNSET_RATE)
         case cst.Integer(value=digits) if digits.isdecimal():
             return cst.Float(f"{digits}.0")
         case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) if (

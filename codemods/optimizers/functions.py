@@ -44,8 +44,11 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     body = _body(one_line.expression)
     if len(f"    return {body}") > WIDTH:
         body = _body(stacked.expression)
+    summary = f"{optimizer} by the names that its arguments had in Flax."
+    if inject:
+        summary += "\n\n    Where no learning rate is given, each step has to set it.\n    "
     source = f'''def {function_name(optimizer)}({_signature(found, inject)}):
-    """{optimizer} by the names that its arguments had in Flax."""
+    """{summary}"""
     return {body}
 '''
     imports = ("import jax.numpy as jnp", "import optax") if "jnp." in source else ("import optax",)

@@ -11,44 +11,53 @@ from typing import TYPE_CHECKING
 
 from codemods.flow.annotations import quoted_types
 from codemods.flow.modules import Unit
-from codemods.removed.table import Removed, last_words, once_modules, packages, row_of, table
+from codemods.removed.indexing import Update, updated
+from codemods.removed.present import unknown
+from codemods.removed.table import Removed, once_modules, packages, row_of, table
 from codemods.uses import Use
+from codemods.vocabulary import INDEX
 
 if TYPE_CHECKING:
     from codemods.facts import Facts
     from codemods.flow.constraints import Import
 
-WORD = re.compile(r"\b[^\W\d]\w*")
 DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
+UNKNOWN = "unknown"
+"""The kind of use of a name that is not there, though nobody removed it, or is private."""
+
 MODERNIZED = ("removed", "removed_import", "removed_module")
 """The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
 
 POPPED = ("params",)
 """The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
 
-HANDLING = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception")
-"""What is handled by code that works with and without a name."""
+WITHOUT_NAME = ("AttributeError",)
+WITHOUT_IMPORT = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+"""What is handled by code that does without an attribute, or an import. Who handles all exceptions thinks of no attribute."""
+
+
+def says_package(content: bytes) -> bool:
+    """Whether a file says the name of a package of which anything is gone."""
+    return any(package.encode() in content for package in packages())
 
 
 def uses_removed(code: str) -> bool:
-    """Whether a file may use anything that is gone. False is certain."""
-    if not any(package in code for package in packages()):
-        return False
-    words = set(WORD.findall(code))
-    return "pop" in words or not words.isdisjoint(last_words())
+    """Whether a file may use anything that is gone, or never was. False is certain."""
+    return any(package in code for package in packages())
 
 
 def names_removed(unit: Unit) -> bool:
-    """Whether a file may use anything that is gone, by its imports and attributes alone. False is certain."""
+    """Whether a file may use anything that is gone, or never was, by its imports and attributes alone. False is certain."""
     bound: dict[str, set[str]] = defaultdict(set)
     for bound_as, target, said in _imports(unit):
         bound[bound_as].add(target)
-        if row_of(said) is not None or said in once_modules():
+        if row_of(said) is not None or said in once_modules() or unknown(said) is not None:
             return True
     for node in unit.nodes:
-        if isinstance(node, ast.Attribute) and node.attr in last_words():
+        if isinstance(node, ast.Attribute):
             *steps, root = _steps(node)
-            if any(".".join((name, *reversed(steps))) in table() for name in bound.get(root, ())):
+            full = [".".join((name, *reversed(steps))) for name in bound.get(root, ())]
+            if any(name in table() or unknown(name) is not None for name in full):
                 return True
         elif isinstance(node, ast.Assign) and _is_popped_pair(node):
             return True
@@ -105,7 +114,8 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
     """The uses of what is gone in a file.
 
     Their kind is `removed` for an expression, `removed_import` for an imported name, and `removed_module` for the import of a
-    module, `import a.b.c`, of which nothing is in use but such expressions, or which is an attribute now.
+    module, `import a.b.c`, of which nothing is in use but such expressions, or which is an attribute now. It is `unknown` for
+    what is not there, though nobody removed it, and for what is private, in an expression or an import.
     """
     if not uses_removed(unit.code):
         return
@@ -116,7 +126,7 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
             row = names.row(node, node)
             if row is not None:
                 covered.update(ast.walk(node))
-                covered.update(_index(unit, node, row))
+                covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
             yield Use("removed", "pop", unit, node.value, ())
@@ -134,6 +144,25 @@ def removed_uses(facts: Facts, unit: Unit) -> Iterator[Use]:
         elif _is_package(item):
             kind = "removed_import" if row.how == "same" else "removed_module"
             yield Use(kind, imported_name(item), unit, item.statement, ())
+    yield from _unknown(unit, names)
+
+
+def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
+    """The uses of what is not there, though nobody removed it, and of what is private, but for what the file itself sets."""
+    attributes = [node for node in unit.nodes if isinstance(node, ast.Attribute)]
+    own = {names.full_name(node) for node in attributes if not isinstance(node.ctx, ast.Load)}
+    covered: set[ast.AST] = set()
+    for node in attributes:
+        name = names.full_name(node) if node not in covered else None
+        found = unknown(name) if name is not None else None
+        if found is None or found.name in own or _is_guarded(unit, node):
+            continue
+        covered.update(ast.walk(node))
+        if not any(unknown(imported_name(item)) for item in names.items_below(node)):
+            yield Use(UNKNOWN, str(name), unit, node, ())
+    for item in names.imports:
+        if unknown(imported_name(item)) is not None and not _is_guarded(unit, item.statement):
+            yield Use(UNKNOWN, imported_name(item), unit, item.statement, ())
 
 
 def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
@@ -217,6 +246,12 @@ class _Names:
         scope = self._scopes[node].binding(node.id)
         return [item for item in self._bound[node.id] if item.scope is scope]
 
+    def items_below(self, node: ast.expr) -> list[Import]:
+        """The imports that bind the name which an expression begins with."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return self._items(node) if isinstance(node, ast.Name) else []
+
     def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
         """Whether an import is in use, and by nothing but what is told already."""
         reads: Iterable[ast.AST] = (
@@ -241,24 +276,32 @@ def _is_package(item: Import) -> bool:
 
 def _is_guarded(unit: Unit, node: ast.AST) -> bool:
     """Whether something else is done where a name is not there."""
+    is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node
     for outer in unit.ancestors(node):
-        if isinstance(outer, ast.Try) and inner in outer.body and any(map(_handles, outer.handlers)):
+        handlers = outer.handlers if isinstance(outer, ast.Try) and inner in outer.body else ()
+        if any(_handles(handler, is_import) for handler in handlers):
             return True
         inner = outer
     return False
 
 
-def _handles(handler: ast.ExceptHandler) -> bool:
+def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
+    """Whether a handler thinks of an import that fails, or of an attribute that is not there."""
+    if handler.type is None:
+        return is_import
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in HANDLING) for kind in kinds)
+    thought_of = WITHOUT_IMPORT if is_import else WITHOUT_NAME
+    return any(isinstance(kind, ast.Name) and kind.id in thought_of for kind in kinds)
 
 
-def _index(unit: Unit, function: ast.expr, row: Removed) -> Iterator[ast.AST]:
+def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Iterator[ast.AST]:
     """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which goes with it."""
-    match unit.parents.get(function):
-        case ast.Call(args=[_, ast.Subscript(value=value), *_]) if ".at[" in row.to:
-            yield from ast.walk(value)
+    call = unit.parents.get(function)
+    if ".at[" in row.to and isinstance(call, ast.Call) and call.func is function:
+        match updated(call):
+            case Update(index=ast.Subscript(value=value)) if names.full_name(value) == INDEX:
+                yield from ast.walk(value)
 
 
 def _is_popped_pair(node: ast.Assign) -> bool:

@@ -13,12 +13,16 @@ from codemods.legacy import PACKAGE, legacy_name
 from codemods.model import Source
 from codemods.notebook import SUFFIX, Notebook, read_notebook
 from codemods.prefilter import mentions_legacy
-from codemods.removed.finding import names_removed, removed_uses, uses_removed
+from codemods.removed.finding import UNKNOWN, names_removed, removed_uses, uses_removed
+from codemods.removed.present import unknown
 from codemods.removed.table import Removed, once_modules, row_of
 from codemods.text import UndecodableError, decode
 from codemods.uses import Use
 
 LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
+NEVER = "never"
+"""How a name was removed that today's package does not have, while no removal is known. `gone` is the version looked at."""
+
 POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
 
 
@@ -54,13 +58,18 @@ def survey(sources: Iterable[Source]) -> Iterator[Found]:
 
 
 def _row(use: Use) -> Removed | None:
+    if use.kind == UNKNOWN:
+        found = unknown(use.name)
+        return Removed(found.name, found.version, NEVER, "", "", "", found.remedy) if found and found.version else None
     return POP if use.name == "pop" else once_modules().get(use.name) or row_of(use.name)
 
 
 def _in_file(unit: Unit) -> Iterator[Found]:
     facts = Facts([unit])
     for use in removed_uses(facts, unit):
-        yield Found(unit.path, unit.line(use.node.lineno), _row(use))
+        row = _row(use)
+        if row is not None:
+            yield Found(unit.path, unit.line(use.node.lineno), row)
     for item in facts.imported(unit):
         if legacy_name(item.target) is not None:
             yield Found(unit.path, unit.line(item.statement.lineno), LEGACY)

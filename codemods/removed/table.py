@@ -61,12 +61,6 @@ def once_modules() -> Mapping[str, Removed]:
 
 
 @cache
-def last_words() -> frozenset[str]:
-    """The last words of all names."""
-    return frozenset(name.rpartition(".")[2] for name in table())
-
-
-@cache
 def packages() -> frozenset[str]:
     """The packages that the names are from."""
     return frozenset(row.package for row in table().values())

@@ -6,9 +6,11 @@ import ast
 
 from codemods.dataflow.binding import is_unpacked
 from codemods.edits import ConvertDefinition, Edit, TakePart
+from codemods.idioms.first_rates import first_rate, has_room
 from codemods.legacy import is_unknown_class
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
+from codemods.optimizers.arguments import PLACEHOLDER
 from codemods.optimizers.base import learning_rate
 from codemods.optimizers.functions import COMPOSITE
 from codemods.rules import reasons, rule
@@ -31,7 +33,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     transformation is added to the file.
 
     If the learning rate is given at each step, or by none and no step is in view, it becomes an injected hyperparameter;
-    everything else stays static. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
+    everything else stays static. Where the constructor gave none, it gets the number that all steps set, or else 0.0, with a
+    comment: each step has to set it. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
     callee becomes a function that takes the legacy arguments.
     """
     assert isinstance(use.node, ast.Call)
@@ -67,7 +70,11 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
                 "Give the constructor a learning rate.",
             )
         injected = True
-    return ConvertDefinition(use.span, use.name, injected and use.name not in COMPOSITE, mask=mask, link=link)
+    injected = injected and use.name not in COMPOSITE
+    is_unset = injected and learning_rate(use.node) is None
+    rate = first_rate(use, context) if is_unset else ""
+    note = PLACEHOLDER if is_unset and not (rate or has_room(use)) else ""
+    return ConvertDefinition(use.span, use.name, injected, rate=rate, mask=mask, link=link, note=note)
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:

@@ -9,13 +9,16 @@ from codemods.flow.constraints import Import
 from codemods.flow.modules import Unit
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
-from codemods.removed import Removed, row_of
+from codemods.removed import UNKNOWN, Removed, row_of
+from codemods.removed.indexing import updated
+from codemods.removed.present import unknown
 from codemods.removed.saying import Said, said
 from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.uses import Use
+from codemods.vocabulary import INDEX
 
 INDEXING = {"update": "set", "add": "add", "mul": "multiply", "min": "min", "max": "max"}
 """The methods of `x.at[…]` that took the place of the functions `jax.ops.index_…`."""
@@ -211,6 +214,18 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     return MoveImport(use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else ""))
 
 
+@rule("FO898", "names that are not known", UNKNOWN)
+def not_known(use: Use, context: Context) -> Edit | Refusal:
+    """With `--modernize`, a name that today's package does not have is told, though no removal is known: it may be misspelt,
+    or newer than this tool. So is one that is private, which any release may change. Nothing is changed, and it counts as no
+    site.
+    """
+    del context
+    found = unknown(use.name)
+    assert found is not None
+    return Refusal("FO898", found.message, found.remedy)
+
+
 @rule(
     "FO805",
     "imports of modules that are needed no more",
@@ -250,20 +265,17 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
     only an array of JAX has `.at`, so what is not plainly one is made one.
     """
-    call = use.call
     method = INDEXING[use.name.rpartition("_")[2]]
-    refusal = reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
-    if call is None or len(call.args) != 3 or call.keywords:
-        return refusal
-    array, index, _ = call.args
-    if isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == "jax.ops.index":
-        index = index.slice
-    source = use.unit.source(index)
-    if isinstance(index, ast.Starred) or "{" in source or "\n" in source:
-        return refusal
+    update = updated(use.call)
+    if update is None:
+        return reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
+    array, index = update.array, update.index
+    of_its_own = isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == INDEX
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
-    template = f"{owner}.at[{source}].{method}"
-    return RewriteCall(use.unit.span(call), template, (Argument(None, index=2),), (("array", use.unit.span(array)),))
+    template = f"{owner}.at[{{slices}}].{method}" if of_its_own else f"{owner}.at[{{index}}].{method}"
+    holes = (("array", use.unit.span(array)), ("slices" if of_its_own else "index", use.unit.span(index)))
+    arguments = tuple(Argument(keyword, index=place) for keyword, place in update.passed_on)
+    return RewriteCall(use.unit.span(update.call), template, arguments, holes)
 
 
 def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()) -> bool:

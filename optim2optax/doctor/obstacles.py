@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from packaging.version import Version
 
 from codemods.model import Options, Source
-from codemods.removed.survey import LEGACY, Found, survey
+from codemods.removed.survey import LEGACY, NEVER, Found, survey
 from codemods.removed.table import Removed, packages
 
 MODERNIZE = "optim2optax rewrite --modernize"
@@ -59,11 +59,18 @@ def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> lis
     """What keeps some files from running with these versions: the commonest first, what no command mends last."""
     grouped: dict[tuple[Removed | None, str], list[Found]] = defaultdict(list)
     for found in survey(sources):
-        if found.row is None or Version(found.row.gone) <= versions[found.row.package]:
+        if found.row is None or _concerns(found.row, versions[found.row.package]):
             grouped[found.row, found.problem].append(found)
     return sorted(
         map(_obstacle, grouped, grouped.values()), key=lambda one: (not one.command, -len(one.places), one.what)
     )
+
+
+def _concerns(row: Removed, installed: Version) -> bool:
+    """Whether a name is not there in a version. What nobody is known to have removed may still come in later versions."""
+    if row.how == NEVER:
+        return installed is NEWEST or installed <= Version(row.gone)
+    return Version(row.gone) <= installed
 
 
 def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
@@ -86,6 +93,8 @@ def _obstacle(key: tuple[Removed | None, str], found: list[Found]) -> Obstacle:
     places = tuple(dict.fromkeys(f"{one.path}:{one.line}" for one in found))
     if row is None:
         return Obstacle(problem, "", places, "Correct the file, or leave it out.")
+    if row.how == NEVER:
+        return Obstacle(row.name, "", places, f"{TITLES[row.package]} does not have it. {row.note}")
     since = f"{TITLES[row.package]} {row.gone}"
     if row == LEGACY:
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)

@@ -12,7 +12,7 @@ from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
 BEYOND = "FO921"
-REMOVED = "FO899"
+REMOVED, UNKNOWN = "FO899", "FO898"
 FILES = 3
 """Of what was removed, as many files are named."""
 DEPENDENCIES = ("FO85", "FO95")
@@ -105,17 +105,28 @@ def _totals(report: Report, done: str) -> Iterator[str]:
 
 
 def _removed(report: Report) -> Iterator[str]:
-    """What else was removed and has no other name, one by one, with the files."""
+    """What else was removed and has no other name, and what is not known, one by one, with the files."""
+    removed = [(result.path, site) for result, site in report.sites if _is_left(site)]
+    hints = ((result.path, site) for result in report.results for site in result.hints)
+    for code, sites in ((REMOVED, removed), (UNKNOWN, [found for found in hints if found[1].code == UNKNOWN])):
+        yield from _by_name(code, sites)
+
+
+def _is_left(site: Site) -> bool:
+    return site.code == REMOVED and site.status == "unresolved"
+
+
+def _by_name(code: str, sites: Iterable[tuple[str, Site]]) -> Iterator[str]:
+    """Names, the commonest first, with the files that use them."""
     found: dict[tuple[str, str | None], list[str]] = {}
-    for result, site in report.sites:
-        if site.code == REMOVED and site.status == "unresolved":
-            found.setdefault((site.message.rpartition(": ")[2], site.remedy), []).append(result.path)
+    for path, site in sites:
+        found.setdefault((site.message.rpartition(": ")[2], site.remedy), []).append(path)
     for (message, remedy), paths in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
         files = [*dict.fromkeys(paths)]
         shown = ", ".join(map(printable, files[:FILES])) + (
             f" and {len(files) - FILES} more" if len(files) > FILES else ""
         )
-        yield f"{click.style(REMOVED, fg='yellow', bold=True)} {printable(message)} {_counted(len(paths), 'use')}: {shown}"
+        yield f"{click.style(code, fg='yellow', bold=True)} {printable(message)} {_counted(len(paths), 'use')}: {shown}"
         if remedy:
             yield f"    {click.style('fix:', fg='cyan')} {printable(remedy)}"
 
@@ -123,7 +134,7 @@ def _removed(report: Report) -> Iterator[str]:
 def _hints(report: Report) -> Iterator[str]:
     """What else has been removed since, in a line or two: in the files that optimizers can get to, as others are not read."""
     everything = [site for result in report.results for site in result.hints]
-    hints = [site for site in everything if not site.code.startswith(DEPENDENCIES)]
+    hints = [site for site in everything if not site.code.startswith((UNKNOWN, *DEPENDENCIES))]
     renamed = [site.before for site in hints if not site.remedy]
     gone = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:

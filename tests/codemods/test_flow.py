@@ -1207,6 +1207,7 @@ WHOLE = {
         from flax.training import train_state
 
         def restore(params, folder):
+            # 0.0 is a placeholder: each step has to set the learning rate.
             optimizer = checkpoints.restore_checkpoint(
                 folder,
                 train_state.TrainState.create(
@@ -1237,6 +1238,7 @@ WHOLE = {
         from flax.training import train_state
 
         def train(params, grads, rate):
+            # 0.0 is a placeholder: each step has to set the learning rate.
             optimizer = train_state.TrainState.create(
                 apply_fn=None,
                 params=params,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flax.training import train_state
 
-from codemods import FileResult, Source, migrate
+from codemods import FileResult, Options, Source, migrate
 
 LEGACY = "from flax import optim\noptimizer = optim.Adam(1e-3).create(params)"
 MODERN = (
@@ -268,3 +268,9 @@ def test_places_name_the_cell_and_the_line_of_the_file() -> None:
     assert found.message.startswith("cell 2: ")
     sibling = next(site for site in result.sites if site.code == "FO901")
     assert f"reaches train.ipynb:{found.line}, " in sibling.message
+
+
+def test_a_notebook_with_nothing_but_numpy_is_modernized() -> None:
+    text = notebook([code("import numpy as np"), code("best = np.infty")])
+    [result] = migrate([Source("search.ipynb", text.encode())], Options(modernize=True))
+    assert result.after.decode() == text.replace("np.infty", "np.inf")

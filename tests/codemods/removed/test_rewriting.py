@@ -16,6 +16,12 @@ UNTOUCHED = {
     "another package's": "import jax\nimport tree\n\ntree.map_structure(f, x)\nfrom lab import partial\n",
     "what is still there": "import jax\n\njax.tree_util.tree_map(f, x)\njax.tree.map(f, x)\njax.config.update('a', 1)\n",
     "NumPy's own scalars": "import jax\nimport numpy as np\n\nnp.bool_, np.float32, np.int64, np.str_\n",
+    "a name that code does without": (
+        "import jax\n\ntry:\n    f = jax.tree_map\nexcept (AttributeError, KeyError):\n    f = jax.tree.map\n"
+    ),
+    "an import that code does without": (
+        "try:\n    from jax import tree_map\nexcept:\n    from jax.tree import map as tree_map\n"
+    ),
     "keys": "import jax\n\nkey = jax.random.PRNGKey(0)\n",
     "a pop of one value": "import flax\n\nparams = variables.pop('params')\n",
     "strings that are no annotations": (
@@ -88,6 +94,50 @@ RENAMED = {
         "import jax\n\nx = jax.ops.index_update(y, 0, z)\nx = jax.ops.index_add(z.T, i, 1)\n",
         "import jax\n\nx = jax.numpy.asarray(y).at[0].set(z)\nx = jax.numpy.asarray(z.T).at[i].add(1)\n",
     ),
+    "updates at an index in all ways to give arguments": (
+        (
+            "import jax\n\nx = jax.ops.index_update(y, 0, z, indices_are_sorted=True)\n"
+            "x = jax.ops.index_add(jax.lax.neg(x), i + 1, z, True, unique_indices=False)\n"
+            "x = jax.ops.index_max(x=jax.lax.neg(x), idx=(0, 1), y=z)\n"
+            "x = jax.ops.index_mul(jax.lax.neg(x), places[f'{name}'], y=z)\n"
+        ),
+        (
+            "import jax\n\nx = jax.numpy.asarray(y).at[0].set(z, indices_are_sorted=True)\n"
+            "x = jax.lax.neg(x).at[i + 1].add(z, indices_are_sorted=True, unique_indices=False)\n"
+            "x = jax.lax.neg(x).at[(0, 1)].max(values=z)\n"
+            "x = jax.lax.neg(x).at[places[f'{name}']].multiply(values=z)\n"
+        ),
+    ),
+    "updates at an index in several lines": (
+        (
+            "import jax\n\nx = jax.ops.index_update(\n    jax.lax.neg(x), jax.ops.index[a:b,\n                c:d],  # a patch\n"
+            "    y)\nx = jax.ops.index_add(jax.lax.neg(x), (0,\n    1), y)\n"
+        ),
+        (
+            "import jax\n\n# a patch\nx = jax.lax.neg(x).at[a:b,\n                c:d].set(\n    y)\n"
+            "x = jax.lax.neg(x).at[(0,\n    1)].add(y)\n"
+        ),
+    ),
+    "an index that uses what was removed": (
+        (
+            "import jax\n\nx = jax.ops.index_add(jax.lax.neg(x), jax.tree_leaves(i)[0], y)\n"
+            "x = jax.ops.index_add(jax.lax.neg(x), jax.ops.index[jax.tree_leaves(i)[0]], y)\n"
+        ),
+        (
+            "import jax\n\nx = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
+            "x = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
+        ),
+    ),
+    "where something else is handled": (
+        (
+            "import jax\n\ntry:\n    y = jax.tree_map(f, x)\nexcept Exception:\n    print('no y')\n"
+            "try:\n    z = jax.tree_map(f, x)\nexcept ImportError:\n    z = x\n"
+        ),
+        (
+            "import jax\n\ntry:\n    y = jax.tree_util.tree_map(f, x)\nexcept Exception:\n    print('no y')\n"
+            "try:\n    z = jax.tree_util.tree_map(f, x)\nexcept ImportError:\n    z = x\n"
+        ),
+    ),
     "an index of its own": (
         "import jax\n\nindex = jax.ops.index[0]\n",
         "import jax\n\nindex = jax.numpy.s_[0]\n",
@@ -141,6 +191,16 @@ RENAMED = {
     "the only import of the package": (
         "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
         "import jax\n\nprint(jax.devices()[0].client.platform)\n",
+    ),
+    "a method of a function": (
+        (
+            "from jax.lib import xla_bridge\n\nxla_bridge.get_backend.cache_clear()\n"
+            "print(xla_bridge.get_backend('cpu').platform)\n"
+        ),
+        (
+            "import jax\nimport jax.extend\n\njax.extend.backend.clear_backends()\n"
+            "print(jax.devices('cpu')[0].client.platform)\n"
+        ),
     ),
     "the only imports of the package": (
         (
@@ -248,25 +308,17 @@ GONE = {
         "`jax.config.config.enable_omnistaging` was removed.",
     ),
     "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
-    "an update with more arguments": (
-        "import jax\n\njax.ops.index_update(x, 0, y, indices_are_sorted=True)\n",
-        "`jax.ops.index_update` was removed.",
-    ),
     "an update with an index that is unpacked": (
         "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
+        "`jax.ops.index_update` was removed.",
+    ),
+    "an update with the index behind the values": (
+        "import jax\n\nx = jax.ops.index_update(x, y=y, idx=0)\n",
         "`jax.ops.index_update` was removed.",
     ),
     "an update that is passed on": (
         "import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n",
         "`jax.ops.index_add` was removed.",
-    ),
-    "an update with an index in braces": (
-        "import jax\n\nx = jax.ops.index_update(x, places[f'{name}'], y)\n",
-        "`jax.ops.index_update` was removed.",
-    ),
-    "an update with an index in two lines": (
-        "import jax\n\nx = jax.ops.index_update(x, (0,\n    1), y)\n",
-        "`jax.ops.index_update` was removed.",
     ),
     "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
     "what has no other name, in quotes": (
@@ -454,3 +506,59 @@ def test_a_comment_keeps_it() -> None:
     result = run("import jax\n\njax.tree_map(f, x)  # optim2optax: ignore[FO801]\n")
     assert not result.changed
     assert [site.status for site in result.sites] == ["suppressed"]
+
+
+UNKNOWN = {
+    "a name of another module": ("jax.cond(f)", "`jax.cond` is not in JAX 0.12.0.", "It may be `jax.lax.cond`."),
+    "a misspelt name": (
+        "jax.process_indexs()",
+        "`jax.process_indexs` is not in JAX 0.12.0.",
+        "It may be `jax.process_index`.",
+    ),
+    "a name from another time": (
+        "np.getbuffer(x).x",
+        "`numpy.getbuffer` is not in NumPy 2.5.5.",
+        "Look up what was meant.",
+    ),
+    "an imported name": (
+        "from optax import sdg\nsdg",
+        "`optax.sdg` is not in optax 0.2.8.",
+        "Look up what was meant.",
+    ),
+    "a private name that is public, too": (
+        "jax._src.numpy.lax_numpy.float32",
+        "`jax._src.numpy.lax_numpy.float32` is private to JAX, which may change it in any release.",
+        "It may be `jax.numpy.float32`.",
+    ),
+    "a private module, wherever it is used": (
+        "from jax._src import api\napi.jit, api.FLAGS",
+        "`jax._src.api` is private to JAX, which may change it in any release.",
+        "Do without it, or pin the version.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("use", "message", "remedy"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_known_is_told_and_stays(use: str, message: str, remedy: str) -> None:
+    program = f"import jax\nimport numpy as np\n\n{use}\n"
+    result = run(program)
+    assert (result.after.decode(), result.sites) == (program, ())
+    assert [(site.code, site.status, site.message, site.remedy) for site in result.hints] == [
+        ("FO898", "hint", message, remedy)
+    ]
+    assert run(program, Options()).hints == ()
+
+
+KNOWN = {
+    "what there is": "jax.lax.cond, jax.__version__, np.float96, np.random.rand().mean, jax.numpy.ndarray.anything",
+    "what the file sets": "jax.cond = jax.lax.cond\njax.cond(f)",
+    "what it does without": "try:\n    jax.cond\nexcept AttributeError:\n    pass",
+    "another package": "import torch\ntorch.cond, torch._C",
+    "what a comment speaks of": "jax.cond(f)  # optim2optax: ignore[FO898]",
+}
+
+
+@pytest.mark.parametrize("use", KNOWN.values(), ids=KNOWN)
+def test_nothing_is_told_of_what_is_known(use: str) -> None:
+    result = run(f"import jax\nimport numpy as np\n\n{use}\n")
+    assert (result.changed, result.sites, result.hints, result.unused_suppressions) == (False, (), (), ())

@@ -11,6 +11,7 @@ import pytest
 from packaging.version import Version
 
 from codemods.removed import table
+from codemods.removed.present import present, unknown
 from codemods.removed.templates import expressions_of
 from codemods.rules.removed import HELPERS
 
@@ -79,3 +80,10 @@ def test_each_row_says_what_to_do() -> None:
         assert bool(row.note) == (row.how in ("none", "drop")), row.name
         assert bool(row.to) != (row.how in ("none", "drop")), row.name
     assert {row.to for row in table().values() if row.how == "helper"} == set(HELPERS)
+
+
+def test_what_is_installed_is_known() -> None:
+    for module in present():
+        names = filter(str.isidentifier, vars(found(module)) if is_there(module) else ())
+        told = [unknown(f"{module}.{name}") for name in names]
+        assert [one.name for one in told if one is not None and one.version] == []

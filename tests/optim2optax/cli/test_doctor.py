@@ -60,6 +60,14 @@ def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None
     }
 
 
+def test_names_that_never_were_there_are_told(tmp_path: Path) -> None:
+    text = "import jax\nfrom jax._src import api\n\njax.cond(api.jit)\n"
+    folder = project(tmp_path, {"train.py": text})
+    [told] = json.loads(doctor(folder, "--jax", "0.9", "--output-format", "json").output)["obstacles"]
+    assert (told["what"], told["remedy"]) == ("jax.cond", "JAX does not have it. It may be `jax.lax.cond`.")
+    assert doctor(folder, "--jax", "99").exit_code == 0
+
+
 def test_each_place_is_told(tmp_path: Path) -> None:
     result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
     places = {one["what"]: one["places"] for one in json.loads(result.output)["obstacles"]}

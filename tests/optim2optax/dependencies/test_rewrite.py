@@ -119,7 +119,7 @@ def declared_for(project: Path, run: Run, code: str, **files: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("code", "declared"),
-    [(OLDER, "jax\n"), (OLDER, "jax>=0.3\n"), (OLDER, "jax<0.9\n"), (NEWER, "jax>=0.9\n"), (NEWER, "jax==0.8.3\n")],
+    [(OLDER, "jax\n"), (OLDER, "jax>=0.3\n"), (OLDER, "jax<0.9\n"), (NEWER, "jax>=0.9\n"), (NEWER, "jax==0.8.0\n")],
     ids=["no version", "a lower bound", "an upper bound", "a higher bound", "a pin that is late enough"],
 )
 def test_what_replaces_removed_names_is_there(project: Path, run: Run, code: str, declared: str) -> None:
@@ -129,11 +129,11 @@ def test_what_replaces_removed_names_is_there(project: Path, run: Run, code: str
 @pytest.mark.parametrize(
     ("declared", "expected"),
     [
-        ("jax<0.3\njaxlib==0.1.67\n", "jax>=0.8.3\njaxlib>=0.8.2\n"),
-        ("jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.3  # new\njaxlib\n"),
-        ("jax>=0.4.27,<0.10\n", "jax>=0.8.3,<0.10\n"),
-        ("jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.3,!= 0.9.0\n"),
-        ("jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.3\nnumpy>=2.0\nscipy>=1.9\n"),
+        ("jax<0.3\njaxlib==0.1.67\n", "jax>=0.8.0\njaxlib>=0.8.0\n"),
+        ("jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.0  # new\njaxlib\n"),
+        ("jax>=0.4.27,<0.10\n", "jax>=0.8.0,<0.10\n"),
+        ("jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.0,!= 0.9.0\n"),
+        ("jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n"),
     ],
     ids=["pins", "a lower bound", "a range", "no lower bound", "no version"],
 )
@@ -147,7 +147,7 @@ def test_it_is_told_which_name_needs_a_later_version(project: Path, run: Run) ->
     write(project, train_py=NEWER, requirements_txt="jax\n")
     found = json.loads(run("rewrite", "--modernize", "--output-format", "json", ".").stdout)
     [site] = [site for file in found["files"] for site in file["sites"] if site["code"] == "FO852"]
-    assert site["message"] == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.3 or later."
+    assert site["message"] == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
 
 
 def test_a_name_that_is_left_needs_nothing(project: Path, run: Run) -> None:
@@ -158,7 +158,7 @@ def test_a_name_that_is_left_needs_nothing(project: Path, run: Run) -> None:
 
 def test_python_goes_with_a_later_version(project: Path, run: Run) -> None:
     toml = '[project]\nname = "lab"\nrequires-python = ">=3.8"\ndependencies = ["jax<0.3"]\n'
-    later = toml.replace("3.8", "3.11").replace("<0.3", ">=0.8.3")
+    later = toml.replace("3.8", "3.11").replace("<0.3", ">=0.8.0")
     assert declared_for(project, run, NEWER, **{"pyproject.toml": toml}) == [later]
 
 
@@ -167,8 +167,8 @@ def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(project: Path,
     write(project, train_py=NEWER, Dockerfile="FROM python:3.10\nRUN pip install jax\n", **{"uv.lock": locked})
     said = run("rewrite", "--modernize", ".").stdout
     assert "Dockerfile:1:6: FO955 This image has Python 3.10; the new code needs 3.11 or later." in said
-    assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.3 or later." in said
-    assert 'RUN pip install "jax>=0.8.3"' in (project / "Dockerfile").read_text()
+    assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.0 or later." in said
+    assert 'RUN pip install "jax>=0.8.0"' in (project / "Dockerfile").read_text()
 
 
 def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:

@@ -94,6 +94,16 @@ def test_what_was_removed_is_told_by_name_at_the_end(project: Path, run: Run) ->
     ]
 
 
+def test_what_is_not_known_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
+    for name in ("a", "b"):
+        (project / f"{name}.py").write_text("import jax\n\njax.cond(f)\n")
+    assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
+        "Nothing to migrate in 2 files.",
+        "FO898 `jax.cond` is not in JAX 0.12.0. 2 uses: a.py, b.py",
+        "    fix: It may be `jax.lax.cond`.",
+    ]
+
+
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")])
 def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
     for name, program in {"a": LEGACY, "b": UNRESOLVABLE, "c": SUPPRESSED, "d": UNPARSABLE}.items():

@@ -1,0 +1,62 @@
+"""What a constructor without a learning rate gets, where steps set it: the rate that they all set, if that is plain to see."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from codemods.flow.objects import Thing
+from codemods.optimizers.base import RATE
+from codemods.origins import statement_of
+from codemods.uses import Use
+
+if TYPE_CHECKING:
+    from codemods.rules.context import Context
+
+SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+def first_rate(use: Use, context: Context) -> str:
+    """The source text of the rate that each step sets, for the constructor at a use; empty if that is not one number.
+
+    It is a number, or a name at the top level of the constructor's own file that is a number from before the constructor on.
+    """
+    steps = context.steps(found for thing in use.things for found in context.optimizers_of(thing))
+    given = [context.override(step) for step in steps]
+    if _takes_bare_steps(use.things, context):
+        return ""
+    texts = {_text(word.value, use, context) if word is not None and word.arg == RATE else "" for word in given}
+    return texts.pop() if len(texts) == 1 else ""
+
+
+def has_room(use: Use) -> bool:
+    """Whether a comment can stand above the statement around a use and speak of nothing else."""
+    statement = statement_of(use.unit, use.node)
+    line = use.unit.code.split("\n")[statement.lineno - 1].encode()
+    return isinstance(statement, SIMPLE) and not line[: statement.col_offset].strip()
+
+
+def _takes_bare_steps(things: Iterable[Thing], context: Context) -> bool:
+    """Whether a definition takes steps without an optimizer."""
+    bare = (use for use in context.facts.uses if use.kind == "definition.apply_gradient")
+    return any(not {*things}.isdisjoint(use.things) for use in bare)
+
+
+def _text(rate: ast.expr, use: Use, context: Context) -> str:
+    origins = context.origins
+    value = origins.expanded(rate)
+    if _is_number(value):
+        return ast.unparse(value)
+    variable, only, setting = origins.variable(value), origins.only_value(value), None
+    if variable is not None and only is not None and _is_number(only):
+        setting = origins.setting(variable)
+    here = context.facts.scope(use.node) if isinstance(use.node, ast.expr) else None
+    if variable is None or setting is None or here is None or use.unit.parents.get(setting) is not use.unit.tree:
+        return ""
+    is_ahead = setting.lineno < use.node.lineno
+    return variable.name if is_ahead and here.binding(variable.name) is variable.scope else ""
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)

@@ -1,0 +1,41 @@
+"""The functions of `jax.ops` that updated an array at an index."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from codemods.dataflow.binding import arguments_of, taking, values_of
+
+SIGNATURE = taking("x", "idx", "y", indices_are_sorted=False, unique_indices=False)
+
+
+@dataclass(frozen=True)
+class Update:
+    """A call of one of them: the array, the index, and the keywords and places of the arguments that `x.at[…].set` takes."""
+
+    call: ast.Call
+    array: ast.expr
+    index: ast.expr
+    passed_on: tuple[tuple[str | None, int], ...]
+
+
+def updated(call: ast.Call | None) -> Update | None:
+    """What a call updates; None for calls that unpack arguments, or give the array or the index behind others."""
+    given = None if call is None else arguments_of(SIGNATURE, call)
+    if call is None or given is None:
+        return None
+    names = {id(value): name for name, value in given.items()}
+    order = [names[id(value)] for value in values_of(call)]
+    if order[:2] != ["x", "idx"]:
+        return None
+    others = enumerate(order[2:], start=2)
+    passed_on = tuple((_keyword(name, is_keyword=place >= len(call.args)), place) for place, name in others)
+    return Update(call, given["x"], given["idx"], passed_on)
+
+
+def _keyword(name: str, *, is_keyword: bool) -> str | None:
+    """What a method of `x.at[…]` calls an argument; nothing for the values, if they were given by position."""
+    if name != "y":
+        return name
+    return "values" if is_keyword else None

@@ -1,0 +1,91 @@
+"""What a constructor without a learning rate gets where steps set it: the rate itself, or 0.0 and a word about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codemods import FileResult, Options, Source, migrate
+from tests.codemods.running import assert_alike, outcome
+
+COMMENT = "# 0.0 is a placeholder: each step has to set the learning rate."
+STEP = """
+
+def step(optimizer, grads, rate=0.5):
+    return optimizer.apply_gradient(grads, learning_rate={})
+"""
+MAKE = """
+
+def make(params):
+    return optim.Momentum(beta=0.5).create(params)
+"""
+RUN = """
+
+def run(params, gradients):
+    optimizer = make(params)
+    for grads in gradients:
+        optimizer = step(optimizer, grads)
+    return optimizer.target
+"""
+KNOWN = {
+    "a constant of the file": (f"RATE = 0.25\n{MAKE}{STEP.format('RATE')}", "RATE"),
+    "a number, where schedules are not selected": (f"{MAKE}{STEP.format('1e-3')}", "0.001"),
+}
+NOT_KNOWN = {
+    "several numbers": f"{MAKE}{STEP.format('0.5')}{STEP.format('0.25').replace('step', 'other')}",
+    "a parameter": f"{MAKE}{STEP.format('rate')}",
+    "a constant that is set below": f"{MAKE}{STEP.format('RATE')}\n\nRATE = 0.25\n",
+    "a constant that is set again": f"RATE = 0.25\n{MAKE}{STEP.format('RATE')}\n\nRATE = 0.5\n",
+    "a name that means something else at the constructor": (
+        f"RATE = 0.25\n{MAKE.replace('(params)', '(params, RATE=None)', 1)}{STEP.format('RATE')}"
+    ),
+    "what no step tells": MAKE,
+}
+
+
+def run(program: str, options: Options | None = None) -> FileResult:
+    [result] = migrate([Source("train.py", f"from flax import optim\n\n{program}".encode())], options)
+    assert {site.status for site in result.sites} == {"rewritten"}
+    return result
+
+
+@pytest.mark.parametrize(("program", "rate"), KNOWN.values(), ids=KNOWN)
+def test_the_rate_that_all_steps_set(program: str, rate: str) -> None:
+    after = run(program, Options(ignore=("FO404",))).after.decode()
+    assert f"(learning_rate={rate}, momentum=0.5)" in after
+    assert COMMENT not in after
+
+
+@pytest.mark.parametrize("program", NOT_KNOWN.values(), ids=NOT_KNOWN)
+def test_a_placeholder_is_told(program: str) -> None:
+    result = run(program)
+    lines = result.after.decode().splitlines()
+    assert "(learning_rate=0.0, momentum=0.5)" in result.after.decode()
+    assert lines[lines.index(f"    {COMMENT}") + 1].startswith("    return train_state.TrainState.create(")
+    assert not any("placeholder" in site.note for site in result.sites)
+
+
+def test_where_no_comment_has_room_it_is_noted() -> None:
+    result = run(
+        f"def start(params, tx=optim.Momentum(beta=0.5)):\n    return tx.create(params)\n{STEP.format('rate')}"
+    )
+    assert COMMENT not in result.after.decode()
+    assert [site.note for site in result.sites if site.code == "FO102"] == [COMMENT.removeprefix("# ")]
+
+
+def test_a_rate_of_zero_that_is_given_is_no_placeholder() -> None:
+    program = f"{MAKE.replace('beta', 'learning_rate=0.0, beta')}{STEP.format('rate')}"
+    assert COMMENT not in run(program).after.decode()
+
+
+def test_it_trains_as_before(tmp_path: Path, legacy_wheel: Path) -> None:
+    known, _ = KNOWN["a constant of the file"]
+    program = f"{known}{RUN}"
+    after = run(program).after.decode()
+    assert "learning_rate=RATE, momentum" in after
+    before = {"main.py": f"from flax import optim\n\n{program}"}
+    assert_alike(
+        outcome(before, tmp_path / "old", legacy_wheel),
+        outcome({"main.py": after}, tmp_path / "new"),
+    )
