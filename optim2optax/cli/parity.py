@@ -89,7 +89,7 @@ class Parity(click.Command):
     "--legacy-python",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="An interpreter with Flax 0.5.3 and an old JAX, which runs the old side of scenarios.",
+    help="An interpreter with Flax 0.5.3 and an old JAX, which runs the old side of scenarios and of the command.",
 )
 @click.option(
     "--create-legacy-env",
@@ -145,8 +145,6 @@ def command(
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
     if save is not None and (jobs > 1 or against is not None):
         raise click.UsageError("--save keeps what one process runs on the old side: give neither --jobs nor --against")
-    if training and legacy_python is not None and not paths:
-        raise click.UsageError("--legacy-python runs the old side of scenarios; that of a command runs as it is")
     require_extra()
     from optim2optax.parity.environment import PlatformError, prepare
 

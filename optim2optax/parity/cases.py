@@ -56,10 +56,11 @@ def command_case(
     folder: Path,
     timeout: float | None = None,
     links: Sequence[Path] = (),
+    legacy_python: Path | None = None,
 ) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        return Case(name, "command", compare_command(command, before, folder, timeout, links))
+        return Case(name, "command", compare_command(command, before, folder, timeout, links, legacy_python))
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
 

@@ -52,6 +52,7 @@ def compare_command(
     folder: Path,
     timeout: float | None = None,
     links: Sequence[Path] = (),
+    legacy_python: Path | None = None,
 ) -> Comparison:
     """Run a command on both sides, each in a working copy of its own, and judge whether they applied the same updates.
 
@@ -61,6 +62,7 @@ def compare_command(
         folder: where the command is given; the tree around it, as it is now, is the new one.
         timeout: how many seconds a side may take; None lets the old side take its time, and the new one PATIENCE times that.
         links: what is not copied but linked, such as data that git ignores.
+        legacy_python: an interpreter with an old Flax, under which the old side runs; None stands for the one of this process.
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
@@ -71,15 +73,18 @@ def compare_command(
     originals = (root, Path(before)) if Path(before).is_dir() else (root,)
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         scratch = Path(temporary).resolve()
-        old, new, again = (
-            Side(name != "after", originals, scratch / name / root.name, scratch, rounding=name == "again")
-            for name in ("before", "after", "again")
-        )
+
+        def side(name: str, legacy: bool, rounding: bool = False) -> Side:
+            elsewhere = legacy_python if legacy else None
+            return Side(legacy, originals, scratch / name / root.name, scratch, rounding, elsewhere)
+
+        old, new = side("before", legacy=True), side("after", legacy=False)
+        again = side("again", legacy=True, rounding=True)
         linked = [_within(path, root) for path in links]
         copy_before(before, root, old.copy, linked)
         copy_tree(root, new.copy, linked)
-        for side in (old, new):
-            surround(root, side.copy.parent)
+        for place in (old.copy, new.copy):
+            surround(root, place.parent)
         started = time.monotonic()
         first = _record(command, old, inside, timeout)
         if not first.legacy:

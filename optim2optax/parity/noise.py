@@ -9,10 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-
-import jax
-import jax.numpy as jnp
 
 from optim2optax.parity.judge import CLOSED_LOOP_GATE, REPLAY_GATE, Comparison, Verdict
 
@@ -46,15 +42,3 @@ def settled(found: Comparison, compare: Callable[[float], Comparison], noise: Ca
         f"so a distance of {found.error:.1e} proves nothing: compare fewer steps."
     )
     return replace(found, verdict=Verdict.NOTHING_PROVEN, first_difference=None, remarks=(why,))
-
-
-def rounded(optimizer: Any) -> Any:
-    """A legacy optimizer whose float64 parameters are each off by a unit in the last place."""
-    return optimizer.replace(target=jax.tree_util.tree_map(_rounded, optimizer.target))
-
-
-def _rounded(leaf: Any) -> Any:
-    if jnp.result_type(leaf) != jnp.float64:
-        return leaf
-    fixed = jax.lax.stop_gradient(leaf)
-    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)

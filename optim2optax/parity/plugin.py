@@ -415,8 +415,15 @@ class CommandItem(ParityItem):
         option = self.config.getoption
         folder = Path(self.config.invocation_params.dir)
         links = [Path(link) for link in option("--parity-link")]
+        python = option("--parity-legacy-python")
         return command_case(
-            self.name, self.command, option("--parity-before"), folder, option("--parity-timeout"), links
+            self.name,
+            self.command,
+            option("--parity-before"),
+            folder,
+            option("--parity-timeout"),
+            links,
+            Path(python) if python else None,
         )
 
 

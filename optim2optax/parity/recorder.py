@@ -1,20 +1,22 @@
-"""Every step that an optimizer takes, recorded from inside jitted and pmapped code too."""
+"""Every step that an optimizer takes, recorded from inside jitted and pmapped code too.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
 
 from __future__ import annotations
 
+import importlib
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
-import optax
+import jax.numpy as jnp
 from flax import struct
-from flax.training import train_state
 
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.noise import rounded
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 class Keeper(Protocol):
@@ -44,26 +46,37 @@ def recording(
 ) -> Iterator[None]:
     """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand.
 
+    The old Flax has to be there for legacy optimizers: that of an old Python, or that of `legacy_flax`.
+
     `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients. With
     `rounding`, what a legacy optimizer makes of its parameters is each time off by a unit in the last place.
     """
     with ExitStack() as stack:
-        stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
-        optax.apply_updates = _applied(optax.apply_updates, keeper, part)
+        optax = _optax()
+        if optax is not None:
+            stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
+            optax.apply_updates = _applied(optax.apply_updates, keeper, part)
         _record_copies(stack, keeper, part, rounding)
         if legacy:
-            flax = stack.enter_context(legacy_flax())
-            cls: Any = flax.optim.Optimizer
+            cls: Any = importlib.import_module("flax.optim").Optimizer
             name = "apply_gradient"
             _watch(cls, stack, keeper)
         else:
-            cls, name = train_state.TrainState, "apply_gradients"
+            cls, name = importlib.import_module("flax.training.train_state").TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
             cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name))
         stack.callback(setattr, cls, name, vars(cls)[name])
         setattr(cls, name, _recorded(vars(cls)[name], keeper, part, legacy and rounding))
         yield
         jax.effects_barrier()  # type: ignore[no-untyped-call]
+
+
+def _optax() -> Any:
+    """The module optax. An environment with an old JAX may have none, or one that it cannot import."""
+    try:
+        return importlib.import_module("optax")
+    except (ImportError, AttributeError, TypeError):
+        return None
 
 
 def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
@@ -162,6 +175,18 @@ def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: 
             setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
 
     return hook
+
+
+def rounded(optimizer: Any) -> Any:
+    """A legacy optimizer whose float64 parameters are each off by a unit in the last place."""
+    return optimizer.replace(target=jax.tree_util.tree_map(_rounded, optimizer.target))
+
+
+def _rounded(leaf: Any) -> Any:
+    if jnp.result_type(leaf) != jnp.float64:
+        return leaf
+    fixed = jax.lax.stop_gradient(leaf)
+    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)
 
 
 def is_legacy_optimizer(state: Any) -> bool:

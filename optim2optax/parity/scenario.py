@@ -21,7 +21,7 @@ import importlib
 import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajec
 from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.noise import settled
 from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
+from optim2optax.parity.packages import import_packages
 from optim2optax.parity.precision import double_everywhere, precise
 from optim2optax.parity.recorder import recording
 from optim2optax.parity.states import States, with_states
@@ -234,25 +235,6 @@ def modules_around(path: Path) -> Iterator[str]:
             file = Path(getattr(sys.modules[name], "__file__", None) or "/")
             if file.is_relative_to(root) and "site-packages" not in file.parts:
                 del sys.modules[name]
-
-
-def import_packages(path: Path | None) -> None:
-    """Import the packages that a file imports ahead of `precise`, lest one keep float64 as its float32 for ever after.
-
-    Modules beside the file are not packages: what they compute is to be precise.
-    """
-    if path is None:
-        return
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            if not (path.parent / name.partition(".")[0]).exists() and not (path.parent / f"{name}.py").exists():
-                with suppress(ImportError):
-                    importlib.import_module(name)
 
 
 @contextmanager

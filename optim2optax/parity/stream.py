@@ -1,5 +1,7 @@
 """The files in which processes record their steps as they come, so that nothing is lost if one ends at once.
 
+An old Python runs this as well, from Python 3.8 on.
+
 A record is the length of its header in eight bytes, the header as JSON, and the arrays that it names.
 """
 
@@ -10,9 +12,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes  # noqa: F401 - lets NumPy know bfloat16 and its like by name
 import numpy as np
@@ -20,7 +21,11 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.sketch import Part
 
-Arrays = Mapping[str, Mapping[Part, NDArray[Any]]]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Arrays = Mapping[str, Mapping[Part, NDArray[Any]]]
+
 SUFFIX = ".steps"
 
 

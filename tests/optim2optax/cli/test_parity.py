@@ -316,10 +316,6 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
-    "another interpreter for a command": (
-        ["--legacy-python", sys.executable, "--before", ".", "--", "python", "train.py"],
-        "runs the old side of scenarios",
-    ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
     "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
