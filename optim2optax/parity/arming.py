@@ -31,14 +31,14 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
         side: the facts of the side, as `Side` tells them.
         foreign: gives the modules that were loaded from the user's own tree.
     """
-    recorder = Recorder(Path(side["out"]), leaves)
+    recorder = Recorder(Path(side["out"]), leaves, side["inputs"])
     stack = ExitStack()
     # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
     if side["legacy"]:
         stack.enter_context(legacy_flax())
-    stack.enter_context(recording(recorder, side["legacy"], recorder.part, side["rounding"]))
+    stack.enter_context(recording(recorder, side["legacy"], recorder.part, recorder.beside, side["rounding"]))
     listen(recorder.observe)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -46,7 +46,16 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     stack.enter_context(precise())
     stack.enter_context(parameters_in_float64())
     atexit.register(stack.close)
-    recorder.finish_at_exit(foreign)
+
+    def last() -> None:
+        if side["replays"]:
+            from optim2optax.parity.replaying import replay
+
+            replay(Path(side["replays"]), recorder)
+        if found := foreign():
+            recorder.writer.write({"foreign": list(found)})
+
+    recorder.finish_at_exit(last)
 
 
 def leaves(tree: Any) -> dict[str, Any]:

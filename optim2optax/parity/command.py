@@ -6,22 +6,29 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from optim2optax.parity.judge import Comparison
+from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.noise import settled
 from optim2optax.parity.processes import run_whole, watched
-from optim2optax.parity.record import UNKNOWN
+from optim2optax.parity.record import is_small
+from optim2optax.parity.recorded import Recording, recording_of
+from optim2optax.parity.reports.text import figures
 from optim2optax.parity.side import Side
-from optim2optax.parity.sketch import Part
-from optim2optax.parity.stream import SUFFIX, read
+from optim2optax.parity.states import NOT_COMPARED, merged
 from optim2optax.parity.trees import TreeError, copy_before, copy_tree, repository_root, surround
-from optim2optax.parity.updates import DifferentParametersError, Update, compare_updates
+from optim2optax.parity.updates import (
+    DifferentParametersError,
+    Kind,
+    Update,
+    by_kind,
+    compare_replays,
+    compare_states,
+    compare_updates,
+)
 
 LAST_LINES = 15
 
@@ -31,19 +38,11 @@ PATIENCE = 10
 SHORTEST = 120.0
 """and so many seconds at least."""
 
+OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
+
 
 class CommandError(RuntimeError):
     """A side that could not be run, or two that cannot be compared; the message says which, and why."""
-
-
-@dataclass
-class Recording:
-    """What the processes of one side recorded."""
-
-    updates: list[Update] = field(default_factory=list)
-    legacy: bool = False
-    foreign: set[str] = field(default_factory=set)
-    processes: int = 0
 
 
 def compare_command(
@@ -68,48 +67,200 @@ def compare_command(
         CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
         TreeError: if the old tree cannot be had, or what is to be linked.
     """
-    root = (repository_root(folder) or folder).resolve()
-    inside = folder.resolve().relative_to(root)
-    originals = (root, Path(before)) if Path(before).is_dir() else (root,)
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
-        scratch = Path(temporary).resolve()
+        runs = _Runs(command, before, folder, timeout, links, legacy_python, Path(temporary).resolve())
+        try:
+            return _compared(runs)
+        except DifferentParametersError as error:
+            raise CommandError(str(error)) from error
 
-        def side(name: str, legacy: bool, rounding: bool = False) -> Side:
-            elsewhere = legacy_python if legacy else None
-            return Side(legacy, originals, scratch / name / root.name, scratch, rounding, elsewhere)
 
-        old, new = side("before", legacy=True), side("after", legacy=False)
-        again = side("again", legacy=True, rounding=True)
-        linked = [_within(path, root) for path in links]
-        copy_before(before, root, old.copy, linked)
-        copy_tree(root, new.copy, linked)
-        for place in (old.copy, new.copy):
-            surround(root, place.parent)
+def _compared(runs: _Runs) -> Comparison:
+    """Judge the closed loop by the parameters, then by the states of optimizers, and then the open loop."""
+    old, new = runs.old.updates, runs.new.updates
+
+    def compare(gate: float | None = None) -> Comparison:
+        return compare_updates(old, new, gate)
+
+    def noise() -> float | None:
+        try:
+            return None if runs.again is None else compare_updates(old, runs.again.updates).error
+        except DifferentParametersError:
+            return None
+
+    return _with_open_loop(_with_states(settled(compare(), compare, noise), runs), runs)
+
+
+def _with_states(found: Comparison, runs: _Runs) -> Comparison:
+    """The comparison, with that of what the optimizers keep beside their parameters."""
+    for kind, updates in _of_optimizers(runs.old).items():
+        if found.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
+            return found
+        state = _states_compared(kind, updates, runs)
+        if state is None:
+            found = replace(found, remarks=(*found.remarks, NOT_COMPARED))
+        elif state.verdict is Verdict.NOTHING_PROVEN:
+            found = replace(found, remarks=(*found.remarks, *state.remarks))
+        else:
+            found = merged(found, state)
+    return found
+
+
+def _states_compared(kind: Kind, old: Sequence[Update], runs: _Runs) -> Comparison | None:
+    """The comparison of the states of one optimizer; None if nothing is known to correspond."""
+    places = runs.new.corresponding.get(kind, ())
+    new = by_kind(runs.new.updates)[kind]
+
+    def compare(gate: float | None = None) -> Comparison | None:
+        return compare_states(old, new, places, gate)
+
+    def noise() -> float | None:
+        rounded = [] if runs.again is None else by_kind(runs.again.updates).get(kind, [])
+        state = compare_states(old, rounded, [(source, source, 1) for _, source, _ in places])
+        return None if state is None else state.error
+
+    found = compare()
+    return None if found is None else settled(found, lambda gate: compare(gate) or found, noise)
+
+
+def _with_open_loop(found: Comparison, runs: _Runs) -> Comparison:
+    """The comparison, with that of the new side's transformations alone, on the gradients of the old side."""
+    replays = by_kind(runs.new.replays)
+    optimizers = _of_optimizers(runs.old)
+    opened = [compare_replays(updates, replays[kind]) for kind, updates in optimizers.items() if kind in replays]
+    worst = max(opened, key=lambda comparison: comparison.error, default=None)
+    if worst is not None and worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
+        return replace(worst, remarks=(OPEN_LOOP,))
+    notes = [] if worst is None else [f"In open loop: {figures(worst)}."]
+    notes += [
+        f"In open loop, {_shown(kind)} cannot be compared: {_why_not_replayed(kind, updates, runs.new)}."
+        for kind, updates in optimizers.items()
+        if kind not in replays
+    ]
+    return replace(found, remarks=(*found.remarks, *notes))
+
+
+def _why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
+    if not is_small(kind):
+        return "its gradients are too large to be kept"
+    if any(update.step is None for update in old):
+        return "the old side applies its updates by hand"
+    return new.not_replayed.get(kind, "the new side applies its updates by hand")
+
+
+def _shown(kind: Kind) -> str:
+    leaf, _ = kind[0]
+    return f"the optimizer of {leaf}" + (f" and {len(kind) - 1} more" if len(kind) > 1 else "")
+
+
+def _of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
+    """The updates of each optimizer, without what the program hands over itself."""
+    return {kind: updates for kind, updates in by_kind(side.updates).items() if not updates[0].observed}
+
+
+@dataclass
+class _Runs:
+    """The runs of a command, each in a copy of its own below `scratch`, when they are asked for."""
+
+    command: Sequence[str]
+    before: str
+    folder: Path
+    timeout: float | None
+    links: Sequence[Path]
+    legacy_python: Path | None
+    scratch: Path
+
+    @cached_property
+    def root(self) -> Path:
+        """The root of the repository around the folder, or the folder."""
+        return (repository_root(self.folder) or self.folder).resolve()
+
+    @cached_property
+    def old(self) -> Recording:
+        """What the old side records. Raises CommandError if that is nothing, or there is no legacy optimizer."""
         started = time.monotonic()
-        first = _record(command, old, inside, timeout)
-        if not first.legacy:
+        found = self._record(self._side("before"), self.timeout)
+        if not found.legacy:
             raise CommandError(
                 "the old side met no legacy optimizer: nothing that it stepped is of flax.optim or a copy of it"
             )
-        patience = timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
-        second = _record(command, new, inside, patience)
+        self.patience = self.timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
+        return found
 
-        def compare(gate: float | None = None) -> Comparison:
-            return compare_updates(first.updates, second.updates, gate)
+    @cached_property
+    def new(self) -> Recording:
+        """What the new side records, and what it makes of the old side's gradients. Raises CommandError if that is nothing."""
+        return self._record(self._side("after"), self.patience)
 
-        def noise() -> float | None:
-            copy_before(before, root, again.copy, linked)
-            surround(root, again.copy.parent)
-            try:
-                third = _record(command, again, inside, patience)
-                return compare_updates(first.updates, third.updates).error
-            except (CommandError, DifferentParametersError):
-                return None
-
+    @cached_property
+    def again(self) -> Recording | None:
+        """What the old side records if it rounds otherwise; None if it does not run then."""
         try:
-            return settled(compare(), compare, noise)
-        except DifferentParametersError as error:
-            raise CommandError(str(error)) from error
+            return self._record(self._side("again"), self.patience)
+        except CommandError:
+            return None
+
+    def _side(self, name: str) -> Side:
+        """A side with its copy of the tree."""
+        legacy = name != "after"
+        originals = (self.root, Path(self.before)) if Path(self.before).is_dir() else (self.root,)
+        side = Side(
+            legacy,
+            originals,
+            self.scratch / name / self.root.name,
+            self.scratch,
+            rounding=name == "again",
+            elsewhere=self.legacy_python if legacy else None,
+            inputs=name == "before",
+            replays=None if legacy else self.scratch / "records-before",
+        )
+        linked = [_within(path, self.root) for path in self.links]
+        if legacy:
+            copy_before(self.before, self.root, side.copy, linked)
+        else:
+            copy_tree(self.root, side.copy, linked)
+        surround(self.root, side.copy.parent)
+        return side
+
+    def _record(self, side: Side, timeout: float | None) -> Recording:
+        """Run one side. Raises CommandError if there is nothing to compare."""
+        folder = side.copy / self.folder.resolve().relative_to(self.root)
+        words = watched(side.command(self.command))
+        try:
+            code, errors = run_whole(words, folder, side.environment(folder), timeout)
+        except subprocess.TimeoutExpired as hanging:
+            said = (hanging.stderr or b"").decode()
+            raise CommandError(
+                f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
+            ) from hanging
+        if code:
+            said = _end_of(_problems(side) + errors)
+            raise CommandError(f"the {side.name} side ended with exit code {code}:\n{said}")
+        return _checked(recording_of(side.records), side)
+
+
+def _problems(side: Side) -> str:
+    """Why processes of a side could not be recorded."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error")))
+
+
+def _checked(found: Recording, side: Side) -> Recording:
+    """What a side recorded. Raises CommandError if it is not of that side's own code, or tells of no step."""
+    if found.foreign:
+        files = ", ".join(sorted(found.foreign)[:3])
+        raise CommandError(
+            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
+            "Find modules by their names, and install a package of the tree with `pip install -e`"
+        )
+    if not found.processes:
+        reason = _problems(side).strip() or (
+            "no Python process of the command imported JAX, Flax or optax where it could be recorded; "
+            "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
+        )
+        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
+    if all(update.observed for update in found.updates):
+        raise CommandError(f"the {side.name} side took no step of an optimizer")
+    return found
 
 
 def _within(path: Path, root: Path) -> Path:
@@ -120,55 +271,5 @@ def _within(path: Path, root: Path) -> Path:
     return full.relative_to(root)
 
 
-def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | None) -> Recording:
-    """Run one side. Raises CommandError if there is nothing to compare."""
-    folder = side.copy / inside
-    words = watched(side.command(command))
-    try:
-        code, errors = run_whole(words, folder, side.environment(folder), timeout)
-    except subprocess.TimeoutExpired as hanging:
-        said = (hanging.stderr or b"").decode()
-        raise CommandError(
-            f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
-        ) from hanging
-    if code:
-        raise CommandError(f"the {side.name} side ended with exit code {code}:\n{_end_of(errors)}")
-    found = _recording(side.records)
-    if found.foreign:
-        files = ", ".join(sorted(found.foreign)[:3])
-        raise CommandError(
-            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
-            "Find modules by their names, and install a package of the tree with `pip install -e`"
-        )
-    if not found.processes:
-        problems = [path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error"))]
-        reason = "".join(problems).strip() or (
-            "no Python process of the command imported JAX, Flax or optax where it could be recorded; "
-            "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
-        )
-        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
-    if all(update.observed for update in found.updates):
-        raise CommandError(f"the {side.name} side took no step of an optimizer")
-    return found
-
-
 def _end_of(text: str) -> str:
     return "\n".join(text.strip().splitlines()[-LAST_LINES:])
-
-
-def _recording(folder: Path) -> Recording:
-    found = Recording()
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        found.processes += 1
-        for facts, arrays in read(path):
-            found.legacy |= "legacy" in facts
-            found.foreign |= set(facts.get("foreign", ()))
-            if "step" in facts:
-                found.updates.append(_update(facts, arrays))
-    return found
-
-
-def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
-    step = facts["step"]
-    step = None if step == UNKNOWN else step
-    return Update(step, arrays.get("before", {}), arrays.get("after", {}), facts["idle"], facts.get("observed", ""))

@@ -27,13 +27,19 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     """
     draw_as_today()
     compute_in_float64()
-    recorder = Recorder(Path(side["out"]), lambda tree: dict(leaves(tree)))
+    recorder = Recorder(Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"])
     stack = ExitStack()
-    stack.enter_context(recording(recorder, True, recorder.part, side["rounding"]))
+    stack.enter_context(recording(recorder, True, recorder.part, recorder.beside, side["rounding"]))
     listen(recorder.observe)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_packages(script([copy for _, copy in side["copies"]]))
     jnp.float32, jnp.int32 = jnp.float64, jnp.int64
     atexit.register(stack.close)
-    recorder.finish_at_exit(foreign)
+
+    def last() -> None:
+        found = foreign()
+        if found:
+            recorder.writer.write({"foreign": list(found)})
+
+    recorder.finish_at_exit(last)

@@ -166,20 +166,28 @@ def _distinct(steps: list[Step]) -> list[Step]:
     return list(found.values())
 
 
-def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
+def replayed(transformation: optax.GradientTransformation, steps: Sequence[Step]) -> Iterator[PyTree]:
+    """The parameters that a transformation makes of each step's own, from its own state on."""
+    keeps_interface = hasattr(transformation, "update_hyper_params")  # and takes hyperparameters at each update
+    overrides = keeps_interface and not math.isnan(steps[0].rate)
+
     @jax.jit
     def update(before: PyTree, gradients: PyTree, rate: Any, state: Any) -> tuple[PyTree, Any]:
         if optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
-            given = jax.tree_util.tree_leaves(optax.tree_utils.tree_get_all_with_path(state, "learning_rate"))[-1]
-            state = optax.tree_utils.tree_set(state, learning_rate=jnp.where(jnp.isnan(rate), given, rate))
-        updates, state = transformation.update(gradients, state, before)
+            known = jax.tree_util.tree_leaves(optax.tree_utils.tree_get_all_with_path(state, "learning_rate"))[-1]
+            state = optax.tree_utils.tree_set(state, learning_rate=jnp.where(jnp.isnan(rate), known, rate))
+        given = {"learning_rate": rate} if overrides else {}
+        updates, state = transformation.update(gradients, state, before, **given)
         return optax.apply_updates(before, updates), state
 
     state: Any = jax.jit(transformation.init)(steps[0].before)
-    after = []
     for step in steps:
         moved, state = update(step.before, step.gradients, step.rate, state)
-        after.append(leaves_by_path(moved))
+        yield moved
+
+
+def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
+    after = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
     leaves = after[0]
     old = [leaves_by_path(step.after) for step in steps]
     return judge(

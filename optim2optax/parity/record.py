@@ -6,6 +6,8 @@ An old Python runs this as well, from Python 3.8 on.
 from __future__ import annotations
 
 import atexit
+import hashlib
+import math
 import os
 import sys
 from functools import partial
@@ -13,34 +15,50 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from flax import serialization
 
-from optim2optax.parity.recorder import is_legacy_optimizer
-from optim2optax.parity.sketch import sketch
-from optim2optax.parity.stream import Writer
+from optim2optax.parity.recorder import averaged, is_legacy_optimizer, params
+from optim2optax.parity.sketch import Part, sketch
+from optim2optax.parity.stream import INPUTS, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from optim2optax.parity.sketch import Part
-
     Leaves = Callable[[Any], Mapping[str, Any]]
+    Parts = Mapping[Part, Any]
+    Kind = tuple[tuple[str, tuple[int, ...]], ...]
 
 UNKNOWN = -1
 """The step of an update that is applied by hand."""
+
+LARGEST_TREE = 1_000_000
+"""The gradients of parameters of at most so many elements are kept whole, so that they can be replayed."""
+
+BUDGET = 2**28
+"""Of so many bytes a process: of the first steps, if they do not suffice for all."""
+
+SAMPLED = 4096
+"""About so many elements of a larger leaf of an optimizer's state are kept, always the same ones."""
 
 
 class Recorder:
     """Writes each update as it arrives, and the parameters ahead of the first of each kind.
 
-    `leaves` gives the leaves of a tree by their paths.
+    `leaves` gives the leaves of a tree by their paths. With `inputs`, what steps are computed from is written as well.
     """
 
-    def __init__(self, folder: Path, leaves: Leaves) -> None:
+    def __init__(self, folder: Path, leaves: Leaves, inputs: bool = False) -> None:
         self.writer = Writer(folder)
         self.leaves = leaves
+        self.met: dict[Kind, dict[int, Any]] = {}
+        self.first_gradients: dict[Kind, Mapping[Part, NDArray[Any]]] = {}
+        self._inputs = Writer(folder, INPUTS) if inputs else None
+        self._written: set[bytes] = set()
+        self._left = BUDGET
         self._kinds: set[tuple[Part, ...]] = set()
         self._met = False
         self._observations: dict[str, int] = {}
@@ -49,56 +67,144 @@ class Recorder:
         """What is kept of parameters."""
         return sketch(self.leaves(tree))
 
-    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
-        """Write an update; what it was computed from is not asked for."""
-        del gradients, rate
-        self._write(int(step), before, after)
+    def beside(self, state: Any, gradients: Any, new: Any) -> dict[str, dict[Part, Any]]:
+        """What is kept of a step beside: the optimizer's state, how large the gradients are, and all inputs if they are small."""
+        gradients = self.leaves(averaged(state, gradients))
+        told = {
+            "state": {Part(leaf, "state", jnp.shape(values)): values for leaf, values in _state_leaves(new)},
+            "sizes": {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()},
+        }
+        before = self.leaves(params(state))
+        if is_small(kind_of(before)):
+            told["given"] = {Part(leaf, "whole", jnp.shape(values)): values for leaf, values in before.items()}
+            told["gradients"] = {Part(leaf, "whole", jnp.shape(values)): values for leaf, values in gradients.items()}
+        return told
 
-    def update(self, before: Any, after: Any) -> None:
+    def keep(self, step: Any, before: Parts, beside: Mapping[str, Parts], rate: Any, after: Parts) -> None:
+        """Write an update, and what it was computed from."""
+        told = {group: _arrays(parts) for group, parts in beside.items()}
+        inputs: dict[str, Any] = {group: told.pop(group) for group in ("given", "gradients") if group in told}
+        if inputs:
+            kind = kind_of({part.leaf: values for part, values in inputs["given"].items()})
+            self.first_gradients.setdefault(kind, inputs["gradients"])
+            self._write_inputs({"step": int(step), "rate": float(rate), "kind": kind}, inputs)
+        self._write(int(step), before, after, told)
+
+    def _write_inputs(self, facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]) -> None:
+        """Write what a step is computed from, unless another device has, or the budget is used up."""
+        if self._inputs is None:
+            return
+        content = hashlib.blake2b(repr((facts["step"], facts["kind"])).encode())
+        for values in [*arrays["given"].values(), *arrays["gradients"].values()]:
+            content.update(values.tobytes())
+            self._left -= values.nbytes
+        if content.digest() not in self._written and self._left > 0:
+            self._written.add(content.digest())
+            self._inputs.write(facts, arrays)
+
+    def update(self, before: Parts, after: Parts) -> None:
         """Write an update of which nothing tells the step."""
         self._write(UNKNOWN, before, after)
 
     def meet(self, state: Any) -> None:
-        """Write that a legacy optimizer was met."""
-        if is_legacy_optimizer(state) and not self._met:
+        """Write that a legacy optimizer was met, and of what its state dict is made. Keep what a train state is made of."""
+        kind = kind_of(self.leaves(params(state)))
+        if not is_legacy_optimizer(state):
+            shapes = jax.tree_util.tree_map(_shape, state)
+            self.met.setdefault(kind, {})[id(state.tx)] = shapes
+            return
+        if not self._met:
             self._met = True
             self.writer.write({"legacy": True})
+        if kind not in self.met:
+            self.met[kind] = {}
+            made_of = [(path, jnp.shape(leaf)) for path, leaf in _flattened(serialization.to_state_dict(state))]
+            if self._inputs is not None and is_small(kind):
+                self._inputs.write({"kind": kind, "made_of": made_of})
 
     def lose(self) -> None:
-        """Nothing is replayed."""
+        """Write that the steps do not tell all of a legacy optimizer."""
+        if self._inputs is not None:
+            self._inputs.write({"lost": True})
 
     def observe(self, name: str, tree: Any) -> None:
         """Write what the program hands over, when its values are there."""
         jax.debug.callback(partial(self._observed, name), self.part({name: tree}))
 
-    def _observed(self, name: str, parts: Mapping[Part, Any]) -> None:
+    def _observed(self, name: str, parts: Parts) -> None:
         number = self._observations[name] = self._observations.get(name, -1) + 1
         self.writer.write({"step": number, "idle": False, "observed": name}, {"after": _arrays(parts)})
 
-    def _write(self, step: int, before: Mapping[Part, Any], after: Mapping[Part, Any]) -> None:
+    def _write(self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None) -> None:
         old, new = _arrays(before), _arrays(after)
         idle = all(values.tobytes() == new[part].tobytes() for part, values in old.items() if part in new)
-        arrays = {"after": new}
+        arrays = {"after": new, **(beside or {})}
         kind = tuple(new)
         if kind not in self._kinds:
             self._kinds.add(kind)
             arrays["before"] = old
         self.writer.write({"step": step, "idle": idle}, arrays)
 
-    def finish_at_exit(self, foreign: Callable[[], Sequence[str]]) -> None:
-        """Let all be written ahead of the end of this process, and what was loaded from the user's own tree."""
+    def finish_at_exit(self, last: Callable[[], None]) -> None:
+        """Let all be written ahead of the end of this process; `last` writes what is to be written then."""
 
         def finish() -> None:
             jax.effects_barrier()  # type: ignore[no-untyped-call]
-            found = foreign()
-            if found:
-                self.writer.write({"foreign": list(found)})
+            last()
 
         atexit.register(finish)
         os._exit = _ending(os._exit, finish, os.getpid())
 
 
-def _arrays(parts: Mapping[Part, Any]) -> dict[Part, NDArray[Any]]:
+def kind_of(leaves: Mapping[str, Any]) -> Kind:
+    """What tells the parameters of different optimizers apart: paths and shapes."""
+    return tuple(sorted((leaf, tuple(jnp.shape(values))) for leaf, values in leaves.items()))
+
+
+def kind_from(facts: Mapping[str, Any]) -> Kind:
+    """The kind that a record tells."""
+    return tuple((leaf, tuple(shape)) for leaf, shape in facts["kind"])
+
+
+def is_small(kind: Kind) -> bool:
+    """Whether parameters are so few that all of their gradients are kept."""
+    return sum(math.prod(shape) for _, shape in kind) <= LARGEST_TREE
+
+
+def _shape(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(jnp.shape(leaf), leaf_type(leaf))  # type: ignore[no-untyped-call]
+
+
+def leaf_type(leaf: Any) -> Any:
+    """The dtype of a leaf, which may be traced, or a number."""
+    return getattr(leaf, "dtype", None) or jnp.result_type(leaf)
+
+
+def _state_leaves(state: Any) -> Iterator[tuple[str, Any]]:
+    """The leaves of an optimizer's state dict beside its parameters, and its count."""
+    for path, leaf in _flattened(serialization.to_state_dict(state)):
+        if path[0] in ("state", "opt_state", "step") and leaf_type(leaf).kind in "biuf":
+            stride = -(-math.prod(jnp.shape(leaf)) // SAMPLED)
+            yield "/".join(path), leaf if stride <= 1 else leaf.ravel()[::stride]
+
+
+def _flattened(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _flattened(value, (*path, key))
+    elif tree is not None:
+        yield path, tree
+
+
+def _size(values: Any) -> Any:
+    """The largest absolute value that is finite."""
+    if not jnp.issubdtype(leaf_type(values), jnp.inexact):
+        return jnp.zeros(())
+    absolute = jnp.abs(values)
+    return jnp.max(jnp.where(jnp.isfinite(absolute), absolute, 0), initial=0)
+
+
+def _arrays(parts: Parts) -> dict[Part, NDArray[Any]]:
     return {part: np.asarray(values) for part, values in parts.items()}
 
 

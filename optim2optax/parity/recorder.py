@@ -9,7 +9,7 @@ import importlib
 import threading
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -40,23 +40,44 @@ def whole(tree: Any) -> Any:
     return tree
 
 
+def averaged(state: Any, gradients: Any, new: Any = None) -> Any:
+    """The gradients that are applied: a legacy optimizer that was replicated by its own method averages them itself."""
+    del new
+    axis: str | None = getattr(getattr(state, "optimizer_def", None), "axis_name", None)
+    return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
+
+
+class _Told(NamedTuple):
+    """Who is told of steps, and what of them."""
+
+    keeper: Keeper
+    part: Callable[[Any], Any]
+    beside: Callable[[Any, Any, Any], Any]
+
+
 @contextmanager
 def recording(
-    keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole, rounding: bool = False
+    keeper: Keeper,
+    legacy: bool,
+    part: Callable[[Any], Any] = whole,
+    beside: Callable[[Any, Any, Any], Any] = averaged,
+    rounding: bool = False,
 ) -> Iterator[None]:
     """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand.
 
     The old Flax has to be there for legacy optimizers: that of an old Python, or that of `legacy_flax`.
 
-    `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients. With
-    `rounding`, what a legacy optimizer makes of its parameters is each time off by a unit in the last place.
+    `part` takes of parameters what the keeper is told, inside jitted code too, and `beside` what it is told in the place of the
+    gradients, of the optimizer ahead of a step, its gradients and the optimizer after it. With `rounding`, what a legacy
+    optimizer makes of its parameters is each time off by a unit in the last place.
     """
+    told = _Told(keeper, part, beside)
     with ExitStack() as stack:
         optax = _optax()
         if optax is not None:
             stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
-            optax.apply_updates = _applied(optax.apply_updates, keeper, part)
-        _record_copies(stack, keeper, part, rounding)
+            optax.apply_updates = _applied(optax.apply_updates, told)
+        _record_copies(stack, told, rounding)
         if legacy:
             cls: Any = importlib.import_module("flax.optim").Optimizer
             name = "apply_gradient"
@@ -64,9 +85,9 @@ def recording(
         else:
             cls, name = importlib.import_module("flax.training.train_state").TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
-            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name))
+            cls.__init_subclass__ = classmethod(_subclass_hook(told, cls, name))
         stack.callback(setattr, cls, name, vars(cls)[name])
-        setattr(cls, name, _recorded(vars(cls)[name], keeper, part, legacy and rounding))
+        setattr(cls, name, _recorded(vars(cls)[name], told, legacy and rounding))
         yield
         jax.effects_barrier()  # type: ignore[no-untyped-call]
 
@@ -79,7 +100,7 @@ def _optax() -> Any:
         return None
 
 
-def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
+def _record_copies(stack: ExitStack, told: _Told, rounding: bool) -> None:
     """Record the optimizers of a copy of `flax.optim` that either side may have, as soon as it is imported."""
     base: Any = struct.PyTreeNode
     before = vars(base)["__init_subclass__"]
@@ -87,9 +108,9 @@ def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any],
     def hook(cls: Any, /, **arguments: Any) -> None:
         before.__get__(None, cls)(**arguments)
         if vars(cls).keys() >= COPIED:
-            _watch(cls, stack, keeper)
+            _watch(cls, stack, told.keeper)
             stack.callback(setattr, cls, "apply_gradient", vars(cls)["apply_gradient"])
-            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper, part, rounding)
+            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], told, rounding)
 
     stack.callback(setattr, base, "__init_subclass__", before)
     base.__init_subclass__ = classmethod(hook)
@@ -110,41 +131,47 @@ TOLD = {"grads", "learning_rate"}
 """What a step is given by name and its keeper is told. A legacy optimizer may be given other hyperparameters beside that."""
 
 
-def _recorded(
-    step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any], rounding: bool = False
-) -> Callable[..., Any]:
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record no step that this thread takes, for a while."""
+    _inside.value = True
+    try:
+        yield
+    finally:
+        _inside.value = False
+
+
+def _recorded(step: Callable[..., Any], told: _Told, rounding: bool = False) -> Callable[..., Any]:
     """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
 
     @wraps(step)
     def recorded(state: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(_inside, "value", False):
             return step(state, *args, **kwargs)
-        _inside.value = True
-        try:
+        with unrecorded():
             new = step(state, *args, **kwargs)
             new = rounded(new) if rounding else new
-        finally:
-            _inside.value = False
+        keeper, part = told.keeper, told.part
         keeper.meet(state)
-        gradients = _averaged(state, args[0] if args else kwargs.get("grads")) if part is whole else None
         if kwargs.keys() - TOLD:
             keeper.lose()
+        beside = told.beside(state, args[0] if args else kwargs.get("grads"), new)
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
-        jax.debug.callback(keeper.keep, count(state), part(params(state)), gradients, rate, part(params(new)))
+        jax.debug.callback(keeper.keep, count(state), part(params(state)), beside, rate, part(params(new)))
         return new
 
     return recorded
 
 
-def _applied(apply_updates: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any]) -> Callable[..., Any]:
+def _applied(apply_updates: Callable[..., Any], told: _Told) -> Callable[..., Any]:
     """`optax.apply_updates`, recorded unless a train state calls it."""
 
     @wraps(apply_updates)
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not getattr(_inside, "value", False):
-            jax.debug.callback(keeper.update, part(params), part(new))
+            jax.debug.callback(told.keeper.update, told.part(params), told.part(new))
         return new
 
     return applied
@@ -162,17 +189,11 @@ def _watched(replace: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
     return watched
 
 
-def _averaged(state: Any, gradients: Any) -> Any:
-    """The gradients that are applied: a legacy optimizer that was replicated by its own method averages them itself."""
-    axis: str | None = getattr(getattr(state, "optimizer_def", None), "axis_name", None)
-    return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
-
-
-def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: str) -> Callable[..., None]:
+def _subclass_hook(told: _Told, base: Any, name: str) -> Callable[..., None]:
     def hook(cls: Any, **arguments: Any) -> None:
         super(base, cls).__init_subclass__(**arguments)
         if name in vars(cls):
-            setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
+            setattr(cls, name, _recorded(vars(cls)[name], told))
 
     return hook
 

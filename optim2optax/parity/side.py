@@ -37,7 +37,8 @@ class Side:
     """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records.
 
     With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place. `elsewhere` is an interpreter
-    with an old Flax, if the command runs under one.
+    with an old Flax, if the command runs under one. With `inputs`, the gradients of small models are recorded as well; `replays`
+    is the folder of such records, to be replayed on this side.
     """
 
     legacy: bool
@@ -46,6 +47,8 @@ class Side:
     scratch: Path
     rounding: bool = False
     elsewhere: Path | None = None
+    inputs: bool = False
+    replays: Path | None = None
 
     @property
     def python(self) -> str:
@@ -89,6 +92,8 @@ class Side:
         return {
             "legacy": self.legacy,
             "rounding": self.rounding,
+            "inputs": self.inputs,
+            "replays": self.replays and str(self.replays),
             "elsewhere": self.elsewhere is not None,
             "out": str(self.records),
             "copies": [(original, str(self.copy)) for original in self._spellings()],

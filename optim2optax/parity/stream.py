@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, Mapping[Part, NDArray[Any]]]
 
 SUFFIX = ".steps"
+INPUTS = ".inputs"
+"""Of files that hold what the steps are computed from."""
 
 
 class Writer:
     """Writes records to a file of this process in a folder; a process that was forked off gets a file of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, suffix: str = SUFFIX) -> None:
         self.folder = folder
+        self.suffix = suffix
         self._process = -1
         self._file = -1
         self._lock = threading.Lock()
@@ -50,7 +53,7 @@ class Writer:
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
-                path = self.folder / f"{time.time_ns():020}-{self._process}{SUFFIX}"
+                path = self.folder / f"{time.time_ns():020}-{self._process}{self.suffix}"
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             _write_all(self._file, record)
 
