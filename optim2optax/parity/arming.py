@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import optax
 
 from optim2optax.parity.judge import name_of
 from optim2optax.parity.legacy import legacy_flax
@@ -22,10 +24,11 @@ from optim2optax.parity.precision import precise
 from optim2optax.parity.record import Recorder, script
 from optim2optax.parity.recorder import recording
 from optim2optax.parity.scenario import parameters_in_float64
+from optim2optax.parity.shadow import shadow
 
 
 def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
-    """Record all that this process does from now on, and let it compute in float64.
+    """Record all that this process does from now on, and let it compute in float64 if the side says so.
 
     Args:
         side: the facts of the side, as `Side` tells them.
@@ -34,7 +37,7 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     recorder = Recorder(Path(side["out"]), leaves, side["inputs"])
     stack = ExitStack()
     # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
-    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
+    jax.config.update("jax_enable_x64", side["wide"])  # type: ignore[no-untyped-call]
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
     if side["legacy"]:
         stack.enter_context(legacy_flax())
@@ -43,19 +46,32 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_packages(script([copy for _, copy in side["copies"]]))
-    stack.enter_context(precise())
-    stack.enter_context(parameters_in_float64())
+    if side["wide"]:
+        _accumulate_in_float64()
+        stack.enter_context(precise())
+        stack.enter_context(parameters_in_float64())
     atexit.register(stack.close)
 
     def last() -> None:
         if side["replays"]:
             from optim2optax.parity.replaying import replay
 
-            replay(Path(side["replays"]), recorder)
+            with precise():
+                replay(Path(side["replays"]), recorder, widened=not side["wide"])
+        elif side["inputs"] and not side["wide"]:
+            with precise():
+                shadow(Path(side["out"]), recorder)
         if found := foreign():
             recorder.writer.write({"foreign": list(found)})
 
     recorder.finish_at_exit(last)
+
+
+def _accumulate_in_float64() -> None:
+    """Let `optax.MultiSteps` accumulate in float64 where float32 is its default, which is said once, when it is defined."""
+    init = optax.MultiSteps.__init__
+    defaults = init.__defaults__ or ()
+    init.__defaults__ = tuple(jnp.float64 if value is jnp.float32 else value for value in defaults)
 
 
 def leaves(tree: Any) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.noise import settled
-from optim2optax.parity.processes import run_whole, watched
+from optim2optax.parity.processes import NOT_FOUND, run_whole, watched
 from optim2optax.parity.record import is_small
 from optim2optax.parity.recorded import Recording, recording_of
 from optim2optax.parity.reports.text import figures
@@ -38,6 +40,15 @@ PATIENCE = 10
 SHORTEST = 120.0
 """and so many seconds at least."""
 
+FLOAT32_GATE = 1e-5
+"""The gate of a closed loop in float32, unless rounding explains more,"""
+
+FACTOR_IN_FLOAT32 = 20
+"""which is so many times what becomes of one unit in the last place. The usual factor would let faults of a thousandth pass."""
+
+IN_FLOAT32 = (
+    "The program insists on float32. It ran in that, and its updates alone are judged, computed anew in float64."
+)
 OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
 
 
@@ -70,9 +81,21 @@ def compare_command(
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         runs = _Runs(command, before, folder, timeout, links, legacy_python, Path(temporary).resolve())
         try:
-            return _compared(runs)
+            found = _compared(runs)
+            if found.verdict is Verdict.DIFFERENT and _keeps_float32(runs):
+                return _compared_in_float32(replace(runs, wide=False)) or found
+            return found
+        except _FailedError:
+            found_in_float32 = _compared_in_float32(replace(runs, wide=False))
+            if found_in_float32 is None:
+                raise
+            return found_in_float32
         except DifferentParametersError as error:
             raise CommandError(str(error)) from error
+
+
+class _FailedError(CommandError):
+    """A side that ended with an exit code."""
 
 
 def _compared(runs: _Runs) -> Comparison:
@@ -89,6 +112,45 @@ def _compared(runs: _Runs) -> Comparison:
             return None
 
     return _with_open_loop(_with_states(settled(compare(), compare, noise), runs), runs)
+
+
+def _keeps_float32(runs: _Runs) -> bool:
+    """Whether either side has parameters in float32, though float64 is the default."""
+    return any(
+        values.dtype == np.float32
+        for side in (runs.old, runs.new)
+        for updates in _of_optimizers(side).values()
+        for values in updates[0].after.values()
+    )
+
+
+def _compared_in_float32(runs: _Runs) -> Comparison | None:
+    """Judge a program that insists on float32 by its updates alone, which are computed anew in float64.
+
+    The closed loop has the last word where it departs by more than rounding explains. Gives None if the program does not run in
+    its own precision either.
+    """
+    try:
+        old, new = runs.old.updates, runs.new.updates
+        closed = compare_updates(old, new, FLOAT32_GATE)
+        if closed.error >= FLOAT32_GATE and runs.again is not None:
+            noise = compare_updates(old, runs.again.updates).error
+            closed = compare_updates(old, new, max(FLOAT32_GATE, FACTOR_IN_FLOAT32 * noise))
+    except (CommandError, DifferentParametersError):
+        return None
+    if closed.verdict is Verdict.DIFFERENT:
+        return replace(closed, remarks=(IN_FLOAT32, *closed.remarks))
+    shadows, replays = by_kind(runs.old.replays), by_kind(runs.new.replays)
+    judged = []
+    for kind, updates in _of_optimizers(runs.old).items():
+        if kind not in shadows or kind not in replays:
+            why = f"Of {_shown(kind)} that cannot be done: {_why_not_replayed(kind, updates, runs.new)}."
+            return replace(closed, verdict=Verdict.NOTHING_PROVEN, remarks=(IN_FLOAT32, why))
+        judged.append(compare_replays(updates, replays[kind], shadows[kind]))
+    different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
+    unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
+    worst = max(different or unproven or judged, key=lambda found: found.error)
+    return replace(worst, drift=closed.error, drift_by_step=closed.error_by_step, remarks=(IN_FLOAT32, *worst.remarks))
 
 
 def _with_states(found: Comparison, runs: _Runs) -> Comparison:
@@ -169,6 +231,7 @@ class _Runs:
     links: Sequence[Path]
     legacy_python: Path | None
     scratch: Path
+    wide: bool = True
 
     @cached_property
     def root(self) -> Path:
@@ -200,6 +263,9 @@ class _Runs:
         except CommandError:
             return None
 
+    def _called(self, name: str) -> str:
+        return name if self.wide else f"{name}-in-float32"
+
     def _side(self, name: str) -> Side:
         """A side with its copy of the tree."""
         legacy = name != "after"
@@ -207,12 +273,13 @@ class _Runs:
         side = Side(
             legacy,
             originals,
-            self.scratch / name / self.root.name,
+            self.scratch / self._called(name) / self.root.name,
             self.scratch,
             rounding=name == "again",
             elsewhere=self.legacy_python if legacy else None,
             inputs=name == "before",
-            replays=None if legacy else self.scratch / "records-before",
+            replays=None if legacy else self.scratch / f"records-{self._called('before')}",
+            wide=self.wide,
         )
         linked = [_within(path, self.root) for path in self.links]
         if legacy:
@@ -235,7 +302,8 @@ class _Runs:
             ) from hanging
         if code:
             said = _end_of(_problems(side) + errors)
-            raise CommandError(f"the {side.name} side ended with exit code {code}:\n{said}")
+            kind = CommandError if code == NOT_FOUND else _FailedError
+            raise kind(f"the {side.name} side ended with exit code {code}:\n{said}")
         return _checked(recording_of(side.records), side)
 
 

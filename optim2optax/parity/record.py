@@ -107,17 +107,17 @@ class Recorder:
         self._write(UNKNOWN, before, after)
 
     def meet(self, state: Any) -> None:
-        """Write that a legacy optimizer was met, and of what its state dict is made. Keep what a train state is made of."""
+        """Keep what an optimizer is made of. Write that a legacy one was met, and of what its state dict is made."""
         kind = kind_of(self.leaves(params(state)))
-        if not is_legacy_optimizer(state):
-            shapes = jax.tree_util.tree_map(_shape, state)
-            self.met.setdefault(kind, {})[id(state.tx)] = shapes
+        is_first, legacy = kind not in self.met, is_legacy_optimizer(state)
+        definition = state.optimizer_def if legacy else state.tx
+        self.met.setdefault(kind, {})[id(definition)] = jax.tree_util.tree_map(_shape, state)
+        if not legacy:
             return
         if not self._met:
             self._met = True
             self.writer.write({"legacy": True})
-        if kind not in self.met:
-            self.met[kind] = {}
+        if is_first:
             made_of = [(path, jnp.shape(leaf)) for path, leaf in _flattened(serialization.to_state_dict(state))]
             if self._inputs is not None and is_small(kind):
                 self._inputs.write({"kind": kind, "made_of": made_of})

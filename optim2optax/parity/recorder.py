@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 
 if TYPE_CHECKING:
@@ -199,12 +200,12 @@ def _subclass_hook(told: _Told, base: Any, name: str) -> Callable[..., None]:
 
 
 def rounded(optimizer: Any) -> Any:
-    """A legacy optimizer whose float64 parameters are each off by a unit in the last place."""
+    """A legacy optimizer whose parameters are each off by a unit in the last place, if they have the precision of the run."""
     return optimizer.replace(target=jax.tree_util.tree_map(_rounded, optimizer.target))
 
 
 def _rounded(leaf: Any) -> Any:
-    if jnp.result_type(leaf) != jnp.float64:
+    if jnp.result_type(leaf) != jax.dtypes.canonicalize_dtype(np.float64):
         return leaf
     fixed = jax.lax.stop_gradient(leaf)
     return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)

@@ -38,7 +38,7 @@ class Side:
 
     With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place. `elsewhere` is an interpreter
     with an old Flax, if the command runs under one. With `inputs`, the gradients of small models are recorded as well; `replays`
-    is the folder of such records, to be replayed on this side.
+    is the folder of such records, to be replayed on this side. If it is not `wide`, the command computes in its own precision.
     """
 
     legacy: bool
@@ -49,6 +49,7 @@ class Side:
     elsewhere: Path | None = None
     inputs: bool = False
     replays: Path | None = None
+    wide: bool = True
 
     @property
     def python(self) -> str:
@@ -92,6 +93,7 @@ class Side:
         return {
             "legacy": self.legacy,
             "rounding": self.rounding,
+            "wide": self.wide,
             "inputs": self.inputs,
             "replays": self.replays and str(self.replays),
             "elsewhere": self.elsewhere is not None,

@@ -25,7 +25,6 @@ SAMPLES = 512
 BLOCKS = 1024
 PIECES = 64
 
-_FLOAT64 = np.dtype(np.float64)
 _WORDS = {1: np.uint8, 2: np.uint16}
 
 
@@ -85,8 +84,9 @@ def _facts(blocks: jax.Array, start: Any) -> tuple[jax.Array, jax.Array, jax.Arr
     """The sum of each block, and the counts and the digest of all, which begin at an element of the leaf."""
     flat = blocks.ravel()
     bits = _random_bits(jnp.asarray(start).astype(np.uint32) + jnp.arange(flat.size, dtype=np.uint32))
-    values = flat.astype(_FLOAT64)
-    weights = (0.5 + (bits >> np.uint32(1)).astype(_FLOAT64) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
+    widest = jax.dtypes.canonicalize_dtype(np.float64)
+    values = flat.astype(widest)
+    weights = (0.5 + (bits >> np.uint32(1)).astype(widest) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
     weighted = jnp.where(jnp.isfinite(values), values, 0.0) * weights
     counts = jnp.stack([jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()])
     return weighted.reshape(blocks.shape).sum(axis=1), counts, _digest(flat, bits)

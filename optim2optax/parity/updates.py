@@ -145,10 +145,23 @@ def _exact(parts: Parts) -> Parts:
     return {part: values for part, values in parts.items() if part.name != "sums"}
 
 
-def compare_replays(old: Sequence[Update], replays: Sequence[Update]) -> Comparison:
-    """Judge what the old side's first steps of one kind become on the new side, replayed."""
+def compare_replays(
+    old: Sequence[Update], replays: Sequence[Update], shadow: Sequence[Update] | None = None
+) -> Comparison:
+    """Judge what the old side's first steps of one kind become on the new side, replayed.
+
+    `shadow` is what the old side itself makes of these steps in float64, where it ran in float32.
+    """
     start = next((update.before for update in old if update.before), old[0].after)
-    return _judged(start, _by_step(old)[: len(replays)], replays, REPLAY_GATE, closed_loop=False)
+    before, after = _by_step(old) if shadow is None else _first_of_each_step(shadow), _first_of_each_step(replays)
+    steps = min(len(before), len(after))
+    return _judged(start, before[:steps], after[:steps], REPLAY_GATE, closed_loop=False)
+
+
+def _first_of_each_step(replays: Sequence[Update]) -> list[Update]:
+    """Replays in order; several processes may have done the same."""
+    found = {update.step: update for update in reversed(replays)}
+    return [found[step] for step in range(len(found))]
 
 
 def compare_states(

@@ -76,3 +76,28 @@ def test_a_new_side_that_gives_its_optimizer_other_gradients(tmp_path: Path) -> 
     found = compared(tmp_path, old)
     assert (found.verdict, found.steps) == (Verdict.EQUIVALENT, 12), found
     assert found.remarks == (f"In open loop, the optimizer of b/0 and 1 more cannot be compared: {OTHER_GRADIENTS}.",)
+
+
+ACCUMULATED = """\
+    if step % 2 == 0:
+        half = grad
+    else:
+        grad = jax.tree_util.tree_map(lambda first, second: (first + second) / 2, half, grad)
+        optimizer = optimizer.apply_gradient(grad)
+"""
+
+
+def test_gradients_that_the_new_side_accumulates_in_the_transformation(tmp_path: Path) -> None:
+    """By default `optax.MultiSteps` does so in float32, which is no difference either."""
+    head, _, _ = STEADY.replace("range(12)", "range(24)").partition("    optimizer = optimizer.apply")
+    found = compared(
+        tmp_path,
+        head + ACCUMULATED,
+        (
+            ACCUMULATED.replace("_gradient(", "_gradients(grads="),
+            "    optimizer = optimizer.apply_gradients(grads=grad)\n",
+        ),
+        ("tx=optax.adamw(0.1, weight_decay=1e-3)", "tx=optax.MultiSteps(optax.adamw(0.1, weight_decay=1e-3), 2)"),
+    )
+    assert (found.verdict, found.steps) == (Verdict.EQUIVALENT, 12), found
+    assert found.remarks[0] == "The state of the optimizer was not compared."
