@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from optim2optax.parity.judge import Comparison, Verdict
+from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Verdict
+from optim2optax.parity.left_behind import Wanted, compare_left_behind, left_behind, with_left_behind
 from optim2optax.parity.noise import settled
 from optim2optax.parity.processes import NOT_FOUND, run_whole, watched
 from optim2optax.parity.record import is_small
@@ -33,6 +34,8 @@ from optim2optax.parity.updates import (
 )
 
 LAST_LINES = 15
+OUTPUT = "output.txt"
+NOTHING = Wanted()
 
 PATIENCE = 10
 """The new side may take so many times what the old one took,"""
@@ -63,6 +66,7 @@ def compare_command(
     timeout: float | None = None,
     links: Sequence[Path] = (),
     legacy_python: Path | None = None,
+    wanted: Wanted = NOTHING,
 ) -> Comparison:
     """Run a command on both sides, each in a working copy of its own, and judge whether they applied the same updates.
 
@@ -73,25 +77,26 @@ def compare_command(
         timeout: how many seconds a side may take; None lets the old side take its time, and the new one PATIENCE times that.
         links: what is not copied but linked, such as data that git ignores.
         legacy_python: an interpreter with an old Flax, under which the old side runs; None stands for the one of this process.
+        wanted: what the command leaves behind that is to be compared as well.
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
         TreeError: if the old tree cannot be had, or what is to be linked.
     """
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
-        runs = _Runs(command, before, folder, timeout, links, legacy_python, Path(temporary).resolve())
+        runs = _Runs(command, before, folder, timeout, links, legacy_python, wanted, Path(temporary).resolve())
+        in_float32 = replace(runs, wide=False)
         try:
             found = _compared(runs)
-            if found.verdict is Verdict.DIFFERENT and _keeps_float32(runs):
-                return _compared_in_float32(replace(runs, wide=False)) or found
-            return found
+            insists = found.verdict is Verdict.DIFFERENT and _keeps_float32(runs)
+            instead = _compared_in_float32(in_float32) if insists else None
         except _FailedError:
-            found_in_float32 = _compared_in_float32(replace(runs, wide=False))
-            if found_in_float32 is None:
+            instead = _compared_in_float32(in_float32)
+            if instead is None:
                 raise
-            return found_in_float32
         except DifferentParametersError as error:
             raise CommandError(str(error)) from error
+        return _with_left_behind(found, runs) if instead is None else _with_left_behind(instead, in_float32)
 
 
 class _FailedError(CommandError):
@@ -202,6 +207,15 @@ def _with_open_loop(found: Comparison, runs: _Runs) -> Comparison:
     return replace(found, remarks=(*found.remarks, *notes))
 
 
+def _with_left_behind(found: Comparison, runs: _Runs) -> Comparison:
+    """The comparison, with that of files and lines. They ask for a further run of the old side."""
+    if not runs.wanted or found.verdict is Verdict.DIFFERENT:
+        return found
+    again = None if runs.again is None else runs.again.left
+    gate = CLOSED_LOOP_GATE if runs.wide else FLOAT32_GATE
+    return with_left_behind(found, compare_left_behind(runs.old.left, runs.new.left, again, gate))
+
+
 def _why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
     if not is_small(kind):
         return "its gradients are too large to be kept"
@@ -230,6 +244,7 @@ class _Runs:
     timeout: float | None
     links: Sequence[Path]
     legacy_python: Path | None
+    wanted: Wanted
     scratch: Path
     wide: bool = True
 
@@ -293,8 +308,11 @@ class _Runs:
         """Run one side. Raises CommandError if there is nothing to compare."""
         folder = side.copy / self.folder.resolve().relative_to(self.root)
         words = watched(side.command(self.command))
+        environment, output = side.environment(folder), side.records / OUTPUT
+        output.touch()
+        since = output.stat().st_mtime_ns
         try:
-            code, errors = run_whole(words, folder, side.environment(folder), timeout)
+            code, errors = run_whole(words, folder, environment, timeout, output)
         except subprocess.TimeoutExpired as hanging:
             said = (hanging.stderr or b"").decode()
             raise CommandError(
@@ -304,7 +322,12 @@ class _Runs:
             said = _end_of(_problems(side) + errors)
             kind = CommandError if code == NOT_FOUND else _FailedError
             raise kind(f"the {side.name} side ended with exit code {code}:\n{said}")
-        return _checked(recording_of(side.records), side)
+        found = _checked(recording_of(side.records), side)
+        try:
+            said = output.read_text(encoding="utf-8", errors="replace") if self.wanted.lines else ""
+            return replace(found, left=left_behind(folder, said, since, self.wanted))
+        except (LookupError, ValueError) as error:
+            raise CommandError(f"the {side.name} side {error}") from error
 
 
 def _problems(side: Side) -> str:

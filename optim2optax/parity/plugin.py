@@ -45,6 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
     group.addoption("--parity-timeout", type=float, metavar="SECONDS", help="how long a side of the command may take")
     group.addoption("--parity-link", action="append", default=[], metavar="PATH", help="what is linked, not copied")
+    group.addoption("--parity-compare", action="append", default=[], metavar="FILE", help="what the command writes")
+    group.addoption("--parity-lines", action="append", default=[], metavar="REGEX", help="what the command prints")
     for name in REPORTS:
         group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
 
@@ -411,6 +413,7 @@ class CommandItem(ParityItem):
     def run(self) -> Case:
         """Run it on both trees."""
         from optim2optax.parity.cases import command_case
+        from optim2optax.parity.left_behind import Wanted
 
         option = self.config.getoption
         folder = Path(self.config.invocation_params.dir)
@@ -424,6 +427,7 @@ class CommandItem(ParityItem):
             option("--parity-timeout"),
             links,
             Path(python) if python else None,
+            Wanted(option("--parity-compare"), option("--parity-lines")),
         )
 
 

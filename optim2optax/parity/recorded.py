@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from optim2optax.parity.left_behind import Left
 from optim2optax.parity.record import UNKNOWN, kind_from
 from optim2optax.parity.sketch import Part
 from optim2optax.parity.stream import SUFFIX, read
@@ -21,7 +22,7 @@ class Recording:
 
     `legacy` says whether a legacy optimizer was met, `foreign` what was loaded from the user's own tree, `processes` how many
     wrote anything. `replays` is what came of the other side's gradients, `not_replayed` why nothing did. `corresponding` has the
-    places of the new state that correspond to some of the old.
+    places of the new state that correspond to some of the old. `left` is what the command left behind.
     """
 
     updates: list[Update] = field(default_factory=list)
@@ -31,6 +32,7 @@ class Recording:
     replays: list[Update] = field(default_factory=list)
     not_replayed: dict[Kind, str] = field(default_factory=dict)
     corresponding: dict[Kind, list[Correspondence]] = field(default_factory=dict)
+    left: Left = field(default_factory=dict)
 
 
 def recording_of(folder: Path) -> Recording:

@@ -316,6 +316,11 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
+    "what a command leaves behind without one": (["--compare", "metrics.json", "."], "are of a command behind --"),
+    "lines by what is no expression": (
+        ["--compare-lines", "loss (", "--before", ".", "--", "python", "train.py"],
+        "--compare-lines 'loss ('",
+    ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
     "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
