@@ -92,12 +92,12 @@ def compare_command(
         def compare(gate: float | None = None) -> Comparison:
             return compare_updates(first.updates, second.updates, gate)
 
-        def noise() -> float | None:
+        def noise() -> Comparison | None:
             copy_before(before, root, again.copy, linked)
             surround(root, again.copy.parent)
             try:
                 third = _record(command, again, inside, patience)
-                return compare_updates(first.updates, third.updates).error
+                return compare_updates(first.updates, third.updates)
             except (CommandError, DifferentParametersError):
                 return None
 

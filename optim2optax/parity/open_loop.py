@@ -48,6 +48,7 @@ class Tape:
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
         self.complete = True
         self.by_hand: set[int] = set()
+        self.defined = False
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -62,6 +63,12 @@ class Tape:
         del before
         with self._lock:
             self.by_hand.add(hash(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after))))
+
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Count a step; without its gradients, nothing can be replayed into it."""
+        del step
+        self.defined = True
+        self.update(before, after)
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""

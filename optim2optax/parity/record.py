@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.observing import listen
 from optim2optax.parity.precision import precise
-from optim2optax.parity.recorder import is_legacy_optimizer, recording
+from optim2optax.parity.recorder import is_legacy, recording
 from optim2optax.parity.scenario import import_packages, parameters_in_float64
 from optim2optax.parity.sketch import Part, Sketch, sketch
 from optim2optax.parity.stream import Writer
@@ -48,9 +48,13 @@ class Recorder:
         """Write an update of which nothing tells the step."""
         self._write(UNKNOWN, before, after)
 
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Write an update that a definition makes by itself."""
+        self._write(int(step), before, after)
+
     def meet(self, state: Any) -> None:
-        """Write that a legacy optimizer was met."""
-        if is_legacy_optimizer(state) and not self._met:
+        """Write that a legacy optimizer or definition was met."""
+        if is_legacy(state) and not self._met:
             self._met = True
             self.writer.write({"legacy": True})
 

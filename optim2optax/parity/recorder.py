@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,7 @@ from flax import struct
 from flax.training import train_state
 
 from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.noise import rounded
+from optim2optax.parity.noise import rounded, rounded_leaves
 
 
 class Keeper(Protocol):
@@ -26,8 +27,11 @@ class Keeper(Protocol):
     def update(self, before: Any, after: Any) -> None:
         """Take the parameters ahead of and after a call of `optax.apply_updates` outside of any train state."""
 
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Take the count of a step that a definition takes without an optimizer, the parameters ahead of it, and the new ones."""
+
     def meet(self, state: Any) -> None:
-        """Take a legacy optimizer or train state that is about to step, as it is traced: its arrays have shapes alone."""
+        """Take what is about to step, as it is traced: a legacy optimizer or definition, or a train state."""
 
     def lose(self) -> None:
         """Hear that an optimizer's state or hyperparameters are not those that its steps so far tell."""
@@ -42,20 +46,23 @@ def whole(tree: Any) -> Any:
 def recording(
     keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole, rounding: bool = False
 ) -> Iterator[None]:
-    """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand.
+    """Let a keeper be told of every step of a legacy optimizer, a definition or a train state, and of updates applied by hand.
 
     `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients. With
-    `rounding`, what a legacy optimizer makes of its parameters is each time off by a unit in the last place.
+    `rounding`, what a legacy optimizer or definition makes of parameters is each time off by a unit in the last place.
     """
     with ExitStack() as stack:
         stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
         optax.apply_updates = _applied(optax.apply_updates, keeper, part)
         _record_copies(stack, keeper, part, rounding)
+        _record_classes(stack, keeper, part, rounding)
         if legacy:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
             name = "apply_gradient"
             _watch(cls, stack, keeper)
+            for definition in _with_subclasses(flax.optim.OptimizerDef):
+                _record_definition(definition, stack, keeper, part, rounding)
         else:
             cls, name = train_state.TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
@@ -82,6 +89,36 @@ def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any],
     base.__init_subclass__ = classmethod(hook)
 
 
+def _record_classes(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
+    """Record the definitions among the classes that are defined from now on."""
+    build = builtins.__build_class__
+
+    def built(*args: Any, **kwargs: Any) -> Any:
+        cls = build(*args, **kwargs)
+        if hasattr(cls, "init_state"):
+            _record_definition(cls, stack, keeper, part, rounding)
+        return cls
+
+    stack.callback(setattr, builtins, "__build_class__", build)
+    builtins.__build_class__ = built
+
+
+def _record_definition(cls: Any, stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
+    """Record what a definition does by itself. One that is a transformation, too, steps in its `update` for something else."""
+    if "apply_gradient" in vars(cls):
+        stack.callback(setattr, cls, "apply_gradient", cls.apply_gradient)
+        cls.apply_gradient = _functional(cls.apply_gradient, keeper, part, rounding)
+    if "update" in vars(cls):
+        stack.callback(setattr, cls, "update", cls.update)
+        cls.update = _within(cls.update)
+
+
+def _with_subclasses(cls: Any) -> Iterator[Any]:
+    yield cls
+    for subclass in cls.__subclasses__():
+        yield from _with_subclasses(subclass)
+
+
 def _watch(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
     """Let a keeper know when the state of a legacy optimizer is exchanged."""
     stack.callback(setattr, cls, "replace", vars(cls)["replace"])
@@ -101,17 +138,14 @@ def _recorded(
     step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any], rounding: bool = False
 ) -> Callable[..., Any]:
     """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
+    steps_within = _within(step)
 
     @wraps(step)
     def recorded(state: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(_inside, "value", False):
             return step(state, *args, **kwargs)
-        _inside.value = True
-        try:
-            new = step(state, *args, **kwargs)
-            new = rounded(new) if rounding else new
-        finally:
-            _inside.value = False
+        new = steps_within(state, *args, **kwargs)
+        new = _within(rounded)(new) if rounding else new
         keeper.meet(state)
         gradients = _averaged(state, args[0] if args else kwargs.get("grads")) if part is whole else None
         if kwargs.keys() - TOLD:
@@ -122,6 +156,40 @@ def _recorded(
         return new
 
     return recorded
+
+
+def _functional(
+    step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any], rounding: bool
+) -> Callable[..., Any]:
+    """The `apply_gradient` of a definition, recorded unless it is a part of another step."""
+    steps_within = _within(step)
+
+    @wraps(step)
+    def recorded(definition: Any, hyper_params: Any, params: Any, state: Any, grads: Any) -> Any:
+        if getattr(_inside, "value", False):
+            return step(definition, hyper_params, params, state, grads)
+        new, new_state = steps_within(definition, hyper_params, params, state, grads)
+        new = rounded_leaves(new) if rounding else new
+        keeper.meet(definition)
+        jax.debug.callback(keeper.functional, _steps_taken(state), part(params), part(new))
+        return new, new_state
+
+    return recorded
+
+
+def _within(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in which nothing is recorded."""
+
+    @wraps(step)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        before = getattr(_inside, "value", False)
+        _inside.value = True
+        try:
+            return step(*args, **kwargs)
+        finally:
+            _inside.value = before
+
+    return within
 
 
 def _applied(apply_updates: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -164,8 +232,13 @@ def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: 
     return hook
 
 
-def is_legacy_optimizer(state: Any) -> bool:
-    """Whether this is an optimizer of `flax.optim`, or of a copy of it."""
+def is_legacy(state: Any) -> bool:
+    """Whether this is an optimizer or a definition of `flax.optim`, or of a copy of it.
+
+    What `rewrite` makes of a definition that keeps its interface has an `update`, as a transformation of optax does.
+    """
+    if hasattr(state, "apply_gradient") and hasattr(state, "init_state"):
+        return not hasattr(state, "update")
     return hasattr(state, "optimizer_def") and hasattr(state, "target")
 
 
@@ -175,8 +248,10 @@ def params(state: Any) -> Any:
 
 
 def count(state: Any) -> Any:
-    """The steps taken. A MultiOptimizer has a count in the state of each of its optimizers, all alike."""
-    if not hasattr(state, "target"):
-        return state.step
-    inner = state.state
-    return inner.step if hasattr(inner, "step") else inner[0].step
+    """The steps taken."""
+    return _steps_taken(state.state) if hasattr(state, "target") else state.step
+
+
+def _steps_taken(state: Any) -> Any:
+    """The count in the state of a definition. A MultiOptimizer has one in the state of each of its optimizers, all alike."""
+    return state.step if hasattr(state, "step") else state[0].step

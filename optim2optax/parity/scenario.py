@@ -88,14 +88,14 @@ def run_both_loops(
     def compare(gate: float | None = None) -> Comparison:
         return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence, gate=gate)
 
-    def noise() -> float | None:
+    def noise() -> Comparison | None:
         tape = Tape()
         try:
             again, _ = _drive(scenario, before, True, steps, tape, rounding=True)
             found = compare_trajectories(old, again, closed_loop=True, evidence=evidence)
         except Exception:  # noqa: BLE001 - what a user's code raises if a value is another, such as of an assertion
             return None
-        return found.error if tape.steps else None
+        return found if tape.steps or tape.defined else None
 
     parameters_alone = settled(compare(), compare, noise)
     with precise():
