@@ -36,12 +36,17 @@ class CommandError(RuntimeError):
     """A side that could not be run, or two that cannot be compared; the message says which, and why."""
 
 
+class WidenedError(CommandError):
+    """A side that failed after parameters were given to an optimizer in float64 that were to be in float32."""
+
+
 @dataclass
 class Recording:
     """What the processes of one side recorded."""
 
     updates: list[Update] = field(default_factory=list)
     legacy: bool = False
+    widened: bool = False
     foreign: set[str] = field(default_factory=set)
     processes: int = 0
 
@@ -66,13 +71,22 @@ def compare_command(
         CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
         TreeError: if the old tree cannot be had, or what is to be linked.
     """
+    try:
+        return _compare_command(command, before, folder, timeout, links, wide=True)
+    except WidenedError:
+        return _compare_command(command, before, folder, timeout, links, wide=False)
+
+
+def _compare_command(
+    command: Sequence[str], before: str, folder: Path, timeout: float | None, links: Sequence[Path], wide: bool
+) -> Comparison:
     root = (repository_root(folder) or folder).resolve()
     inside = folder.resolve().relative_to(root)
     originals = (root, Path(before)) if Path(before).is_dir() else (root,)
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         scratch = Path(temporary).resolve()
         old, new, again = (
-            Side(name != "after", originals, scratch / name / root.name, scratch, rounding=name == "again")
+            Side(name != "after", originals, scratch / name / root.name, scratch, name == "again", wide)
             for name in ("before", "after", "again")
         )
         linked = [_within(path, root) for path in links]
@@ -126,9 +140,10 @@ def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | N
         raise CommandError(
             f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
         ) from hanging
-    if code:
-        raise CommandError(f"the {side.name} side ended with exit code {code}:\n{_end_of(errors)}")
     found = _recording(side.records)
+    if code:
+        kind = WidenedError if found.widened else CommandError
+        raise kind(f"the {side.name} side ended with exit code {code}:\n{_end_of(errors)}")
     if found.foreign:
         files = ", ".join(sorted(found.foreign)[:3])
         raise CommandError(
@@ -157,6 +172,7 @@ def _recording(folder: Path) -> Recording:
         found.processes += 1
         for facts, arrays in read(path):
             found.legacy |= "legacy" in facts
+            found.widened |= "widened" in facts
             found.foreign |= set(facts.get("foreign", ()))
             if "step" in facts:
                 found.updates.append(_update(facts, arrays))

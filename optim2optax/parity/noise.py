@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from optim2optax.parity.judge import CLOSED_LOOP_GATE, REPLAY_GATE, Comparison, Verdict
 
@@ -74,17 +75,17 @@ def _limit(error: float) -> float:
 
 
 def rounded(optimizer: Any) -> Any:
-    """A legacy optimizer whose float64 parameters are each off by a unit in the last place."""
+    """A legacy optimizer whose parameters are each off by a unit in the last place, but for those of less than 32 bits."""
     return optimizer.replace(target=rounded_leaves(optimizer.target))
 
 
 def rounded_leaves(params: Any) -> Any:
-    """Parameters whose float64 leaves are each off by a unit in the last place."""
+    """Parameters that are each off by a unit in the last place, but for those of less than 32 bits: there it is no rounding."""
     return jax.tree_util.tree_map(_rounded, params)
 
 
 def _rounded(leaf: Any) -> Any:
-    if jnp.result_type(leaf) != jnp.float64:
+    if jnp.result_type(leaf) not in (np.float64, np.float32):
         return leaf
     fixed = jax.lax.stop_gradient(leaf)
     return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)

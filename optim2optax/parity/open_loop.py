@@ -49,6 +49,7 @@ class Tape:
         self.complete = True
         self.by_hand: set[int] = set()
         self.defined = False
+        self.widened = False
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -79,6 +80,10 @@ class Tape:
         """Keep the transformation of a train state."""
         if hasattr(state, "tx"):
             self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
+
+    def widen(self) -> None:
+        """Remember that parameters are in float64 that were to be in float32."""
+        self.widened = True
 
     def lose(self) -> None:
         """Remember that the steps do not tell all."""

@@ -37,6 +37,7 @@ class Recorder:
         self.writer = Writer(folder)
         self._kinds: set[tuple[Part, ...]] = set()
         self._met = False
+        self._widened = False
         self._observations: dict[str, int] = {}
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -57,6 +58,12 @@ class Recorder:
         if is_legacy(state) and not self._met:
             self._met = True
             self.writer.write({"legacy": True})
+
+    def widen(self) -> None:
+        """Write that parameters are in float64 that were to be in float32."""
+        if not self._widened:
+            self._widened = True
+            self.writer.write({"widened": True})
 
     def lose(self) -> None:
         """Nothing is replayed."""
@@ -84,7 +91,12 @@ def _arrays(parts: Sketch) -> dict[Part, NDArray[Any]]:
 
 
 def arm(
-    legacy: bool, folder: str, foreign: Callable[[], Sequence[str]], copies: Sequence[str], rounding: bool = False
+    legacy: bool,
+    folder: str,
+    foreign: Callable[[], Sequence[str]],
+    copies: Sequence[str],
+    rounding: bool = False,
+    wide: bool = True,
 ) -> None:
     """Record all that this process does from now on, and let it compute in float64.
 
@@ -94,13 +106,14 @@ def arm(
         foreign: gives the modules that were loaded from the user's own tree.
         copies: the trees in which the user's code is.
         rounding: whether what a legacy optimizer makes of its parameters is off by a unit in the last place.
+        wide: whether optimizers get parameters in float64 that they are given in float32.
     """
     recorder = Recorder(Path(folder))
     stack = ExitStack()
     # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
-    stack.enter_context(recording(recorder, legacy, sketch, rounding))
+    stack.enter_context(recording(recorder, legacy, sketch, rounding, wide))
     listen(recorder.observe)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

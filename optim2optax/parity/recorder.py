@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 import optax
 from flax import struct
 from flax.training import train_state
@@ -33,6 +34,9 @@ class Keeper(Protocol):
     def meet(self, state: Any) -> None:
         """Take what is about to step, as it is traced: a legacy optimizer or definition, or a train state."""
 
+    def widen(self) -> None:
+        """Hear that an optimizer is created with parameters in float64 that it was given in float32."""
+
     def lose(self) -> None:
         """Hear that an optimizer's state or hyperparameters are not those that its steps so far tell."""
 
@@ -44,29 +48,37 @@ def whole(tree: Any) -> Any:
 
 @contextmanager
 def recording(
-    keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole, rounding: bool = False
+    keeper: Keeper,
+    legacy: bool,
+    part: Callable[[Any], Any] = whole,
+    rounding: bool = False,
+    wide: bool = True,
 ) -> Iterator[None]:
     """Let a keeper be told of every step of a legacy optimizer, a definition or a train state, and of updates applied by hand.
 
     `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients. With
     `rounding`, what a legacy optimizer or definition makes of parameters is each time off by a unit in the last place.
+    If `wide`, optimizers are created with parameters in float64 where they are given float32, as NumPy may have made them.
     """
     with ExitStack() as stack:
         stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
         optax.apply_updates = _applied(optax.apply_updates, keeper, part)
         _record_copies(stack, keeper, part, rounding)
-        _record_classes(stack, keeper, part, rounding)
+        _record_classes(stack, keeper, part, rounding, wide)
         if legacy:
             flax = stack.enter_context(legacy_flax())
             cls: Any = flax.optim.Optimizer
             name = "apply_gradient"
             _watch(cls, stack, keeper)
             for definition in _with_subclasses(flax.optim.OptimizerDef):
-                _record_definition(definition, stack, keeper, part, rounding)
+                _record_definition(definition, stack, keeper, part, rounding, wide)
         else:
             cls, name = train_state.TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
-            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name))
+            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name, wide))
+            if wide:
+                stack.callback(setattr, cls, "create", vars(cls)["create"])
+                cls.create = classmethod(_widened(vars(cls)["create"].__func__, keeper))
         stack.callback(setattr, cls, name, vars(cls)[name])
         setattr(cls, name, _recorded(vars(cls)[name], keeper, part, legacy and rounding))
         yield
@@ -89,21 +101,23 @@ def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any],
     base.__init_subclass__ = classmethod(hook)
 
 
-def _record_classes(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
+def _record_classes(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool, wide: bool) -> None:
     """Record the definitions among the classes that are defined from now on."""
     build = builtins.__build_class__
 
     def built(*args: Any, **kwargs: Any) -> Any:
         cls = build(*args, **kwargs)
         if hasattr(cls, "init_state"):
-            _record_definition(cls, stack, keeper, part, rounding)
+            _record_definition(cls, stack, keeper, part, rounding, wide)
         return cls
 
     stack.callback(setattr, builtins, "__build_class__", build)
     builtins.__build_class__ = built
 
 
-def _record_definition(cls: Any, stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
+def _record_definition(
+    cls: Any, stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool, wide: bool
+) -> None:
     """Record what a definition does by itself. One that is a transformation, too, steps in its `update` for something else."""
     if "apply_gradient" in vars(cls):
         stack.callback(setattr, cls, "apply_gradient", cls.apply_gradient)
@@ -111,6 +125,30 @@ def _record_definition(cls: Any, stack: ExitStack, keeper: Keeper, part: Callabl
     if "update" in vars(cls):
         stack.callback(setattr, cls, "update", cls.update)
         cls.update = _within(cls.update)
+    if "create" in vars(cls) and wide:
+        stack.callback(setattr, cls, "create", cls.create)
+        cls.create = _widened(cls.create, keeper)
+
+
+def _widened(create: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+    """The `create` of a definition, which has parameters for its first argument, or of a train state, with them as a keyword."""
+
+    def widened(leaf: Any) -> Any:
+        if getattr(leaf, "dtype", None) != np.float32:
+            return leaf
+        keeper.widen()
+        return leaf.astype(np.float64)
+
+    @wraps(create)
+    def created(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        first = [jax.tree_util.tree_map(widened, arg) for arg in args[:1]]
+        named = {
+            name: jax.tree_util.tree_map(widened, value) if name in ("params", "target") else value
+            for name, value in kwargs.items()
+        }
+        return create(owner, *first, *args[1:], **named)
+
+    return created
 
 
 def _with_subclasses(cls: Any) -> Iterator[Any]:
@@ -223,11 +261,13 @@ def _averaged(state: Any, gradients: Any) -> Any:
     return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
 
 
-def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: str) -> Callable[..., None]:
+def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: str, wide: bool) -> Callable[..., None]:
     def hook(cls: Any, **arguments: Any) -> None:
         super(base, cls).__init_subclass__(**arguments)
         if name in vars(cls):
             setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
+        if wide and isinstance(vars(cls).get("create"), classmethod):
+            cls.create = classmethod(_widened(cls.create.__func__, keeper))
 
     return hook
 

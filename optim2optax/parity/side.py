@@ -35,7 +35,8 @@ exec {python} "$@"
 class Side:
     """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records.
 
-    With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place.
+    With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place. If `wide`, optimizers get
+    parameters in float64 that they are given in float32.
     """
 
     legacy: bool
@@ -43,6 +44,7 @@ class Side:
     copy: Path
     scratch: Path
     rounding: bool = False
+    wide: bool = True
 
     @property
     def name(self) -> str:
@@ -79,6 +81,7 @@ class Side:
         return {
             "legacy": self.legacy,
             "rounding": self.rounding,
+            "wide": self.wide,
             "out": str(self.records),
             "copies": [(original, str(self.copy)) for original in self._spellings()],
             "kept": self._kept(),

@@ -130,7 +130,8 @@ class Finder:
             from optim2optax.parity.record import arm
 
             copies = [place for _, place in self.copies.copies]
-            arm(self.side["legacy"], self.side["out"], self.copies.foreign, copies, self.side["rounding"])
+            how = self.side["rounding"], self.side["wide"]
+            arm(self.side["legacy"], self.side["out"], self.copies.foreign, copies, *how)
         except ImportError as error:
             _tell(self.side["out"], f"{sys.executable} cannot record: {error}")
         finally:
