@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import optax
 
 from optim2optax.parity.judge import name_of
 from optim2optax.parity.legacy import legacy_flax
@@ -41,13 +39,14 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
     if side["legacy"]:
         stack.enter_context(legacy_flax())
-    stack.enter_context(recording(recorder, side["legacy"], recorder.part, recorder.beside, side["rounding"]))
+    stack.enter_context(
+        recording(recorder, side["legacy"], recorder.part, recorder.beside, side["rounding"], side["wide"])
+    )
     listen(recorder.observe)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_packages(script([copy for _, copy in side["copies"]]))
     if side["wide"]:
-        _accumulate_in_float64()
         stack.enter_context(precise())
         stack.enter_context(parameters_in_float64())
     atexit.register(stack.close)
@@ -65,13 +64,6 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
             recorder.writer.write({"foreign": list(found)})
 
     recorder.finish_at_exit(last)
-
-
-def _accumulate_in_float64() -> None:
-    """Let `optax.MultiSteps` accumulate in float64 where float32 is its default, which is said once, when it is defined."""
-    init = optax.MultiSteps.__init__
-    defaults = init.__defaults__ or ()
-    init.__defaults__ = tuple(jnp.float64 if value is jnp.float32 else value for value in defaults)
 
 
 def leaves(tree: Any) -> dict[str, Any]:

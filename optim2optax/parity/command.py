@@ -110,9 +110,9 @@ def _compared(runs: _Runs) -> Comparison:
     def compare(gate: float | None = None) -> Comparison:
         return compare_updates(old, new, gate)
 
-    def noise() -> float | None:
+    def noise() -> Comparison | None:
         try:
-            return None if runs.again is None else compare_updates(old, runs.again.updates).error
+            return None if runs.again is None else compare_updates(old, runs.again.updates)
         except DifferentParametersError:
             return None
 
@@ -181,10 +181,9 @@ def _states_compared(kind: Kind, old: Sequence[Update], runs: _Runs) -> Comparis
     def compare(gate: float | None = None) -> Comparison | None:
         return compare_states(old, new, places, gate)
 
-    def noise() -> float | None:
+    def noise() -> Comparison | None:
         rounded = [] if runs.again is None else by_kind(runs.again.updates).get(kind, [])
-        state = compare_states(old, rounded, [(source, source, 1) for _, source, _ in places])
-        return None if state is None else state.error
+        return compare_states(old, rounded, [(source, source, 1) for _, source, _ in places])
 
     found = compare()
     return None if found is None else settled(found, lambda gate: compare(gate) or found, noise)

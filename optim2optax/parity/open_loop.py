@@ -48,6 +48,8 @@ class Tape:
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
         self.complete = True
         self.by_hand: set[int] = set()
+        self.defined = False
+        self.widened = False
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -63,6 +65,12 @@ class Tape:
         with self._lock:
             self.by_hand.add(hash(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after))))
 
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Count a step; without its gradients, nothing can be replayed into it."""
+        del step
+        self.defined = True
+        self.update(before, after)
+
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
         with self._lock:
@@ -72,6 +80,10 @@ class Tape:
         """Keep the transformation of a train state."""
         if hasattr(state, "tx"):
             self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
+
+    def widen(self) -> None:
+        """Remember that parameters are in float64 that were to be in float32."""
+        self.widened = True
 
     def lose(self) -> None:
         """Remember that the steps do not tell all."""

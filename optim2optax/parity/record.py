@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import serialization
 
-from optim2optax.parity.recorder import averaged, is_legacy_optimizer, params
+from optim2optax.parity.recorder import averaged, is_legacy, params
 from optim2optax.parity.sketch import Part, sketch
 from optim2optax.parity.stream import INPUTS, Writer
 
@@ -107,20 +107,28 @@ class Recorder:
         self._write(UNKNOWN, before, after)
 
     def meet(self, state: Any) -> None:
-        """Keep what an optimizer is made of. Write that a legacy one was met, and of what its state dict is made."""
-        kind = kind_of(self.leaves(params(state)))
-        is_first, legacy = kind not in self.met, is_legacy_optimizer(state)
-        definition = state.optimizer_def if legacy else state.tx
-        self.met.setdefault(kind, {})[id(definition)] = jax.tree_util.tree_map(_shape, state)
-        if not legacy:
-            return
-        if not self._met:
+        """Keep what an optimizer is made of. Write that something legacy was met, and of what its state dict is made."""
+        legacy = is_legacy(state)
+        if legacy and not self._met:
             self._met = True
             self.writer.write({"legacy": True})
-        if is_first:
+        if not hasattr(state, "target") and not hasattr(state, "tx"):
+            return
+        kind = kind_of(self.leaves(params(state)))
+        is_first = kind not in self.met
+        definition = state.optimizer_def if legacy else state.tx
+        self.met.setdefault(kind, {})[id(definition)] = jax.tree_util.tree_map(_shape, state)
+        if legacy and is_first:
             made_of = [(path, jnp.shape(leaf)) for path, leaf in _flattened(serialization.to_state_dict(state))]
             if self._inputs is not None and is_small(kind):
                 self._inputs.write({"kind": kind, "made_of": made_of})
+
+    def functional(self, step: Any, before: Parts, after: Parts) -> None:
+        """Write an update that a definition makes by itself."""
+        self._write(int(step), before, after)
+
+    def widen(self) -> None:
+        """A side that fails for this runs once more in its own precision, as one that fails in float64 for another reason."""
 
     def lose(self) -> None:
         """Write that the steps do not tell all of a legacy optimizer."""

@@ -38,7 +38,8 @@ class Side:
 
     With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place. `elsewhere` is an interpreter
     with an old Flax, if the command runs under one. With `inputs`, the gradients of small models are recorded as well; `replays`
-    is the folder of such records, to be replayed on this side. If it is not `wide`, the command computes in its own precision.
+    is the folder of such records, to be replayed on this side. If it is `wide`, the command computes in float64, and optimizers
+    get parameters in it that they are given in float32; else it computes in its own precision.
     """
 
     legacy: bool

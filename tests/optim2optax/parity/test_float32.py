@@ -1,4 +1,4 @@
-"""A program that insists on float32 runs in float32, and its updates alone are judged, in float64."""
+"""Programs whose parameters are in float32, as NumPy made them, and transformations that accumulate in it."""
 
 from __future__ import annotations
 
@@ -6,57 +6,112 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.parity.command import IN_FLOAT32
-from optim2optax.parity.judge import Verdict
-from tests.optim2optax.parity.commands import compared
+from codemods import Source, migrate
+from optim2optax.parity.command import compare_command
+from optim2optax.parity.judge import Comparison, Verdict
+from optim2optax.parity.scenario import run_both_loops
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
-KEEPING = """
+BEFORE = """
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import optim
 
 
+def create():
+    params = {"w": np.linspace(-1.0, 1.0, 8, dtype=np.float32)}
+    return optim.Adam(0.05, beta1=0.8).create(params)
+
+
 @jax.jit
-def train_step(optimizer, rows):
-    def loss_fn(params):
-        def add(total, row):
-            image = jax.lax.conv(row, params["kernel"], (1, 1), "SAME")
-            return total + jnp.mean((image - 0.5) ** 2), None
-
-        loss, _ = jax.lax.scan(add, np.float32(0), rows)
-        return loss
-
-    return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target))
+def step(optimizer, x):
+    grads = jax.grad(lambda params: jnp.mean((params["w"] * x - 1.0) ** 2))(optimizer.target)
+    return optimizer.apply_gradient(grads, learning_rate=0.05 / (1 + optimizer.state.step))
 
 
-rng = np.random.default_rng(0)
-rows = rng.normal(size=(2, 1, 1, 8, 8)).astype(np.float32)
-kernel = rng.normal(size=(1, 1, 3, 3)).astype(np.float32)
-optimizer = optim.Adam(0.01).create({"kernel": kernel})
-for _ in range(12):
-    optimizer = train_step(optimizer, rows)
-    assert all(leaf.dtype == np.float32 for leaf in jax.tree_util.tree_leaves(optimizer.target))
+def main():
+    optimizer = create()
+    for key in jax.random.split(jax.random.PRNGKey(0), 12):
+        optimizer = step(optimizer, jax.random.normal(key, (8,)))
+        yield optimizer
+
+
+if __name__ == "__main__":
+    for _ in main():
+        pass
 """
-FAILING = KEEPING.replace("rng.normal(size=(1, 1, 3, 3)).astype(np.float32)", "jnp.full((1, 1, 3, 3), 0.1)")
-"""In float64, its convolution and its loop would mix two precisions."""
+SCENARIO = "def run(module):\n    yield from module.main()\n"
+INSISTING = BEFORE.replace("    grads = jax", "    assert optimizer.target['w'].dtype == np.float32\n    grads = jax")
 
 
-@pytest.mark.parametrize("program", [FAILING, KEEPING], ids=["fails in float64", "keeps float32"])
-def test_a_right_program(program: str, tmp_path: Path) -> None:
-    found = compared(tmp_path, program)
-    assert (found.verdict, found.steps, found.remarks) == (Verdict.EQUIVALENT, 12, (IN_FLOAT32,)), found
-    assert found.drift is not None
-    assert found.drift < 1e-5
+def compared(folder: Path, before: str, after: str) -> Comparison:
+    for name, text in {"before": before, "after": after, "scenario": SCENARIO}.items():
+        (folder / f"{name}.py").write_text(text)
+    return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
 
 
-def test_a_rule_whose_fault_is_below_the_rounding_of_float32(tmp_path: Path) -> None:
-    found = compared(tmp_path, FAILING, ("optax.adam(0.01)", "optax.adam(0.01, eps=1.1e-8)"))
-    assert (found.verdict, found.remarks) == (Verdict.DIFFERENT, (IN_FLOAT32,)), found
+def migrated(before: str) -> str:
+    [result] = migrate([Source("train.py", before.encode())])
+    return result.after.decode()
 
 
-def test_another_loss(tmp_path: Path) -> None:
-    found = compared(tmp_path, FAILING, ("image - 0.5", "image - 0.51"))
-    assert (found.verdict, found.remarks) == (Verdict.DIFFERENT, (IN_FLOAT32,)), found
+@pytest.mark.parametrize(("beta", "expected"), [("0.8", Verdict.EQUIVALENT), ("0.8000001", Verdict.DIFFERENT)])
+def test_parameters_that_numpy_made(tmp_path: Path, beta: str, expected: Verdict) -> None:
+    after = migrated(BEFORE)
+    assert "b1=0.8" in after
+    found = compared(tmp_path, BEFORE, after.replace("b1=0.8", f"b1={beta}"))
+    assert found.verdict is expected, found
+
+
+def test_a_program_that_insists_on_float32(tmp_path: Path) -> None:
+    found = compared(tmp_path, INSISTING, migrated(INSISTING))
+    assert found.verdict is not Verdict.DIFFERENT, found
+
+
+def test_a_command_that_insists_on_float32(tmp_path: Path) -> None:
+    for folder, text in (("old", INSISTING), ("new", migrated(INSISTING).replace("b1=0.8", "b1=0.81"))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.py").write_text(text)
+    found = compare_command(("python", "train.py"), str(tmp_path / "old"), tmp_path / "new")
+    assert found.verdict is Verdict.DIFFERENT, found
+
+
+SUMMED = """
+def main():
+    optimizer = create()
+    for keys in jax.random.split(jax.random.PRNGKey(0), 12):
+        first, second = (gradient(optimizer.target, jax.random.normal(key, (8,))) for key in jax.random.split(keys))
+        optimizer = optimizer.apply_gradient(jax.tree_util.tree_map(lambda a, b: (a + b) / 2, first, second))
+        yield optimizer.target
+"""
+"""The mean of two gradients makes one step,"""
+
+MULTI_STEPS = """
+def main():
+    params = {"w": jnp.linspace(-1.0, 1.0, 8)}
+    tx = optax.MultiSteps(optax.adam(0.05), 2)
+    update, state = jax.jit(tx.update), tx.init(params)
+    for keys in jax.random.split(jax.random.PRNGKey(0), 12):
+        for key in jax.random.split(keys):
+            updates, state = update(gradient(params, jax.random.normal(key, (8,))), state, params)
+            params = optax.apply_updates(params, updates)
+        yield params
+"""
+"""and optax has a transformation for that."""
+
+GRADIENT = """
+import jax
+import jax.numpy as jnp
+
+gradient = jax.jit(jax.grad(lambda params, x: jnp.mean((params["w"] * x - 1.0) ** 2)))
+"""
+
+
+def test_multi_steps(tmp_path: Path) -> None:
+    create = '\ndef create():\n    return optim.Adam(0.05).create({"w": jnp.linspace(-1.0, 1.0, 8)})\n'
+    found = compared(
+        tmp_path, f"from flax import optim{GRADIENT}{create}{SUMMED}", f"import optax{GRADIENT}{MULTI_STEPS}"
+    )
+    assert found.verdict is Verdict.EQUIVALENT, found

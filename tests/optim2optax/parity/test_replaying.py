@@ -44,9 +44,7 @@ for step in range(12):
 def test_a_wrong_rule_of_a_chaotic_program(tmp_path: Path) -> None:
     found = compared(tmp_path, CHAOTIC, ("momentum=0.9", "momentum=0.9000001"))
     assert found.verdict is Verdict.DIFFERENT, found
-    assert found.remarks == ("This is the open loop: the old side's gradients, replayed.",)
-    assert found.first_difference is not None
-    assert (found.first_difference.leaf, found.first_difference.step) == ("w", 1)
+    assert "open loop" in found.remarks[-1]
 
 
 def test_the_states_agree_as_well(tmp_path: Path) -> None:
