@@ -1,217 +1,243 @@
-"""Faults planted in migrated programs: does parity notice each, and does it accept the programs as they are?
+"""Faults planted in migrated programs, and programs as they are: does parity notice the ones, and accept the others?
 
-`python -m benchmarks.faults --count 150` takes the fixtures' `after.py` in turn, plants one fault of a random kind in a copy of
-each, and lets the fixture's scenario, or a command, compare it with `before.py`. What is accepted is shown, to be looked at: a
-fault may be none, such as a constant that a later line overwrites. `--as-they-are` compares the programs without any.
+`python -m benchmarks.faults --level update --results FILE` plants each fault of a level in a copy of its program, runs the
+command `optim2optax parity` on it, and writes a line for each; what is in FILE already is not run again. `--right` runs the
+programs as they are. `--table` shows what FILE holds.
 """
 
 from __future__ import annotations
 
-import ast
 import json
-import random
+import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
+from unittest.mock import patch
 
 import click
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-FACTOR = 1.001
-SIBLINGS = {
-    "adam": "adamax",
-    "adamw": "adam",
-    "sgd": "noisy_sgd",
-    "lamb": "adam",
-    "adabelief": "adam",
-    "rmsprop": "adagrad",
-    "scale_by_adam": "scale_by_belief",
-    "clip_by_global_norm": "clip",
-    "clip": "clip_by_global_norm",
+from benchmarks.planted import commands, right, scenarios, updates
+from codemods import Options, Source, migrate
+from optim2optax.parity.cases import command_case
+
+ROOT = Path(__file__).resolve().parents[1]
+FIXTURES = ROOT / "fixtures"
+PROGRAMS = Path(__file__).with_name("programs")
+RIGHT = "right"
+OUTCOMES = {
+    "different": "noticed",
+    "could_not_run": "could not run",
+    "nothing_proven": "nothing proven",
+    "equivalent": "accepted",
+    "identical": "accepted",
 }
-"""Transformations of optax, each with one that takes its place as a fault."""
+"""What a verdict says of a program, the most telling one of its cases first."""
 
-OPERATORS: dict[type[ast.operator], ast.operator] = {
-    ast.Add: ast.Sub(),
-    ast.Sub: ast.Add(),
-    ast.Mult: ast.Div(),
-    ast.Div: ast.Mult(),
-    ast.Pow: ast.Mult(),
-}
-COMPARISONS: dict[type[ast.cmpop], ast.cmpop] = {
-    ast.Lt: ast.GtE(),
-    ast.Gt: ast.LtE(),
-    ast.LtE: ast.Gt(),
-    ast.GtE: ast.Lt(),
-    ast.Eq: ast.NotEq(),
-    ast.NotEq: ast.Eq(),
-    ast.In: ast.NotIn(),
-    ast.NotIn: ast.In(),
-}
-COUNTERS = ("count", "step", "steps", "number", "i")
-
-Change = Callable[[], None]
-"""Plants a fault in the tree in which it was found."""
+BATCH = 10
 
 
-def number(node: ast.AST) -> Iterator[Change]:
-    """A number that is a thousandth off."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value:
-        value = node.value
-        yield lambda: setattr(node, "value", value * FACTOR)
+@dataclass(frozen=True)
+class Trial:
+    """A program to be judged: as it is, if `edits` is empty, or with a fault, an exchange of texts in its new form.
+
+    A command has variables of the environment as well, and what is linked into both copies.
+    """
+
+    name: str
+    level: str
+    kind: str
+    program: str
+    edits: tuple[tuple[str, str], ...] = ()
+    command: str = ""
+    links: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
-def operator(node: ast.AST) -> Iterator[Change]:
-    """Another operator of arithmetic."""
-    if (
-        isinstance(node, ast.BinOp)
-        and type(node.op) in OPERATORS
-        and not isinstance(node.left, ast.Constant | ast.Tuple)
-    ):
-        yield lambda: setattr(node, "op", OPERATORS[type(node.op)])
+@dataclass(frozen=True)
+class Result:
+    """What parity said of a trial."""
+
+    name: str
+    level: str
+    kind: str
+    program: str
+    outcome: str
+    reason: str
 
 
-def comparison(node: ast.AST) -> Iterator[Change]:
-    """A condition or predicate that is turned around."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
-        yield lambda: node.ops.__setitem__(0, COMPARISONS[type(node.ops[0])])
+def trials(level: str, as_they_are: bool) -> list[Trial]:
+    """All faults of a level, or all right programs."""
+    if as_they_are:
+        return list(_right(level))
+    planted = {"update": updates.FAULTS, "scenario": scenarios.FAULTS, "command": commands.FAULTS}[level]
+    return [
+        Trial(
+            f"{level} {kind}: {program}: {put}",
+            level,
+            kind,
+            program,
+            ((find, put),),
+            commands.COMMANDS.get(program, "") if level == "command" else "",
+            variables=(("XLA_FLAGS", "--xla_force_host_platform_device_count=4"),) if level == "command" else (),
+        )
+        for kind, faults in planted.items()
+        for program, find, put in faults
+    ]
 
 
-def keyword(node: ast.AST) -> Iterator[Change]:
-    """An argument of a transformation that is forgotten."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("optax."):
-        for index, word in enumerate(node.keywords):
-            if word.arg not in ("mask", "learning_rate", "static_args"):
-                yield lambda index=index: node.keywords.__delitem__(index)  # type: ignore[misc]
+def _right(level: str) -> Iterator[Trial]:
+    if level == "command":
+        for name, given in right.COMMANDS.items():
+            yield Trial(f"right {name}", level, RIGHT, *given)
+        return
+    for folder in sorted(FIXTURES.iterdir()):
+        if (folder / "after.py").exists():
+            yield Trial(f"right {level} {folder.name}", level, RIGHT, folder.name)
 
 
-def link(node: ast.AST) -> Iterator[Change]:
-    """A link of a chain that is missing, or is behind the next."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "optax.chain" and len(node.args) > 1:
-        yield lambda: node.args.__delitem__(0)
-        yield lambda: node.args.insert(0, node.args.pop(1))
+def changed(text: str, trial: Trial) -> str:
+    """A program with the fault of a trial. Raises ValueError if there is no one place for it."""
+    for find, put in trial.edits:
+        if text.count(find) != 1:
+            raise ValueError(f"{trial.name}: {find!r} is {text.count(find)} times in {trial.program}")
+        text = text.replace(find, put)
+    return text
 
 
-def sibling(node: ast.AST) -> Iterator[Change]:
-    """Another transformation."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "optax":
-        name = node.attr
-        if name in SIBLINGS:
-            yield lambda: setattr(node, "attr", SIBLINGS[name])
+def run_fixtures(batch: Sequence[Trial], folder: Path) -> list[Result]:
+    """Run trials on fixtures, each in a folder of its own: what the code becomes, or by their scenarios."""
+    is_scenario = batch[0].level == "scenario"
+    for number, trial in enumerate(batch):
+        case = FIXTURES / trial.program
+        new = changed((case / "after.py").read_text(encoding="utf-8"), trial)
+        old = (case / "before.py").read_text(encoding="utf-8")
+        if is_scenario:
+            script = (case / "scenario.py").read_text(encoding="utf-8")
+            _write(folder / f"{number:03}", {"before.py": old, "after.py": new, "scenario.py": script})
+        else:
+            _write(folder / "old" / f"{number:03}", {"train.py": old})
+            _write(folder / "new" / f"{number:03}", {"train.py": new})
+    start = folder if is_scenario else folder / "new"
+    words = ["--devices", "8", *(["-k", "scenario"] if is_scenario else ["--before", "../old"]), "."]
+    cases = _parity(words, start)
+    return [
+        _result(trial, [case for name, case in cases if f"{number:03}" in name]) for number, trial in enumerate(batch)
+    ]
 
 
-def reduction(node: ast.AST) -> Iterator[Change]:
-    """A sum in the place of a mean, or a mean in the place of a sum."""
-    if isinstance(node, ast.Attribute) and node.attr in ("mean", "sum", "pmean", "psum"):
-        other = {"mean": "sum", "sum": "mean", "pmean": "psum", "psum": "pmean"}[node.attr]
-        yield lambda: setattr(node, "attr", other)
+def run_command(trial: Trial, folder: Path) -> Result:
+    """Run a trial's command on its program, in a repository whose last commit is legacy code."""
+    tree = folder / "project"
+    given = _files(PROGRAMS / trial.program)
+    by_hand = _files(PROGRAMS / trial.program / "after")
+    for name, path in given.items():
+        _write(tree, {name: path.read_text(encoding="utf-8")})
+        (tree / name).chmod(path.stat().st_mode)
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for git in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "old"]):
+        subprocess.run(["git", *identity, *git], cwd=tree, check=True)
+    sources = [Source(name, path.read_bytes()) for name, path in given.items() if name.endswith(".py")]
+    new = {result.path: result.after.decode() for result in migrate(sources, Options())}
+    new |= {name: path.read_text(encoding="utf-8") for name, path in by_hand.items()}
+    for name, text in new.items():
+        _write(tree, {name: changed(text, trial) if name == commands.EDITED.get(trial.program, "train.py") else text})
+    with patch.dict(os.environ, trial.variables):
+        case = command_case(
+            trial.name, shlex.split(trial.command), "HEAD", tree, links=[tree / link for link in trial.links]
+        )
+    first = case.comparison.first_difference if case.comparison else None
+    remarks = " ".join(case.remarks)
+    told = {"verdict": case.outcome.value, "first_difference": str(first or ""), "reason": case.reason or remarks}
+    return _result(trial, [told])
 
 
-def counter(node: ast.AST) -> Iterator[Change]:
-    """A counter that is one too high."""
-    for field, value in ast.iter_fields(node):
-        if isinstance(value, ast.Name) and value.id in COUNTERS and isinstance(value.ctx, ast.Load):
-            later = ast.BinOp(value, ast.Add(), ast.Constant(1))
-            yield lambda field=field, later=later: setattr(node, field, later)  # type: ignore[misc]
+def _files(folder: Path) -> dict[str, Path]:
+    """The files of a program by their names; in its folder `after` is what is migrated by hand."""
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {str(name): path for name, path in found.items() if not {"after", "__pycache__"} & {*name.parts}}
 
 
-def step(node: ast.AST) -> Iterator[Change]:
-    """A step that is not taken, or an update that is not applied."""
-    for field, value in ast.iter_fields(node):
-        match value:
-            case ast.Call(func=ast.Attribute(value=owner, attr="apply_gradients")):
-                yield lambda field=field, owner=owner: setattr(node, field, owner)  # type: ignore[misc]
-            case ast.Call(func=ast.Attribute(attr="apply_updates"), args=[params, _]):
-                yield lambda field=field, params=params: setattr(node, field, params)  # type: ignore[misc]
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
-KINDS = (number, operator, comparison, keyword, link, sibling, reduction, counter, step)
-
-
-def faults(code: str) -> list[tuple[str, str]]:
-    """Every fault that can be planted in a program: its kind, and the program with it."""
-    found = []
-    for kind in KINDS:
-        count = sum(1 for node in _nodes(ast.parse(code)) for _ in kind(node))
-        for index in range(count):
-            tree = ast.parse(code)
-            [change for node in _nodes(tree) for change in kind(node)][index]()
-            found.append((kind.__name__, ast.unparse(ast.fix_missing_locations(tree)) + "\n"))
-    return found
-
-
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """The nodes of what is run, without what only makes data, such as `main`."""
-    for node in tree.body:
-        if not (isinstance(node, ast.FunctionDef) and node.name in ("main", "batches", "data")):
-            yield from ast.walk(node)
-
-
-def chosen(count: int, seed: int) -> Iterator[tuple[str, str, str]]:
-    """Faults of the fixtures in turn: the fixture, the kind of the fault, and the program with it."""
-    rng = random.Random(seed)
-    fixtures = sorted(path.parent for path in FIXTURES.glob("*/scenario.py") if (path.parent / "after.py").exists())
-    remaining = {fixture.name: faults((fixture / "after.py").read_text(encoding="utf-8")) for fixture in fixtures}
-    while count and any(remaining.values()):
-        for name, left in remaining.items():
-            if left and count:
-                kind = rng.choice(sorted({kind for kind, _ in left}))
-                fault = rng.choice([fault for fault in left if fault[0] == kind])
-                left.remove(fault)
-                count -= 1
-                yield name, *fault
-
-
-def verdict(fixture: str, code: str) -> tuple[str, str]:
-    """What parity says of a fixture with another `after.py`: its outcome, and the reason or the first difference."""
-    with tempfile.TemporaryDirectory() as folder:
-        case, report = Path(folder, fixture), Path(folder, "report.json")
-        case.mkdir()
-        for name in ("before.py", "scenario.py"):
-            (case / name).write_bytes((FIXTURES / fixture / name).read_bytes())
-        (case / "after.py").write_text(code, encoding="utf-8")
-        words = [sys.executable, "-m", "optim2optax", "parity", "--platform", "cpu", "--devices", "8"]
-        subprocess.run([*words, "-k", "scenario", "--json", str(report), str(case)], capture_output=True, check=False)
+def _parity(words: Sequence[str], folder: Path) -> list[tuple[str, dict[str, str]]]:
+    """Run `optim2optax parity`, and give what its report says, by the names of the cases."""
+    with tempfile.TemporaryDirectory() as reports:
+        report = Path(reports, "report.json")
+        start = [sys.executable, "-m", "optim2optax", "parity", "--platform", "cpu", "--json", str(report)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [*start, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
         if not report.exists():
-            return "no report", ""
-        cases = json.loads(report.read_text(encoding="utf-8"))["cases"]
-        found = next((one for one in cases if one["level"] == "scenario"), None)
-        return ("no case", "") if found is None else (found["verdict"], found["reason"])
+            return [("", {"verdict": "could_not_run", "reason": done.stdout[-500:] + done.stderr[-500:]})]
+        return [(case["name"], case) for case in json.loads(report.read_text(encoding="utf-8"))["cases"]]
+
+
+def _result(trial: Trial, cases: Sequence[dict[str, str]]) -> Result:
+    for verdict, outcome in OUTCOMES.items():
+        for case in cases:
+            if case["verdict"] == verdict:
+                reason = case.get("reason") or ""
+                told = "" if outcome == "accepted" else f"{case.get('first_difference') or ''} {reason}".strip()
+                return Result(trial.name, trial.level, trial.kind, trial.program, outcome, told or reason)
+    return Result(trial.name, trial.level, trial.kind, trial.program, "could not run", "no case")
+
+
+def table(results: Sequence[Result]) -> str:
+    """How often which outcome came of each level and kind."""
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for result in results:
+        for kind in (result.kind, "all faults"):
+            if kind == result.kind or result.kind != RIGHT:
+                counts[result.level, kind][result.outcome] += 1
+    names = list(dict.fromkeys(OUTCOMES.values()))
+    lines = [f"{'level':10}{'kind':36}" + "".join(f"{name:>16}" for name in names)]
+    for (level, kind), found in sorted(counts.items()):
+        lines.append(f"{level:10}{kind:36}" + "".join(f"{found[name] or '':>16}" for name in names))
+    return "\n".join(lines)
+
+
+def _batches(wanted: Sequence[Trial]) -> Iterator[Sequence[Trial]]:
+    size = 1 if wanted and wanted[0].level == "command" else BATCH
+    for _, batch in groupby(enumerate(wanted), key=lambda pair: pair[0] // size):
+        yield [trial for _, trial in batch]
 
 
 @click.command()
-@click.option("--count", default=150, show_default=True, help="How many faults.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--jobs", default=2, show_default=True)
-@click.option("--as-they-are", is_flag=True, help="Compare the programs without a fault.")
-def main(count: int, seed: int, jobs: int, as_they_are: bool) -> None:
-    """Plant faults, and count by kind what parity says."""
-    cases = list(chosen(count, seed))
-    if as_they_are:
-        names = dict.fromkeys(name for name, _, _ in cases)
-        cases = [(name, "none", (FIXTURES / name / "after.py").read_text(encoding="utf-8")) for name in names]
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    with ThreadPoolExecutor(jobs) as pool:
-        outcomes = pool.map(lambda case: verdict(case[0], case[2]), cases)
-        for (name, kind, code), (outcome, reason) in zip(cases, outcomes, strict=True):
-            counts[kind][outcome] += 1
-            if kind != "none" and outcome != "different":
-                click.echo(f"{name}: {kind}: {outcome} {reason}\n{_changed(name, code)}")
-            elif kind == "none" and outcome not in ("identical", "equivalent"):
-                click.echo(f"{name}: {outcome} {reason}")
-    for kind, found in sorted(counts.items()):
-        click.echo(f"{kind:12} " + "  ".join(f"{outcome} {number}" for outcome, number in sorted(found.items())))
-
-
-def _changed(fixture: str, code: str) -> str:
-    """The lines of a program that are not those of the fixture."""
-    before = ast.unparse(ast.parse((FIXTURES / fixture / "after.py").read_text(encoding="utf-8"))).split("\n")
-    lines = [line for line in code.rstrip("\n").split("\n") if line not in before]
-    return "\n".join(f"    {line.strip()}" for line in lines[:3])
+@click.option("--level", type=click.Choice(["update", "scenario", "command"]), default="update", show_default=True)
+@click.option("--right", "as_they_are", is_flag=True, help="Run the programs as they are.")
+@click.option("--table", "table_alone", is_flag=True, help="Show what the results file holds, and run nothing.")
+@click.option("-k", "part", default="", help="Only trials whose names hold this.")
+@click.option("--results", type=click.Path(path_type=Path), default=Path("faults.jsonl"), show_default=True)
+def main(level: str, as_they_are: bool, table_alone: bool, part: str, results: Path) -> None:
+    """Run what is not in the results file yet, and say what parity makes of it."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    known = [Result(**json.loads(line)) for line in lines]
+    if table_alone:
+        click.echo(table(known))
+        return
+    seen = {result.name for result in known}
+    wanted = [trial for trial in trials(level, as_they_are) if trial.name not in seen and part in trial.name]
+    with results.open("a", encoding="utf-8") as file:
+        for batch in _batches(wanted):
+            with tempfile.TemporaryDirectory() as folder:
+                place = Path(folder)
+                found = [run_command(batch[0], place)] if level == "command" else run_fixtures(batch, place)
+            for result in found:
+                file.write(json.dumps(asdict(result)) + "\n")
+                click.echo(f"{result.name} ({result.program}): {result.outcome} {result.reason[:300]}")
+            file.flush()
 
 
 if __name__ == "__main__":

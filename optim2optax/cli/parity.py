@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -68,6 +69,20 @@ class Parity(click.Command):
     metavar="PATH",
     help="Link it into both copies in which the command runs: data that git ignores.",
 )
+@click.option(
+    "--compare",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Compare what the command writes, too: a path or a pattern of paths, from the current folder.",
+)
+@click.option(
+    "--compare-lines",
+    "lines",
+    multiple=True,
+    metavar="REGEX",
+    help="Compare the lines of its standard output that have this in them, too.",
+)
 @click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
 @click.option("--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields.")
 @click.option(
@@ -89,7 +104,7 @@ class Parity(click.Command):
     "--legacy-python",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="An interpreter with Flax 0.5.3 and an old JAX, which runs the old side of scenarios.",
+    help="An interpreter with Flax 0.5.3 and an old JAX, which runs the old side of scenarios and of the command.",
 )
 @click.option(
     "--create-legacy-env",
@@ -110,6 +125,8 @@ def command(
     jobs: int,
     timeout: float | None,
     links: Sequence[Path],
+    files: Sequence[str],
+    lines: Sequence[str],
     expression: str | None,
     legacy_wheel: Path | None,
     legacy_python: Path | None,
@@ -126,7 +143,8 @@ def command(
     functions of both.
 
     With --before, the new side is the code as it is now, and the old side what it was. A command behind -- is run on both, each
-    in a working copy of its own, and every update that it applies is compared.
+    in a working copy of its own, and every update that it applies is compared; with --compare and --compare-lines, also what it
+    writes and prints.
 
     \b
     Exit codes:
@@ -141,12 +159,12 @@ def command(
     training = context.meta.get("command", [])
     if not paths and not training:
         raise click.UsageError("give files or directories, or a command behind --")
+    if (files or lines) and not training:
+        raise click.UsageError("--compare and --compare-lines are of a command behind --")
     if training and before is None:
         raise click.UsageError("a command needs --before: the git revision or folder with the old code")
     if save is not None and (jobs > 1 or against is not None):
         raise click.UsageError("--save keeps what one process runs on the old side: give neither --jobs nor --against")
-    if training and legacy_python is not None and not paths:
-        raise click.UsageError("--legacy-python runs the old side of scenarios; that of a command runs as it is")
     require_extra()
     from optim2optax.parity.environment import PlatformError, prepare
 
@@ -167,6 +185,8 @@ def command(
     options += [f"--parity-command={json.dumps(training)}"] if training else []
     options += [f"--parity-timeout={timeout}"] if timeout is not None else []
     options += [f"--parity-link={link.absolute()}" for link in links]
+    options += [f"--parity-compare={os.path.relpath(file)}" for file in files]
+    options += [f"--parity-lines={expression}" for expression in map(_expression, lines)]
     if training:
         click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
     context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
@@ -192,6 +212,15 @@ def _checked(python: Path) -> Path:
     except LegacyEnvironmentError as error:
         raise click.UsageError(str(error)) from error
     return python.absolute()
+
+
+def _expression(text: str) -> str:
+    """A regular expression. Raises click.UsageError."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise click.UsageError(f"--compare-lines {shlex.quote(text)}: {error}") from error
+    return text
 
 
 def require_extra() -> None:

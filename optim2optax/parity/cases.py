@@ -10,9 +10,10 @@ from pathlib import Path
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.baseline import BaselineError, load_baseline
-from optim2optax.parity.command import CommandError, compare_command
+from optim2optax.parity.command import NOTHING, CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_variants
 from optim2optax.parity.judge import Comparison, Verdict
+from optim2optax.parity.left_behind import Wanted
 from optim2optax.parity.localization import with_link
 from optim2optax.parity.reports.text import figures
 from optim2optax.parity.reproduction import reproduction
@@ -56,10 +57,12 @@ def command_case(
     folder: Path,
     timeout: float | None = None,
     links: Sequence[Path] = (),
+    legacy_python: Path | None = None,
+    wanted: Wanted = NOTHING,
 ) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        return Case(name, "command", compare_command(command, before, folder, timeout, links))
+        return Case(name, "command", compare_command(command, before, folder, timeout, links, legacy_python, wanted))
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
 

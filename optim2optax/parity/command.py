@@ -6,24 +6,36 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
-from optim2optax.parity.judge import Comparison
+from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Verdict
+from optim2optax.parity.left_behind import Wanted, compare_left_behind, left_behind, with_left_behind
 from optim2optax.parity.noise import settled
-from optim2optax.parity.processes import run_whole, watched
-from optim2optax.parity.record import UNKNOWN
+from optim2optax.parity.processes import NOT_FOUND, run_whole, watched
+from optim2optax.parity.record import is_small
+from optim2optax.parity.recorded import Recording, recording_of
+from optim2optax.parity.reports.text import figures
 from optim2optax.parity.side import Side
-from optim2optax.parity.sketch import Part
-from optim2optax.parity.stream import SUFFIX, read
+from optim2optax.parity.states import NOT_COMPARED, merged
 from optim2optax.parity.trees import TreeError, copy_before, copy_tree, repository_root, surround
-from optim2optax.parity.updates import DifferentParametersError, Update, compare_updates
+from optim2optax.parity.updates import (
+    DifferentParametersError,
+    Kind,
+    Update,
+    by_kind,
+    compare_replays,
+    compare_states,
+    compare_updates,
+)
 
 LAST_LINES = 15
+OUTPUT = "output.txt"
+NOTHING = Wanted()
 
 PATIENCE = 10
 """The new side may take so many times what the old one took,"""
@@ -31,19 +43,20 @@ PATIENCE = 10
 SHORTEST = 120.0
 """and so many seconds at least."""
 
+FLOAT32_GATE = 1e-5
+"""The gate of a closed loop in float32, unless rounding explains more,"""
+
+FACTOR_IN_FLOAT32 = 20
+"""which is so many times what becomes of one unit in the last place. The usual factor would let faults of a thousandth pass."""
+
+IN_FLOAT32 = (
+    "The program insists on float32. It ran in that, and its updates alone are judged, computed anew in float64."
+)
+OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
+
 
 class CommandError(RuntimeError):
     """A side that could not be run, or two that cannot be compared; the message says which, and why."""
-
-
-@dataclass
-class Recording:
-    """What the processes of one side recorded."""
-
-    updates: list[Update] = field(default_factory=list)
-    legacy: bool = False
-    foreign: set[str] = field(default_factory=set)
-    processes: int = 0
 
 
 def compare_command(
@@ -52,6 +65,8 @@ def compare_command(
     folder: Path,
     timeout: float | None = None,
     links: Sequence[Path] = (),
+    legacy_python: Path | None = None,
+    wanted: Wanted = NOTHING,
 ) -> Comparison:
     """Run a command on both sides, each in a working copy of its own, and judge whether they applied the same updates.
 
@@ -61,50 +76,281 @@ def compare_command(
         folder: where the command is given; the tree around it, as it is now, is the new one.
         timeout: how many seconds a side may take; None lets the old side take its time, and the new one PATIENCE times that.
         links: what is not copied but linked, such as data that git ignores.
+        legacy_python: an interpreter with an old Flax, under which the old side runs; None stands for the one of this process.
+        wanted: what the command leaves behind that is to be compared as well.
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
         TreeError: if the old tree cannot be had, or what is to be linked.
     """
-    root = (repository_root(folder) or folder).resolve()
-    inside = folder.resolve().relative_to(root)
-    originals = (root, Path(before)) if Path(before).is_dir() else (root,)
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
-        scratch = Path(temporary).resolve()
-        old, new, again = (
-            Side(name != "after", originals, scratch / name / root.name, scratch, rounding=name == "again")
-            for name in ("before", "after", "again")
-        )
-        linked = [_within(path, root) for path in links]
-        copy_before(before, root, old.copy, linked)
-        copy_tree(root, new.copy, linked)
-        for side in (old, new):
-            surround(root, side.copy.parent)
+        runs = _Runs(command, before, folder, timeout, links, legacy_python, wanted, Path(temporary).resolve())
+        in_float32 = replace(runs, wide=False)
+        try:
+            found = _compared(runs)
+            insists = found.verdict is Verdict.DIFFERENT and _keeps_float32(runs)
+            instead = _compared_in_float32(in_float32) if insists else None
+        except _FailedError:
+            instead = _compared_in_float32(in_float32)
+            if instead is None:
+                raise
+        except DifferentParametersError as error:
+            raise CommandError(str(error)) from error
+        return _with_left_behind(found, runs) if instead is None else _with_left_behind(instead, in_float32)
+
+
+class _FailedError(CommandError):
+    """A side that ended with an exit code."""
+
+
+def _compared(runs: _Runs) -> Comparison:
+    """Judge the closed loop by the parameters, then by the states of optimizers, and then the open loop."""
+    old, new = runs.old.updates, runs.new.updates
+
+    def compare(gate: float | None = None) -> Comparison:
+        return compare_updates(old, new, gate)
+
+    def noise() -> Comparison | None:
+        try:
+            return None if runs.again is None else compare_updates(old, runs.again.updates)
+        except DifferentParametersError:
+            return None
+
+    return _with_open_loop(_with_states(settled(compare(), compare, noise), runs), runs)
+
+
+def _keeps_float32(runs: _Runs) -> bool:
+    """Whether either side has parameters in float32, though float64 is the default."""
+    return any(
+        values.dtype == np.float32
+        for side in (runs.old, runs.new)
+        for updates in _of_optimizers(side).values()
+        for values in updates[0].after.values()
+    )
+
+
+def _compared_in_float32(runs: _Runs) -> Comparison | None:
+    """Judge a program that insists on float32 by its updates alone, which are computed anew in float64.
+
+    The closed loop has the last word where it departs by more than rounding explains. Gives None if the program does not run in
+    its own precision either.
+    """
+    try:
+        old, new = runs.old.updates, runs.new.updates
+        closed = compare_updates(old, new, FLOAT32_GATE)
+        if closed.error >= FLOAT32_GATE and runs.again is not None:
+            noise = compare_updates(old, runs.again.updates).error
+            closed = compare_updates(old, new, max(FLOAT32_GATE, FACTOR_IN_FLOAT32 * noise))
+    except (CommandError, DifferentParametersError):
+        return None
+    if closed.verdict is Verdict.DIFFERENT:
+        return replace(closed, remarks=(IN_FLOAT32, *closed.remarks))
+    shadows, replays = by_kind(runs.old.replays), by_kind(runs.new.replays)
+    judged = []
+    for kind, updates in _of_optimizers(runs.old).items():
+        if kind not in shadows or kind not in replays:
+            why = f"Of {_shown(kind)} that cannot be done: {_why_not_replayed(kind, updates, runs.new)}."
+            return replace(closed, verdict=Verdict.NOTHING_PROVEN, remarks=(IN_FLOAT32, why))
+        judged.append(compare_replays(updates, replays[kind], shadows[kind]))
+    different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
+    unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
+    worst = max(different or unproven or judged, key=lambda found: found.error)
+    return replace(worst, drift=closed.error, drift_by_step=closed.error_by_step, remarks=(IN_FLOAT32, *worst.remarks))
+
+
+def _with_states(found: Comparison, runs: _Runs) -> Comparison:
+    """The comparison, with that of what the optimizers keep beside their parameters."""
+    for kind, updates in _of_optimizers(runs.old).items():
+        if found.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
+            return found
+        state = _states_compared(kind, updates, runs)
+        if state is None:
+            found = replace(found, remarks=(*found.remarks, NOT_COMPARED))
+        elif state.verdict is Verdict.NOTHING_PROVEN:
+            found = replace(found, remarks=(*found.remarks, *state.remarks))
+        else:
+            found = merged(found, state)
+    return found
+
+
+def _states_compared(kind: Kind, old: Sequence[Update], runs: _Runs) -> Comparison | None:
+    """The comparison of the states of one optimizer; None if nothing is known to correspond."""
+    places = runs.new.corresponding.get(kind, ())
+    new = by_kind(runs.new.updates)[kind]
+
+    def compare(gate: float | None = None) -> Comparison | None:
+        return compare_states(old, new, places, gate)
+
+    def noise() -> Comparison | None:
+        rounded = [] if runs.again is None else by_kind(runs.again.updates).get(kind, [])
+        return compare_states(old, rounded, [(source, source, 1) for _, source, _ in places])
+
+    found = compare()
+    return None if found is None else settled(found, lambda gate: compare(gate) or found, noise)
+
+
+def _with_open_loop(found: Comparison, runs: _Runs) -> Comparison:
+    """The comparison, with that of the new side's transformations alone, on the gradients of the old side."""
+    replays = by_kind(runs.new.replays)
+    optimizers = _of_optimizers(runs.old)
+    opened = [compare_replays(updates, replays[kind]) for kind, updates in optimizers.items() if kind in replays]
+    worst = max(opened, key=lambda comparison: comparison.error, default=None)
+    if worst is not None and worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
+        return replace(worst, remarks=(OPEN_LOOP,))
+    notes = [] if worst is None else [f"In open loop: {figures(worst)}."]
+    notes += [
+        f"In open loop, {_shown(kind)} cannot be compared: {_why_not_replayed(kind, updates, runs.new)}."
+        for kind, updates in optimizers.items()
+        if kind not in replays
+    ]
+    return replace(found, remarks=(*found.remarks, *notes))
+
+
+def _with_left_behind(found: Comparison, runs: _Runs) -> Comparison:
+    """The comparison, with that of files and lines. They ask for a further run of the old side."""
+    if not runs.wanted or found.verdict is Verdict.DIFFERENT:
+        return found
+    again = None if runs.again is None else runs.again.left
+    gate = CLOSED_LOOP_GATE if runs.wide else FLOAT32_GATE
+    return with_left_behind(found, compare_left_behind(runs.old.left, runs.new.left, again, gate))
+
+
+def _why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
+    if not is_small(kind):
+        return "its gradients are too large to be kept"
+    if any(update.step is None for update in old):
+        return "the old side applies its updates by hand"
+    return new.not_replayed.get(kind, "the new side applies its updates by hand")
+
+
+def _shown(kind: Kind) -> str:
+    leaf, _ = kind[0]
+    return f"the optimizer of {leaf}" + (f" and {len(kind) - 1} more" if len(kind) > 1 else "")
+
+
+def _of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
+    """The updates of each optimizer, without what the program hands over itself."""
+    return {kind: updates for kind, updates in by_kind(side.updates).items() if not updates[0].observed}
+
+
+@dataclass
+class _Runs:
+    """The runs of a command, each in a copy of its own below `scratch`, when they are asked for."""
+
+    command: Sequence[str]
+    before: str
+    folder: Path
+    timeout: float | None
+    links: Sequence[Path]
+    legacy_python: Path | None
+    wanted: Wanted
+    scratch: Path
+    wide: bool = True
+
+    @cached_property
+    def root(self) -> Path:
+        """The root of the repository around the folder, or the folder."""
+        return (repository_root(self.folder) or self.folder).resolve()
+
+    @cached_property
+    def old(self) -> Recording:
+        """What the old side records. Raises CommandError if that is nothing, or there is no legacy optimizer."""
         started = time.monotonic()
-        first = _record(command, old, inside, timeout)
-        if not first.legacy:
+        found = self._record(self._side("before"), self.timeout)
+        if not found.legacy:
             raise CommandError(
                 "the old side met no legacy optimizer: nothing that it stepped is of flax.optim or a copy of it"
             )
-        patience = timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
-        second = _record(command, new, inside, patience)
+        self.patience = self.timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
+        return found
 
-        def compare(gate: float | None = None) -> Comparison:
-            return compare_updates(first.updates, second.updates, gate)
+    @cached_property
+    def new(self) -> Recording:
+        """What the new side records, and what it makes of the old side's gradients. Raises CommandError if that is nothing."""
+        return self._record(self._side("after"), self.patience)
 
-        def noise() -> float | None:
-            copy_before(before, root, again.copy, linked)
-            surround(root, again.copy.parent)
-            try:
-                third = _record(command, again, inside, patience)
-                return compare_updates(first.updates, third.updates).error
-            except (CommandError, DifferentParametersError):
-                return None
-
+    @cached_property
+    def again(self) -> Recording | None:
+        """What the old side records if it rounds otherwise; None if it does not run then."""
         try:
-            return settled(compare(), compare, noise)
-        except DifferentParametersError as error:
-            raise CommandError(str(error)) from error
+            return self._record(self._side("again"), self.patience)
+        except CommandError:
+            return None
+
+    def _called(self, name: str) -> str:
+        return name if self.wide else f"{name}-in-float32"
+
+    def _side(self, name: str) -> Side:
+        """A side with its copy of the tree."""
+        legacy = name != "after"
+        originals = (self.root, Path(self.before)) if Path(self.before).is_dir() else (self.root,)
+        side = Side(
+            legacy,
+            originals,
+            self.scratch / self._called(name) / self.root.name,
+            self.scratch,
+            rounding=name == "again",
+            elsewhere=self.legacy_python if legacy else None,
+            inputs=name == "before",
+            replays=None if legacy else self.scratch / f"records-{self._called('before')}",
+            wide=self.wide,
+        )
+        linked = [_within(path, self.root) for path in self.links]
+        if legacy:
+            copy_before(self.before, self.root, side.copy, linked)
+        else:
+            copy_tree(self.root, side.copy, linked)
+        surround(self.root, side.copy.parent)
+        return side
+
+    def _record(self, side: Side, timeout: float | None) -> Recording:
+        """Run one side. Raises CommandError if there is nothing to compare."""
+        folder = side.copy / self.folder.resolve().relative_to(self.root)
+        words = watched(side.command(self.command))
+        environment, output = side.environment(folder), side.records / OUTPUT
+        output.touch()
+        since = output.stat().st_mtime_ns
+        try:
+            code, errors = run_whole(words, folder, environment, timeout, output)
+        except subprocess.TimeoutExpired as hanging:
+            said = (hanging.stderr or b"").decode()
+            raise CommandError(
+                f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
+            ) from hanging
+        if code:
+            said = _end_of(_problems(side) + errors)
+            kind = CommandError if code == NOT_FOUND else _FailedError
+            raise kind(f"the {side.name} side ended with exit code {code}:\n{said}")
+        found = _checked(recording_of(side.records), side)
+        try:
+            said = output.read_text(encoding="utf-8", errors="replace") if self.wanted.lines else ""
+            return replace(found, left=left_behind(folder, said, since, self.wanted))
+        except (LookupError, ValueError) as error:
+            raise CommandError(f"the {side.name} side {error}") from error
+
+
+def _problems(side: Side) -> str:
+    """Why processes of a side could not be recorded."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error")))
+
+
+def _checked(found: Recording, side: Side) -> Recording:
+    """What a side recorded. Raises CommandError if it is not of that side's own code, or tells of no step."""
+    if found.foreign:
+        files = ", ".join(sorted(found.foreign)[:3])
+        raise CommandError(
+            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
+            "Find modules by their names, and install a package of the tree with `pip install -e`"
+        )
+    if not found.processes:
+        reason = _problems(side).strip() or (
+            "no Python process of the command imported JAX, Flax or optax where it could be recorded; "
+            "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
+        )
+        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
+    if all(update.observed for update in found.updates):
+        raise CommandError(f"the {side.name} side took no step of an optimizer")
+    return found
 
 
 def _within(path: Path, root: Path) -> Path:
@@ -115,55 +361,5 @@ def _within(path: Path, root: Path) -> Path:
     return full.relative_to(root)
 
 
-def _record(command: Sequence[str], side: Side, inside: Path, timeout: float | None) -> Recording:
-    """Run one side. Raises CommandError if there is nothing to compare."""
-    folder = side.copy / inside
-    words = watched(side.command(command))
-    try:
-        code, errors = run_whole(words, folder, side.environment(folder), timeout)
-    except subprocess.TimeoutExpired as hanging:
-        said = (hanging.stderr or b"").decode()
-        raise CommandError(
-            f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
-        ) from hanging
-    if code:
-        raise CommandError(f"the {side.name} side ended with exit code {code}:\n{_end_of(errors)}")
-    found = _recording(side.records)
-    if found.foreign:
-        files = ", ".join(sorted(found.foreign)[:3])
-        raise CommandError(
-            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
-            "Find modules by their names, and install a package of the tree with `pip install -e`"
-        )
-    if not found.processes:
-        problems = [path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error"))]
-        reason = "".join(problems).strip() or (
-            "no Python process of the command imported JAX, Flax or optax where it could be recorded; "
-            "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
-        )
-        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
-    if all(update.observed for update in found.updates):
-        raise CommandError(f"the {side.name} side took no step of an optimizer")
-    return found
-
-
 def _end_of(text: str) -> str:
     return "\n".join(text.strip().splitlines()[-LAST_LINES:])
-
-
-def _recording(folder: Path) -> Recording:
-    found = Recording()
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        found.processes += 1
-        for facts, arrays in read(path):
-            found.legacy |= "legacy" in facts
-            found.foreign |= set(facts.get("foreign", ()))
-            if "step" in facts:
-                found.updates.append(_update(facts, arrays))
-    return found
-
-
-def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
-    step = facts["step"]
-    step = None if step == UNKNOWN else step
-    return Update(step, arrays.get("before", {}), arrays.get("after", {}), facts["idle"], facts.get("observed", ""))

@@ -117,9 +117,7 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | Non
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
         words = [str(python), str(WORKER), str(scenario), str(before), str(out), str(steps or 0), str(os.getpid())]
-        # A flag that the old XLA does not know would end it.
-        flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag.startswith(HOST_DEVICES)]
-        code, errors = run_whole(words, environment={**os.environ, "XLA_FLAGS": " ".join(flags)})
+        code, errors = run_whole(words, environment={**os.environ, "XLA_FLAGS": flags_for_old_xla()})
         if code:
             lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
             raise LegacyRunError(f"the old side failed under {python}:\n{lines}")
@@ -130,6 +128,11 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | Non
                 if number != "replay":
                     values.setdefault(int(number), {})[leaf] = arrays[key]
             return [values[number] for number in sorted(values)], bool(arrays["replay"])
+
+
+def flags_for_old_xla() -> str:
+    """What XLA_FLAGS has for an old XLA, which would end at one that it does not know."""
+    return " ".join(flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag.startswith(HOST_DEVICES))
 
 
 def _run(words: list[str], what: str) -> None:

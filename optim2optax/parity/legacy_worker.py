@@ -1,4 +1,4 @@
-"""The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8, imported by nobody.
+"""The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8, imported only there.
 
 python legacy_worker.py SCENARIO MODULE OUT STEPS PARENT    (0 steps: all that the scenario yields)
 """
@@ -20,11 +20,6 @@ from typing import Any
 import numpy as np
 
 jax: Any = importlib.import_module("jax")
-jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_default_matmul_precision", "highest")
-# What is the default today: the same keys give the same numbers on both sides.
-jax.config.update("jax_threefry_partitionable", True)
-
 flax: Any = importlib.import_module("flax")
 linen: Any = importlib.import_module("flax.linen")
 jnp: Any = importlib.import_module("jax.numpy")
@@ -33,17 +28,30 @@ save: Any = np.savez
 
 def main(scenario: str, path: str, out: str, steps: int) -> None:
     """Run the scenario on the module, and write what it yields to an .npz file."""
-    _widen_parameters(jnp.float32)
+    draw_as_today()
+    compute_in_float64()
     jnp.float32, jnp.int32 = jnp.float64, jnp.int64
     sys.path.insert(0, str(_root(path)))
     module, script = _load(path), _load(scenario)
     arrays = {"replay": np.asarray(getattr(script, "replay", False))}
     with contextlib.closing(script.run(module)) as values:
         for number, value in enumerate(itertools.islice(values, steps or None)):
-            for leaf, array in _leaves(_parameters(value)):
+            for leaf, array in leaves(_parameters(value)):
                 arrays[f"{number}/{leaf}"] = np.asarray(array)
     with open(out, "wb") as file:
         save(file, **arrays)
+
+
+def draw_as_today() -> None:
+    """Let the same keys give the same random numbers as by the defaults of today."""
+    jax.config.update("jax_threefry_partitionable", True)
+
+
+def compute_in_float64() -> None:
+    """Let JAX compute in float64, and layers make float64 parameters by default."""
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_default_matmul_precision", "highest")
+    _widen_parameters(jnp.float32)
 
 
 def _widen_parameters(float32: Any) -> None:
@@ -87,7 +95,7 @@ def _parameters(tree: Any) -> Any:
     )
 
 
-def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Leaves by paths such as `Dense_0/kernel`. The old JAX does not tell paths, so containers are taken apart here."""
     if isinstance(tree, (dict, flax.core.FrozenDict)):
         items = [(str(key), tree[key]) for key in sorted(tree)]
@@ -104,7 +112,7 @@ def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         yield "/".join(path), tree
         return
     for name, item in items:
-        yield from _leaves(item, (*path, name))
+        yield from leaves(item, (*path, name))
 
 
 def _end_with(parent: int) -> None:

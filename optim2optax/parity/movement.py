@@ -45,8 +45,8 @@ def moved_by_rounding(before: LeafTrajectories, start: LeafTrajectories, known: 
     Args:
         before: what the old side held.
         start: what it began with.
-        known: what the gradients tell, by paths of parameters; a leaf whose path ends in one is that parameter, or belongs to it.
-            If it is empty, the movement has to tell.
+        known: what the gradients tell, by paths of parameters; a leaf is the parameter, or belongs to it, whose path is the
+            longest that its own ends in. If it is empty, the movement has to tell.
     """
     moved = {
         leaf: _moved(values, start[leaf])
@@ -56,9 +56,9 @@ def moved_by_rounding(before: LeafTrajectories, start: LeafTrajectories, known: 
     beside = largest_beside(moved)
 
     def is_rounding(leaf: str) -> bool:
-        told = [found for name, found in known.items() if leaf == name or leaf.endswith(f"/{name}")]
         if known:
-            return bool(told) and all(told)
+            names = [name for name in known if leaf == name or leaf.endswith(f"/{name}")]
+            return bool(names) and known[max(names, key=len)]
         return 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
 
     return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}

@@ -6,13 +6,10 @@ allows, the old side runs a third time, and what a unit in the last place become
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
-
-import jax
-import jax.numpy as jnp
 
 from optim2optax.parity.judge import CLOSED_LOOP_GATE, REPLAY_GATE, Comparison, Verdict
 
@@ -20,13 +17,15 @@ FACTOR = 100
 """So many times what becomes of one unit in the last place is still rounding: each side rounds more than once a step."""
 
 
-def settled(found: Comparison, compare: Callable[[float], Comparison], noise: Callable[[], float | None]) -> Comparison:
-    """Settle whether rounding explains how far the two sides of a closed loop are apart.
+def settled(
+    found: Comparison, compare: Callable[[float], Comparison], noise: Callable[[], Comparison | None]
+) -> Comparison:
+    """Settle whether rounding explains how far the two sides of a closed loop are apart, in each leaf and up to each step.
 
     Args:
         found: the comparison by CLOSED_LOOP_GATE.
         compare: gives the same comparison by another gate.
-        noise: gives the error over movement of the old side, run with rounding, against itself; None if that is not to be had.
+        noise: gives the comparison of the old side with itself, run with rounding; None if that is not to be had.
             It is asked only where it matters.
 
     Returns:
@@ -34,27 +33,37 @@ def settled(found: Comparison, compare: Callable[[float], Comparison], noise: Ca
         rounding explains what is above it.
     """
     is_open = found.gate != CLOSED_LOOP_GATE or found.verdict not in (Verdict.EQUIVALENT, Verdict.DIFFERENT)
-    if is_open or not REPLAY_GATE <= found.error < math.inf or (moved := noise()) is None:
+    if is_open or not REPLAY_GATE <= found.error < math.inf or (rounding := noise()) is None:
         return found
-    limit = max(REPLAY_GATE, FACTOR * moved)
+    unexplained = [limit for error, limit in _errors_and_limits(found, rounding) if error >= limit]
     if found.verdict is Verdict.EQUIVALENT:
-        return compare(limit) if found.error >= limit else replace(found, gate=min(limit, CLOSED_LOOP_GATE))
-    if found.error >= limit:
+        if unexplained:
+            return compare(min(unexplained))
+        return replace(found, gate=min(_limit(rounding.error), CLOSED_LOOP_GATE))
+    if unexplained:
         return found
     why = (
-        f"Rounding alone takes this program {moved:.1e} of its movement apart, "
+        f"Rounding alone takes this program {rounding.error:.1e} of its movement apart, "
         f"so a distance of {found.error:.1e} proves nothing: compare fewer steps."
     )
     return replace(found, verdict=Verdict.NOTHING_PROVEN, first_difference=None, remarks=(why,))
 
 
-def rounded(optimizer: Any) -> Any:
-    """A legacy optimizer whose float64 parameters are each off by a unit in the last place."""
-    return optimizer.replace(target=jax.tree_util.tree_map(_rounded, optimizer.target))
+def _errors_and_limits(found: Comparison, rounding: Comparison) -> Iterator[tuple[float, float]]:
+    """Errors, each with what rounding explains of it: of all, of each leaf, and of each step.
+
+    What differs in a step may come from the gradients, and rounding of parameters gets into these in the step after that.
+    """
+    yield found.error, _limit(rounding.error)
+    own = {leaf.leaf: leaf.error for leaf in rounding.leaves}
+    for leaf in found.leaves:
+        yield leaf.error, _limit(own.get(leaf.leaf, rounding.error))
+    if own.keys() == {leaf.leaf for leaf in found.leaves}:
+        so_far = [*itertools.accumulate(rounding.error_by_step, max), rounding.error]
+        for error, explained in zip(found.error_by_step, so_far[1:], strict=False):
+            yield error, _limit(explained)
 
 
-def _rounded(leaf: Any) -> Any:
-    if jnp.result_type(leaf) != jnp.float64:
-        return leaf
-    fixed = jax.lax.stop_gradient(leaf)
-    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)
+def _limit(error: float) -> float:
+    """How far apart rounding may take two sides, by how far it takes the old side from itself."""
+    return max(REPLAY_GATE, FACTOR * error)

@@ -48,6 +48,8 @@ class Tape:
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
         self.complete = True
         self.by_hand: set[int] = set()
+        self.defined = False
+        self.widened = False
         self._lock = threading.Lock()
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
@@ -63,6 +65,12 @@ class Tape:
         with self._lock:
             self.by_hand.add(hash(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after))))
 
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Count a step; without its gradients, nothing can be replayed into it."""
+        del step
+        self.defined = True
+        self.update(before, after)
+
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
         with self._lock:
@@ -72,6 +80,10 @@ class Tape:
         """Keep the transformation of a train state."""
         if hasattr(state, "tx"):
             self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
+
+    def widen(self) -> None:
+        """Remember that parameters are in float64 that were to be in float32."""
+        self.widened = True
 
     def lose(self) -> None:
         """Remember that the steps do not tell all."""
@@ -166,20 +178,28 @@ def _distinct(steps: list[Step]) -> list[Step]:
     return list(found.values())
 
 
-def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
+def replayed(transformation: optax.GradientTransformation, steps: Sequence[Step]) -> Iterator[PyTree]:
+    """The parameters that a transformation makes of each step's own, from its own state on."""
+    keeps_interface = hasattr(transformation, "update_hyper_params")  # and takes hyperparameters at each update
+    overrides = keeps_interface and not math.isnan(steps[0].rate)
+
     @jax.jit
     def update(before: PyTree, gradients: PyTree, rate: Any, state: Any) -> tuple[PyTree, Any]:
         if optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
-            given = jax.tree_util.tree_leaves(optax.tree_utils.tree_get_all_with_path(state, "learning_rate"))[-1]
-            state = optax.tree_utils.tree_set(state, learning_rate=jnp.where(jnp.isnan(rate), given, rate))
-        updates, state = transformation.update(gradients, state, before)
+            known = jax.tree_util.tree_leaves(optax.tree_utils.tree_get_all_with_path(state, "learning_rate"))[-1]
+            state = optax.tree_utils.tree_set(state, learning_rate=jnp.where(jnp.isnan(rate), known, rate))
+        given = {"learning_rate": rate} if overrides else {}
+        updates, state = transformation.update(gradients, state, before, **given)
         return optax.apply_updates(before, updates), state
 
     state: Any = jax.jit(transformation.init)(steps[0].before)
-    after = []
     for step in steps:
         moved, state = update(step.before, step.gradients, step.rate, state)
-        after.append(leaves_by_path(moved))
+        yield moved
+
+
+def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
+    after = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
     leaves = after[0]
     old = [leaves_by_path(step.after) for step in steps]
     return judge(

@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
     group.addoption("--parity-timeout", type=float, metavar="SECONDS", help="how long a side of the command may take")
     group.addoption("--parity-link", action="append", default=[], metavar="PATH", help="what is linked, not copied")
+    group.addoption("--parity-compare", action="append", default=[], metavar="FILE", help="what the command writes")
+    group.addoption("--parity-lines", action="append", default=[], metavar="REGEX", help="what the command prints")
     for name in REPORTS:
         group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
 
@@ -307,13 +309,49 @@ class ParityItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case; only identical and equivalent ones pass."""
-        self.case = self.run()
+        case = self.run()
+        self.case = case if case.reproduction else replace(case, reproduction=self.repetition())
         if not self.case.passes:
             raise ParityError(str(self.case.comparison or self.case.reason))
 
     def run(self) -> Case:
         """What came of the case."""
         raise NotImplementedError
+
+    def repetition(self) -> str:
+        """A script that runs the case again, if its own run gives none."""
+        return ""
+
+    def repeated(self, *words: str) -> str:
+        """A script that runs parity again, with the options of this run that every case has, and words of the case's own."""
+        import jax
+
+        from optim2optax.parity.reproduction import repetition
+        from optim2optax.parity.trees import commit_of
+
+        option, root = self.config.getoption, self._session.root
+        before = option("--parity-before")
+        if before is not None and not Path(before).is_dir():
+            before = commit_of(before, root) or before
+        devices = jax.device_count() if jax.default_backend() == "cpu" and jax.device_count() > 1 else None
+        given = {
+            "--platform": jax.default_backend(),
+            "--devices": devices,
+            "--before": before,
+            "--legacy-python": option("--parity-legacy-python"),
+            "--against": option("--parity-against"),
+        }
+        options = [text for name, value in given.items() if value is not None for text in (name, str(value))]
+        now = commit_of("HEAD", root)
+        told = [f"{self.name}, in the folder {self.config.invocation_params.dir}"]
+        told += [f"The new side was the tree around commit {now}, with what was not committed."] if now else []
+        return repetition([*options, *words], told)
+
+    @property
+    def _session(self) -> ParitySession:
+        session: Any = self.config.pluginmanager.get_plugin("parity-session")
+        found: ParitySession = session
+        return found
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """A difference needs no traceback."""
@@ -388,6 +426,11 @@ class ScenarioItem(ParityItem):
                 session.baselines[name] = baseline_of(self.path, old, python)
         return case
 
+    def repetition(self) -> str:
+        """The scenario again, and of several new sides this one."""
+        chosen = [] if self.after is None else ["-k", self.name]
+        return self.repeated(*chosen, self.shown)
+
     def _sides(self, module: str | None, session: Any) -> tuple[Path, Path]:
         """The files with the old code and the new. Where no new code is given, it is what `rewrite` makes of the old."""
         folder = self.path.parent
@@ -408,15 +451,42 @@ class CommandItem(ParityItem):
         super().__init__(**arguments)
         self.command = command
 
+    def repetition(self) -> str:
+        """The command again, with its own options."""
+        option = self.config.getoption
+        given = {
+            "--timeout": [option("--parity-timeout")],
+            "--link": option("--parity-link"),
+            "--compare": option("--parity-compare"),
+            "--compare-lines": option("--parity-lines"),
+        }
+        words = [
+            text
+            for name, values in given.items()
+            for value in values
+            if value is not None
+            for text in (name, str(value))
+        ]
+        return self.repeated(*words, "--", *self.command)
+
     def run(self) -> Case:
         """Run it on both trees."""
         from optim2optax.parity.cases import command_case
+        from optim2optax.parity.left_behind import Wanted
 
         option = self.config.getoption
         folder = Path(self.config.invocation_params.dir)
         links = [Path(link) for link in option("--parity-link")]
+        python = option("--parity-legacy-python")
         return command_case(
-            self.name, self.command, option("--parity-before"), folder, option("--parity-timeout"), links
+            self.name,
+            self.command,
+            option("--parity-before"),
+            folder,
+            option("--parity-timeout"),
+            links,
+            Path(python) if python else None,
+            Wanted(option("--parity-compare"), option("--parity-lines")),
         )
 
 

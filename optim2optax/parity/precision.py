@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from optim2optax.parity.legacy import replaced
 
@@ -22,8 +23,24 @@ def precise(wide: bool = True) -> Iterator[None]:
     JAX divides int32 in float32: a schedule of an int32 step would round.
     """
     renamed = {"float32": jnp.float64, "int32": jnp.int64} if wide else {}
-    with _enable_x64(wide), jax.default_matmul_precision("highest"), replaced(vars(jnp), renamed):
+    with _enable_x64(wide), jax.default_matmul_precision("highest"), _accumulated(wide), replaced(vars(jnp), renamed):
         yield
+
+
+_FLOAT32 = jnp.float32
+
+
+@contextmanager
+def _accumulated(wide: bool) -> Iterator[None]:
+    """Let `optax.MultiSteps` accumulate in float64, if `wide`. Its float32 is a default, taken when it was defined."""
+    function: Any = optax.MultiSteps.__init__
+    before = function.__defaults__
+    if wide:
+        function.__defaults__ = tuple(jnp.float64 if value is _FLOAT32 else value for value in before)
+    try:
+        yield
+    finally:
+        function.__defaults__ = before
 
 
 def _enable_x64(wide: bool) -> AbstractContextManager[Any]:

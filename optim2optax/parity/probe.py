@@ -20,6 +20,7 @@ def probe_params(seed: int = 0) -> PyTree:
         "Dense_0": {"kernel": 0.3 * random.normal(size=(7, 5)), "bias": np.zeros(5)},
         "Conv_0": {"kernel": 0.1 * random.normal(size=(3, 3, 2, 4))},
         "BatchNorm_0": {"scale": np.ones(6)},
+        "LayerNorm_0": {"scale": np.ones(3), "bias": np.zeros(3)},
         "Embed_0": {"embedding": 0.1 * random.normal(size=(128, 130))},
         "temperature": np.asarray(0.7),
         "tiny": {"kernel": 0.01 * random.normal(size=(4, 3))},

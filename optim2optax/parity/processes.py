@@ -30,8 +30,11 @@ def run_whole(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     timeout: float | None = None,
+    output: Path | None = None,
 ) -> tuple[int, str]:
     """Run a program in a process group of its own, and end all of the group when it ends or this process is interrupted.
+
+    What it writes to standard output goes to the file `output`, or nowhere.
 
     Returns:
         The exit code, and what it wrote to standard error. A file takes that, not a pipe: a pipe ends when the last process that
@@ -40,13 +43,13 @@ def run_whole(
     Raises:
         subprocess.TimeoutExpired: if it takes longer than so many seconds; it holds what was written to standard error.
     """
-    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+    with tempfile.TemporaryFile("w+", errors="replace") as errors, open(output or os.devnull, "wb") as written:
         process = subprocess.Popen(
             words,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=written,
             stderr=errors,
             start_new_session=True,
         )

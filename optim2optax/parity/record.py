@@ -1,117 +1,219 @@
-"""Record every update that a process applies, from inside jitted and pmapped code too.
+"""What a process records of the updates that it applies: each is written as it arrives, and all ahead of the process's end.
 
-`hook/sitecustomize.py` calls `arm` when the user's program is about to import JAX.
+An old Python runs this as well, from Python 3.8 on.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
+import math
 import os
 import sys
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
+from flax import serialization
 
-from optim2optax.parity.observing import listen
-from optim2optax.parity.precision import precise
-from optim2optax.parity.recorder import is_legacy_optimizer, recording
-from optim2optax.parity.scenario import import_packages, parameters_in_float64
-from optim2optax.parity.sketch import Part, Sketch, sketch
-from optim2optax.parity.stream import Writer
+from optim2optax.parity.recorder import averaged, is_legacy, params
+from optim2optax.parity.sketch import Part, sketch
+from optim2optax.parity.stream import INPUTS, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Leaves = Callable[[Any], Mapping[str, Any]]
+    Parts = Mapping[Part, Any]
+    Kind = tuple[tuple[str, tuple[int, ...]], ...]
 
 UNKNOWN = -1
 """The step of an update that is applied by hand."""
 
+LARGEST_TREE = 1_000_000
+"""The gradients of parameters of at most so many elements are kept whole, so that they can be replayed."""
+
+BUDGET = 2**28
+"""Of so many bytes a process: of the first steps, if they do not suffice for all."""
+
+SAMPLED = 4096
+"""About so many elements of a larger leaf of an optimizer's state are kept, always the same ones."""
+
 
 class Recorder:
-    """Writes each update as it arrives, and the parameters ahead of the first of each kind."""
+    """Writes each update as it arrives, and the parameters ahead of the first of each kind.
 
-    def __init__(self, folder: Path) -> None:
+    `leaves` gives the leaves of a tree by their paths. With `inputs`, what steps are computed from is written as well.
+    """
+
+    def __init__(self, folder: Path, leaves: Leaves, inputs: bool = False) -> None:
         self.writer = Writer(folder)
+        self.leaves = leaves
+        self.met: dict[Kind, dict[int, Any]] = {}
+        self.first_gradients: dict[Kind, Mapping[Part, NDArray[Any]]] = {}
+        self._inputs = Writer(folder, INPUTS) if inputs else None
+        self._written: set[bytes] = set()
+        self._left = BUDGET
         self._kinds: set[tuple[Part, ...]] = set()
         self._met = False
         self._observations: dict[str, int] = {}
 
-    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
-        """Write an update; what it was computed from is not asked for."""
-        del gradients, rate
-        self._write(int(step), before, after)
+    def part(self, tree: Any) -> dict[Part, Any]:
+        """What is kept of parameters."""
+        return sketch(self.leaves(tree))
 
-    def update(self, before: Any, after: Any) -> None:
+    def beside(self, state: Any, gradients: Any, new: Any) -> dict[str, dict[Part, Any]]:
+        """What is kept of a step beside: the optimizer's state, how large the gradients are, and all inputs if they are small."""
+        gradients = self.leaves(averaged(state, gradients))
+        told = {
+            "state": {Part(leaf, "state", jnp.shape(values)): values for leaf, values in _state_leaves(new)},
+            "sizes": {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()},
+        }
+        before = self.leaves(params(state))
+        if is_small(kind_of(before)):
+            told["given"] = {Part(leaf, "whole", jnp.shape(values)): values for leaf, values in before.items()}
+            told["gradients"] = {Part(leaf, "whole", jnp.shape(values)): values for leaf, values in gradients.items()}
+        return told
+
+    def keep(self, step: Any, before: Parts, beside: Mapping[str, Parts], rate: Any, after: Parts) -> None:
+        """Write an update, and what it was computed from."""
+        told = {group: _arrays(parts) for group, parts in beside.items()}
+        inputs: dict[str, Any] = {group: told.pop(group) for group in ("given", "gradients") if group in told}
+        if inputs:
+            kind = kind_of({part.leaf: values for part, values in inputs["given"].items()})
+            self.first_gradients.setdefault(kind, inputs["gradients"])
+            self._write_inputs({"step": int(step), "rate": float(rate), "kind": kind}, inputs)
+        self._write(int(step), before, after, told)
+
+    def _write_inputs(self, facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]) -> None:
+        """Write what a step is computed from, unless another device has, or the budget is used up."""
+        if self._inputs is None:
+            return
+        content = hashlib.blake2b(repr((facts["step"], facts["kind"])).encode())
+        for values in [*arrays["given"].values(), *arrays["gradients"].values()]:
+            content.update(values.tobytes())
+            self._left -= values.nbytes
+        if content.digest() not in self._written and self._left > 0:
+            self._written.add(content.digest())
+            self._inputs.write(facts, arrays)
+
+    def update(self, before: Parts, after: Parts) -> None:
         """Write an update of which nothing tells the step."""
         self._write(UNKNOWN, before, after)
 
     def meet(self, state: Any) -> None:
-        """Write that a legacy optimizer was met."""
-        if is_legacy_optimizer(state) and not self._met:
+        """Keep what an optimizer is made of. Write that something legacy was met, and of what its state dict is made."""
+        legacy = is_legacy(state)
+        if legacy and not self._met:
             self._met = True
             self.writer.write({"legacy": True})
+        if not hasattr(state, "target") and not hasattr(state, "tx"):
+            return
+        kind = kind_of(self.leaves(params(state)))
+        is_first = kind not in self.met
+        definition = state.optimizer_def if legacy else state.tx
+        self.met.setdefault(kind, {})[id(definition)] = jax.tree_util.tree_map(_shape, state)
+        if legacy and is_first:
+            made_of = [(path, jnp.shape(leaf)) for path, leaf in _flattened(serialization.to_state_dict(state))]
+            if self._inputs is not None and is_small(kind):
+                self._inputs.write({"kind": kind, "made_of": made_of})
+
+    def functional(self, step: Any, before: Parts, after: Parts) -> None:
+        """Write an update that a definition makes by itself."""
+        self._write(int(step), before, after)
+
+    def widen(self) -> None:
+        """A side that fails for this runs once more in its own precision, as one that fails in float64 for another reason."""
 
     def lose(self) -> None:
-        """Nothing is replayed."""
+        """Write that the steps do not tell all of a legacy optimizer."""
+        if self._inputs is not None:
+            self._inputs.write({"lost": True})
 
     def observe(self, name: str, tree: Any) -> None:
         """Write what the program hands over, when its values are there."""
-        jax.debug.callback(partial(self._observed, name), sketch({name: tree}))
+        jax.debug.callback(partial(self._observed, name), self.part({name: tree}))
 
-    def _observed(self, name: str, parts: Sketch) -> None:
+    def _observed(self, name: str, parts: Parts) -> None:
         number = self._observations[name] = self._observations.get(name, -1) + 1
         self.writer.write({"step": number, "idle": False, "observed": name}, {"after": _arrays(parts)})
 
-    def _write(self, step: int, before: Sketch, after: Sketch) -> None:
+    def _write(self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None) -> None:
         old, new = _arrays(before), _arrays(after)
         idle = all(values.tobytes() == new[part].tobytes() for part, values in old.items() if part in new)
-        arrays = {"after": new}
-        if (kind := tuple(new)) not in self._kinds:
+        arrays = {"after": new, **(beside or {})}
+        kind = tuple(new)
+        if kind not in self._kinds:
             self._kinds.add(kind)
             arrays["before"] = old
         self.writer.write({"step": step, "idle": idle}, arrays)
 
+    def finish_at_exit(self, last: Callable[[], None]) -> None:
+        """Let all be written ahead of the end of this process; `last` writes what is to be written then."""
 
-def _arrays(parts: Sketch) -> dict[Part, NDArray[Any]]:
+        def finish() -> None:
+            jax.effects_barrier()  # type: ignore[no-untyped-call]
+            last()
+
+        atexit.register(finish)
+        os._exit = _ending(os._exit, finish, os.getpid())
+
+
+def kind_of(leaves: Mapping[str, Any]) -> Kind:
+    """What tells the parameters of different optimizers apart: paths and shapes."""
+    return tuple(sorted((leaf, tuple(jnp.shape(values))) for leaf, values in leaves.items()))
+
+
+def kind_from(facts: Mapping[str, Any]) -> Kind:
+    """The kind that a record tells."""
+    return tuple((leaf, tuple(shape)) for leaf, shape in facts["kind"])
+
+
+def is_small(kind: Kind) -> bool:
+    """Whether parameters are so few that all of their gradients are kept."""
+    return sum(math.prod(shape) for _, shape in kind) <= LARGEST_TREE
+
+
+def _shape(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(jnp.shape(leaf), leaf_type(leaf))  # type: ignore[no-untyped-call]
+
+
+def leaf_type(leaf: Any) -> Any:
+    """The dtype of a leaf, which may be traced, or a number."""
+    return getattr(leaf, "dtype", None) or jnp.result_type(leaf)
+
+
+def _state_leaves(state: Any) -> Iterator[tuple[str, Any]]:
+    """The leaves of an optimizer's state dict beside its parameters, and its count."""
+    for path, leaf in _flattened(serialization.to_state_dict(state)):
+        if path[0] in ("state", "opt_state", "step") and leaf_type(leaf).kind in "biuf":
+            stride = -(-math.prod(jnp.shape(leaf)) // SAMPLED)
+            yield "/".join(path), leaf if stride <= 1 else leaf.ravel()[::stride]
+
+
+def _flattened(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _flattened(value, (*path, key))
+    elif tree is not None:
+        yield path, tree
+
+
+def _size(values: Any) -> Any:
+    """The largest absolute value that is finite."""
+    if not jnp.issubdtype(leaf_type(values), jnp.inexact):
+        return jnp.zeros(())
+    absolute = jnp.abs(values)
+    return jnp.max(jnp.where(jnp.isfinite(absolute), absolute, 0), initial=0)
+
+
+def _arrays(parts: Parts) -> dict[Part, NDArray[Any]]:
     return {part: np.asarray(values) for part, values in parts.items()}
-
-
-def arm(
-    legacy: bool, folder: str, foreign: Callable[[], Sequence[str]], copies: Sequence[str], rounding: bool = False
-) -> None:
-    """Record all that this process does from now on, and let it compute in float64.
-
-    Args:
-        legacy: whether this is the old side.
-        folder: where the file of this process goes.
-        foreign: gives the modules that were loaded from the user's own tree.
-        copies: the trees in which the user's code is.
-        rounding: whether what a legacy optimizer makes of its parameters is off by a unit in the last place.
-    """
-    recorder = Recorder(Path(folder))
-    stack = ExitStack()
-    # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
-    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
-    jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
-    stack.enter_context(recording(recorder, legacy, sketch, rounding))
-    listen(recorder.observe)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import_packages(_script(copies))
-    stack.enter_context(precise())
-    stack.enter_context(parameters_in_float64())
-
-    def finish() -> None:
-        jax.effects_barrier()  # type: ignore[no-untyped-call]
-        if found := foreign():
-            recorder.writer.write({"foreign": list(found)})
-
-    atexit.register(stack.close)
-    atexit.register(finish)
-    os._exit = _ending(os._exit, finish, os.getpid())
 
 
 def _ending(end: Callable[[int], Any], finish: Callable[[], None], process: int) -> Any:
@@ -125,8 +227,8 @@ def _ending(end: Callable[[int], Any], finish: Callable[[], None], process: int)
     return end_recorded
 
 
-def _script(copies: Sequence[str]) -> Path | None:
+def script(copies: Sequence[str]) -> Path | None:
     """The file of the user's that this process runs, if it runs one."""
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     path = Path(file).resolve() if isinstance(file, str) and file.endswith(".py") else None
-    return path if path is not None and any(path.is_relative_to(copy) for copy in copies) else None
+    return path if path is not None and any(Path(copy) in path.parents for copy in copies) else None

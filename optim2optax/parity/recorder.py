@@ -1,20 +1,24 @@
-"""Every step that an optimizer takes, recorded from inside jitted and pmapped code too."""
+"""Every step that an optimizer takes, recorded from inside jitted and pmapped code too.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
-import optax
+import jax.numpy as jnp
+import numpy as np
 from flax import struct
-from flax.training import train_state
 
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.noise import rounded
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 class Keeper(Protocol):
@@ -26,8 +30,14 @@ class Keeper(Protocol):
     def update(self, before: Any, after: Any) -> None:
         """Take the parameters ahead of and after a call of `optax.apply_updates` outside of any train state."""
 
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Take the count of a step that a definition takes without an optimizer, the parameters ahead of it, and the new ones."""
+
     def meet(self, state: Any) -> None:
-        """Take a legacy optimizer or train state that is about to step, as it is traced: its arrays have shapes alone."""
+        """Take what is about to step, as it is traced: a legacy optimizer or definition, or a train state."""
+
+    def widen(self) -> None:
+        """Hear that an optimizer is created with parameters in float64 that it was given in float32."""
 
     def lose(self) -> None:
         """Hear that an optimizer's state or hyperparameters are not those that its steps so far tell."""
@@ -38,35 +48,78 @@ def whole(tree: Any) -> Any:
     return tree
 
 
+def averaged(state: Any, gradients: Any, new: Any = None) -> Any:
+    """The gradients that are applied: a legacy optimizer that was replicated by its own method averages them itself."""
+    del new
+    axis: str | None = getattr(getattr(state, "optimizer_def", None), "axis_name", None)
+    return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
+
+
+class _Told(NamedTuple):
+    """Who is told of steps, and what of them."""
+
+    keeper: Keeper
+    part: Callable[[Any], Any]
+    beside: Callable[[Any, Any, Any], Any]
+    rounding: bool
+    wide: bool
+
+
 @contextmanager
 def recording(
-    keeper: Keeper, legacy: bool, part: Callable[[Any], Any] = whole, rounding: bool = False
+    keeper: Keeper,
+    legacy: bool,
+    part: Callable[[Any], Any] = whole,
+    beside: Callable[[Any, Any, Any], Any] = averaged,
+    rounding: bool = False,
+    wide: bool = True,
 ) -> Iterator[None]:
-    """Let a keeper be told of every step of a legacy optimizer or of a train state, and of updates that are applied by hand.
+    """Let a keeper be told of every step of a legacy optimizer, a definition or a train state, and of updates applied by hand.
 
-    `part` takes of parameters what the keeper is told, inside jitted code too. A keeper of a part is told no gradients. With
-    `rounding`, what a legacy optimizer makes of its parameters is each time off by a unit in the last place.
+    The old Flax has to be there for legacy optimizers: that of an old Python, or that of `legacy_flax`.
+
+    `part` takes of parameters what the keeper is told, inside jitted code too, and `beside` what it is told in the place of the
+    gradients, of the optimizer ahead of a step, its gradients and the optimizer after it. With `rounding`, what a legacy
+    optimizer or definition makes of parameters is each time off by a unit in the last place. If `wide`, optimizers are created
+    with parameters in float64 where they are given float32, as NumPy may have made them.
     """
+    told = _Told(keeper, part, beside, legacy and rounding, wide)
     with ExitStack() as stack:
-        stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
-        optax.apply_updates = _applied(optax.apply_updates, keeper, part)
-        _record_copies(stack, keeper, part, rounding)
+        optax = _optax()
+        if optax is not None:
+            stack.callback(setattr, optax, "apply_updates", optax.apply_updates)
+            optax.apply_updates = _applied(optax.apply_updates, told)
+        _record_copies(stack, told)
+        _record_classes(stack, told)
         if legacy:
-            flax = stack.enter_context(legacy_flax())
-            cls: Any = flax.optim.Optimizer
+            optim = importlib.import_module("flax.optim")
+            cls: Any = optim.Optimizer
             name = "apply_gradient"
             _watch(cls, stack, keeper)
+            for definition in _with_subclasses(optim.OptimizerDef):
+                _record_definition(definition, stack, told)
         else:
-            cls, name = train_state.TrainState, "apply_gradients"
+            cls, name = importlib.import_module("flax.training.train_state").TrainState, "apply_gradients"
             stack.callback(delattr, cls, "__init_subclass__")
-            cls.__init_subclass__ = classmethod(_subclass_hook(keeper, part, cls, name))
+            cls.__init_subclass__ = classmethod(_subclass_hook(told, cls, name))
+            if wide:
+                stack.callback(setattr, cls, "create", vars(cls)["create"])
+                cls.create = classmethod(_widened(vars(cls)["create"].__func__, keeper))
         stack.callback(setattr, cls, name, vars(cls)[name])
-        setattr(cls, name, _recorded(vars(cls)[name], keeper, part, legacy and rounding))
+        setattr(cls, name, _recorded(vars(cls)[name], told, told.rounding))
         yield
         jax.effects_barrier()  # type: ignore[no-untyped-call]
 
 
-def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any], rounding: bool) -> None:
+def _optax() -> Any:
+    """The module optax. An environment with an old JAX may have none, or one that it cannot import."""
+    try:
+        return importlib.import_module("optax")
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+def _record_copies(stack: ExitStack, told: _Told) -> None:
     """Record the optimizers of a copy of `flax.optim` that either side may have, as soon as it is imported."""
     base: Any = struct.PyTreeNode
     before = vars(base)["__init_subclass__"]
@@ -74,12 +127,66 @@ def _record_copies(stack: ExitStack, keeper: Keeper, part: Callable[[Any], Any],
     def hook(cls: Any, /, **arguments: Any) -> None:
         before.__get__(None, cls)(**arguments)
         if vars(cls).keys() >= COPIED:
-            _watch(cls, stack, keeper)
+            _watch(cls, stack, told.keeper)
             stack.callback(setattr, cls, "apply_gradient", vars(cls)["apply_gradient"])
-            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], keeper, part, rounding)
+            cls.apply_gradient = _recorded(vars(cls)["apply_gradient"], told, told.rounding)
 
     stack.callback(setattr, base, "__init_subclass__", before)
     base.__init_subclass__ = classmethod(hook)
+
+
+def _record_classes(stack: ExitStack, told: _Told) -> None:
+    """Record the definitions among the classes that are defined from now on."""
+    build = builtins.__build_class__
+
+    def built(*args: Any, **kwargs: Any) -> Any:
+        cls = build(*args, **kwargs)
+        if hasattr(cls, "init_state"):
+            _record_definition(cls, stack, told)
+        return cls
+
+    stack.callback(setattr, builtins, "__build_class__", build)
+    builtins.__build_class__ = built
+
+
+def _record_definition(cls: Any, stack: ExitStack, told: _Told) -> None:
+    """Record what a definition does by itself. One that is a transformation, too, steps in its `update` for something else."""
+    if "apply_gradient" in vars(cls):
+        stack.callback(setattr, cls, "apply_gradient", cls.apply_gradient)
+        cls.apply_gradient = _functional(cls.apply_gradient, told)
+    if "update" in vars(cls):
+        stack.callback(setattr, cls, "update", cls.update)
+        cls.update = _within(cls.update)
+    if "create" in vars(cls) and told.wide:
+        stack.callback(setattr, cls, "create", cls.create)
+        cls.create = _widened(cls.create, told.keeper)
+
+
+def _widened(create: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
+    """The `create` of a definition, which has parameters for its first argument, or of a train state, with them as a keyword."""
+
+    def widened(leaf: Any) -> Any:
+        if getattr(leaf, "dtype", None) != np.float32:
+            return leaf
+        keeper.widen()
+        return leaf.astype(np.float64)
+
+    @wraps(create)
+    def created(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        first = [jax.tree_util.tree_map(widened, arg) for arg in args[:1]]
+        named = {
+            name: jax.tree_util.tree_map(widened, value) if name in ("params", "target") else value
+            for name, value in kwargs.items()
+        }
+        return create(owner, *first, *args[1:], **named)
+
+    return created
+
+
+def _with_subclasses(cls: Any) -> Iterator[Any]:
+    yield cls
+    for subclass in cls.__subclasses__():
+        yield from _with_subclasses(subclass)
 
 
 def _watch(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
@@ -97,41 +204,76 @@ TOLD = {"grads", "learning_rate"}
 """What a step is given by name and its keeper is told. A legacy optimizer may be given other hyperparameters beside that."""
 
 
-def _recorded(
-    step: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any], rounding: bool = False
-) -> Callable[..., Any]:
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record no step that this thread takes, for a while."""
+    before = getattr(_inside, "value", False)
+    _inside.value = True
+    try:
+        yield
+    finally:
+        _inside.value = before
+
+
+def _within(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in which nothing is recorded."""
+
+    @wraps(step)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with unrecorded():
+            return step(*args, **kwargs)
+
+    return within
+
+
+def _recorded(step: Callable[..., Any], told: _Told, rounding: bool = False) -> Callable[..., Any]:
     """A method that takes a step, recorded; a step within a step, such as the one of a base class, is not another one."""
 
     @wraps(step)
     def recorded(state: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(_inside, "value", False):
             return step(state, *args, **kwargs)
-        _inside.value = True
-        try:
+        with unrecorded():
             new = step(state, *args, **kwargs)
             new = rounded(new) if rounding else new
-        finally:
-            _inside.value = False
+        keeper, part = told.keeper, told.part
         keeper.meet(state)
-        gradients = _averaged(state, args[0] if args else kwargs.get("grads")) if part is whole else None
         if kwargs.keys() - TOLD:
             keeper.lose()
+        beside = told.beside(state, args[0] if args else kwargs.get("grads"), new)
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
-        jax.debug.callback(keeper.keep, count(state), part(params(state)), gradients, rate, part(params(new)))
+        jax.debug.callback(keeper.keep, count(state), part(params(state)), beside, rate, part(params(new)))
         return new
 
     return recorded
 
 
-def _applied(apply_updates: Callable[..., Any], keeper: Keeper, part: Callable[[Any], Any]) -> Callable[..., Any]:
+def _functional(step: Callable[..., Any], told: _Told) -> Callable[..., Any]:
+    """The `apply_gradient` of a definition, recorded unless it is a part of another step."""
+    steps_within = _within(step)
+
+    @wraps(step)
+    def recorded(definition: Any, hyper_params: Any, params: Any, state: Any, grads: Any) -> Any:
+        if getattr(_inside, "value", False):
+            return step(definition, hyper_params, params, state, grads)
+        new, new_state = steps_within(definition, hyper_params, params, state, grads)
+        new = rounded_leaves(new) if told.rounding else new
+        told.keeper.meet(definition)
+        jax.debug.callback(told.keeper.functional, _steps_taken(state), told.part(params), told.part(new))
+        return new, new_state
+
+    return recorded
+
+
+def _applied(apply_updates: Callable[..., Any], told: _Told) -> Callable[..., Any]:
     """`optax.apply_updates`, recorded unless a train state calls it."""
 
     @wraps(apply_updates)
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not getattr(_inside, "value", False):
-            jax.debug.callback(keeper.update, part(params), part(new))
+            jax.debug.callback(told.keeper.update, told.part(params), told.part(new))
         return new
 
     return applied
@@ -149,23 +291,41 @@ def _watched(replace: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
     return watched
 
 
-def _averaged(state: Any, gradients: Any) -> Any:
-    """The gradients that are applied: a legacy optimizer that was replicated by its own method averages them itself."""
-    axis: str | None = getattr(getattr(state, "optimizer_def", None), "axis_name", None)
-    return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
-
-
-def _subclass_hook(keeper: Keeper, part: Callable[[Any], Any], base: Any, name: str) -> Callable[..., None]:
+def _subclass_hook(told: _Told, base: Any, name: str) -> Callable[..., None]:
     def hook(cls: Any, **arguments: Any) -> None:
         super(base, cls).__init_subclass__(**arguments)
         if name in vars(cls):
-            setattr(cls, name, _recorded(vars(cls)[name], keeper, part))
+            setattr(cls, name, _recorded(vars(cls)[name], told))
+        if told.wide and isinstance(vars(cls).get("create"), classmethod):
+            cls.create = classmethod(_widened(cls.create.__func__, told.keeper))
 
     return hook
 
 
-def is_legacy_optimizer(state: Any) -> bool:
-    """Whether this is an optimizer of `flax.optim`, or of a copy of it."""
+def rounded(optimizer: Any) -> Any:
+    """A legacy optimizer whose parameters are each off by a unit in the last place, but for those of less than 32 bits."""
+    return optimizer.replace(target=rounded_leaves(optimizer.target))
+
+
+def rounded_leaves(params: Any) -> Any:
+    """Parameters that are each off by a unit in the last place, but for those of less than 32 bits: there it is no rounding."""
+    return jax.tree_util.tree_map(_rounded, params)
+
+
+def _rounded(leaf: Any) -> Any:
+    if jnp.result_type(leaf) not in (np.float64, np.float32):
+        return leaf
+    fixed = jax.lax.stop_gradient(leaf)
+    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)
+
+
+def is_legacy(state: Any) -> bool:
+    """Whether this is an optimizer or a definition of `flax.optim`, or of a copy of it.
+
+    What `rewrite` makes of a definition that keeps its interface has an `update`, as a transformation of optax does.
+    """
+    if hasattr(state, "apply_gradient") and hasattr(state, "init_state"):
+        return not hasattr(state, "update")
     return hasattr(state, "optimizer_def") and hasattr(state, "target")
 
 
@@ -175,8 +335,10 @@ def params(state: Any) -> Any:
 
 
 def count(state: Any) -> Any:
-    """The steps taken. A MultiOptimizer has a count in the state of each of its optimizers, all alike."""
-    if not hasattr(state, "target"):
-        return state.step
-    inner = state.state
-    return inner.step if hasattr(inner, "step") else inner[0].step
+    """The steps taken."""
+    return _steps_taken(state.state) if hasattr(state, "target") else state.step
+
+
+def _steps_taken(state: Any) -> Any:
+    """The count in the state of a definition. A MultiOptimizer has one in the state of each of its optimizers, all alike."""
+    return state.step if hasattr(state, "step") else state[0].step

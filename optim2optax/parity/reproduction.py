@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
@@ -32,6 +33,15 @@ new = {optax}
 print(compare_probed(old, new, steps={steps}, seed={seed}{overrides}{further}))
 """
 
+REPETITION = """\
+{comments}import subprocess
+import sys
+
+arguments = [
+{words}]
+sys.exit(subprocess.call([sys.executable, "-m", "optim2optax", "parity", *arguments]))
+"""
+
 
 def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
     """A script that compares an emitted optimizer with the one it replaces; it needs the extra `parity` alone."""
@@ -59,6 +69,18 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         further="".join(f", {name}={value}" for name, value in further.items() if value),
         overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})" if sets_rate(emitted) else "",
     )
+
+
+def repetition(arguments: Sequence[str], told: Sequence[str]) -> str:
+    """A script that runs a scenario or a command again.
+
+    Args:
+        arguments: of `optim2optax parity`, in the folder where it was run.
+        told: lines on what the sides were, which the script says in comments.
+    """
+    comments = "".join(f"# {' '.join(line.split())}\n" for line in told)
+    words = "".join(f"    {word!r},\n" for word in arguments)
+    return REPETITION.format(comments=comments, words=words)
 
 
 def _old_helpers(sample: Sample) -> str:

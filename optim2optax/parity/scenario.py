@@ -21,7 +21,7 @@ import importlib
 import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajec
 from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.noise import settled
 from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
+from optim2optax.parity.packages import import_packages
 from optim2optax.parity.precision import double_everywhere, precise
 from optim2optax.parity.recorder import recording
 from optim2optax.parity.states import States, with_states
@@ -80,22 +81,33 @@ def run_both_loops(
         The comparison of what the scenario yields, and that of the optimizers alone where the code allows it.
     """
     tapes = Tape(), Tape()
+    try:
+        return _run_both_loops(scenario, before, after, steps, tapes, wide=True)
+    except Exception:
+        if not any(tape.widened for tape in tapes):
+            raise
+    return _run_both_loops(scenario, before, after, steps, (Tape(), Tape()), wide=False)
+
+
+def _run_both_loops(
+    scenario: Path, before: Path, after: Path, steps: int | None, tapes: tuple[Tape, Tape], wide: bool
+) -> tuple[Comparison, Comparison | None]:
     states = States(), States()
-    old, replay = _drive(scenario, before, True, steps, tapes[0], states[0])
-    new, _ = _drive(scenario, after, False, steps, tapes[1], states[1])
+    old, replay = _drive(scenario, before, True, steps, tapes[0], states[0], wide=wide)
+    new, _ = _drive(scenario, after, False, steps, tapes[1], states[1], wide=wide)
     evidence = evidence_of(*tapes, old)
 
     def compare(gate: float | None = None) -> Comparison:
         return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence, gate=gate)
 
-    def noise() -> float | None:
+    def noise() -> Comparison | None:
         tape = Tape()
         try:
-            again, _ = _drive(scenario, before, True, steps, tape, rounding=True)
+            again, _ = _drive(scenario, before, True, steps, tape, rounding=True, wide=wide)
             found = compare_trajectories(old, again, closed_loop=True, evidence=evidence)
         except Exception:  # noqa: BLE001 - what a user's code raises if a value is another, such as of an assertion
             return None
-        return found.error if tape.steps else None
+        return found if tape.steps or tape.defined else None
 
     parameters_alone = settled(compare(), compare, noise)
     with precise():
@@ -107,7 +119,7 @@ def baseline_of(scenario: Path, before: Path, legacy_python: Path | None = None)
     if legacy_python is not None:
         values, replay = drive_elsewhere(legacy_python, scenario, before, None)
     else:
-        values, replay = _drive(scenario, before, True, None)
+        values, replay = _drive(scenario, before, True, None, Tape())
     return Baseline([leaves_by_path(value) for value in values], replay)
 
 
@@ -186,13 +198,14 @@ def _drive(
     tape: Tape | None = None,
     states: States | None = None,
     rounding: bool = False,
+    wide: bool = True,
 ) -> tuple[list[PyTree], bool]:
     """Run one side, and say whether it was a replay."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        keeper = nullcontext() if tape is None else recording(tape, legacy, rounding=rounding)
+        keeper = nullcontext() if tape is None else recording(tape, legacy, rounding=rounding, wide=wide)
         with (
             double_everywhere(),
             keeper,
@@ -234,25 +247,6 @@ def modules_around(path: Path) -> Iterator[str]:
             file = Path(getattr(sys.modules[name], "__file__", None) or "/")
             if file.is_relative_to(root) and "site-packages" not in file.parts:
                 del sys.modules[name]
-
-
-def import_packages(path: Path | None) -> None:
-    """Import the packages that a file imports ahead of `precise`, lest one keep float64 as its float32 for ever after.
-
-    Modules beside the file are not packages: what they compute is to be precise.
-    """
-    if path is None:
-        return
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            if not (path.parent / name.partition(".")[0]).exists() and not (path.parent / f"{name}.py").exists():
-                with suppress(ImportError):
-                    importlib.import_module(name)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, find_wheel
+from optim2optax.parity.interpreter import flags_for_old_xla
 
 HOOK = Path(__file__).with_name("hook")
 OURS = Path(__file__).resolve().parents[2]
@@ -35,7 +36,10 @@ exec {python} "$@"
 class Side:
     """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records.
 
-    With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place.
+    With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place. `elsewhere` is an interpreter
+    with an old Flax, if the command runs under one. With `inputs`, the gradients of small models are recorded as well; `replays`
+    is the folder of such records, to be replayed on this side. If it is `wide`, the command computes in float64, and optimizers
+    get parameters in it that they are given in float32; else it computes in its own precision.
     """
 
     legacy: bool
@@ -43,6 +47,15 @@ class Side:
     copy: Path
     scratch: Path
     rounding: bool = False
+    elsewhere: Path | None = None
+    inputs: bool = False
+    replays: Path | None = None
+    wide: bool = True
+
+    @property
+    def python(self) -> str:
+        """The interpreter of the side."""
+        return str(self.elsewhere or sys.executable)
 
     @property
     def name(self) -> str:
@@ -56,9 +69,9 @@ class Side:
         """The command with its paths in the copy, and Python in front of a script that is not executable itself."""
         first, *rest = [self.moved(word) for word in words]
         if re.fullmatch(r"python[0-9.]*", first):
-            first = sys.executable
+            first = self.python
         if first.endswith(".py"):
-            return [sys.executable, first, *rest]
+            return [self.python, first, *rest]
         return [first, *rest]
 
     def environment(self, folder: Path) -> dict[str, str]:
@@ -66,9 +79,11 @@ class Side:
         found = {name: self.moved(value) for name, value in os.environ.items()}
         if found.get(SAFE_PATH) == OUR_SAFE_PATH:
             del found[SAFE_PATH]
+        if self.elsewhere is not None:
+            found["XLA_FLAGS"] = flags_for_old_xla()
         return found | {
             "PWD": str(folder),
-            "PATH": _joined(str(_launchers(self.scratch)), str(Path(sys.executable).parent), found.get("PATH", "")),
+            "PATH": _joined(str(self._launchers()), str(Path(self.python).parent), found.get("PATH", "")),
             "PYTHONPATH": _joined(str(HOOK), found.get("PYTHONPATH", "")),
             WHEEL_VARIABLE: str(find_wheel()),
             VARIABLE: json.dumps(self._facts()),
@@ -79,6 +94,10 @@ class Side:
         return {
             "legacy": self.legacy,
             "rounding": self.rounding,
+            "wide": self.wide,
+            "inputs": self.inputs,
+            "replays": self.replays and str(self.replays),
+            "elsewhere": self.elsewhere is not None,
             "out": str(self.records),
             "copies": [(original, str(self.copy)) for original in self._spellings()],
             "kept": self._kept(),
@@ -106,6 +125,7 @@ class Side:
         environments = [path.parent for tree in self.originals for path in tree.glob("*/pyvenv.cfg")]
         places = [
             *environments,
+            *([self.elsewhere.parents[1]] if self.elsewhere else []),
             Path(sys.prefix),
             Path(sys.base_prefix),
             OURS / "optim2optax",
@@ -114,17 +134,17 @@ class Side:
         ]
         return sorted({spelled for place in places for spelled in (str(place.absolute()), str(place.resolve()))})
 
+    def _launchers(self) -> Path:
+        """A folder with the launchers of the side's Python, to be first on PATH."""
+        folder = self.scratch / f"bin-{self.copy.parent.name}"
+        folder.mkdir(exist_ok=True)
+        names = {"python", "python3", f"python3.{sys.version_info.minor}", Path(self.python).resolve().name}
+        for name in names:
+            launcher = folder / name
+            launcher.write_text(LAUNCHER.format(hook=shlex.quote(str(HOOK)), python=shlex.quote(self.python)))
+            launcher.chmod(0o755)
+        return folder
+
 
 def _joined(*places: str) -> str:
     return os.pathsep.join(place for place in places if place)
-
-
-def _launchers(scratch: Path) -> Path:
-    """A folder with the launchers of Python, to be first on PATH."""
-    folder = scratch / "bin"
-    folder.mkdir(exist_ok=True)
-    for name in ("python", "python3", f"python3.{sys.version_info.minor}"):
-        launcher = folder / name
-        launcher.write_text(LAUNCHER.format(hook=shlex.quote(str(HOOK)), python=shlex.quote(sys.executable)))
-        launcher.chmod(0o755)
-    return folder

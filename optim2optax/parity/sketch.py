@@ -1,20 +1,22 @@
 """What is kept of parameters: small leaves whole, and of large ones so much that a fault in one element shows.
 
-All is computed where the parameters are, inside the user's jitted code too, so that no large array is handed out.
+All is computed where the parameters are, inside the user's jitted code too, so that no large array is handed out. An old Python
+and JAX run this as well, from Python 3.8 on.
 """
 
 from __future__ import annotations
 
 import functools
 import zlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.judge import leaves_by_path
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LARGEST = 4096
 """Leaves of at most so many elements are kept whole."""
@@ -23,7 +25,6 @@ SAMPLES = 512
 BLOCKS = 1024
 PIECES = 64
 
-_FLOAT64 = np.dtype(np.float64)
 _WORDS = {1: np.uint8, 2: np.uint16}
 
 
@@ -40,21 +41,16 @@ class Part(NamedTuple):
     shape: tuple[int, ...]
 
 
-Sketch = dict[Part, Any]
-
-
-def sketch(tree: Any) -> Sketch:
-    """The sketch of a tree of parameters, which may be traced."""
-    tree = jax.lax.stop_gradient(tree)
-    names = leaves_by_path(jax.tree_util.tree_map(lambda _: np.False_, tree))
-    parts: Sketch = {}
-    for leaf, values in zip(names, jax.tree_util.tree_leaves(tree), strict=True):
+def sketch(leaves: Mapping[str, Any]) -> dict[Part, Any]:
+    """The sketch of parameters by their paths, which may be traced."""
+    parts: dict[Part, Any] = {}
+    for leaf, values in jax.lax.stop_gradient(dict(leaves)).items():
         shape = jnp.shape(values)
         if np.prod(shape) <= LARGEST:
             parts[Part(leaf, "whole", shape)] = values
         else:
             found = _parts(jnp.asarray(values), leaf)
-            parts |= {Part(leaf, name, shape): value for name, value in found.items()}
+            parts.update({Part(leaf, name, shape): value for name, value in found.items()})
     return parts
 
 
@@ -88,8 +84,9 @@ def _facts(blocks: jax.Array, start: Any) -> tuple[jax.Array, jax.Array, jax.Arr
     """The sum of each block, and the counts and the digest of all, which begin at an element of the leaf."""
     flat = blocks.ravel()
     bits = _random_bits(jnp.asarray(start).astype(np.uint32) + jnp.arange(flat.size, dtype=np.uint32))
-    values = flat.astype(_FLOAT64)
-    weights = (0.5 + (bits >> np.uint32(1)).astype(_FLOAT64) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
+    widest = jax.dtypes.canonicalize_dtype(np.float64)
+    values = flat.astype(widest)
+    weights = (0.5 + (bits >> np.uint32(1)).astype(widest) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
     weighted = jnp.where(jnp.isfinite(values), values, 0.0) * weights
     counts = jnp.stack([jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()])
     return weighted.reshape(blocks.shape).sum(axis=1), counts, _digest(flat, bits)

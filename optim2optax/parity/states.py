@@ -23,6 +23,7 @@ from optim2optax.parity.judge import REPLAY_GATE, Comparison, PyTree, Verdict, j
 SAMPLED = 4096
 """About so many elements of a larger leaf are compared, always the same ones."""
 
+NOT_COMPARED = "The state of the optimizer was not compared."
 ALIKE = "The parameters agree; what the optimizer keeps beside them does not."
 
 Row = dict[Path, NDArray[Any]]
@@ -73,10 +74,14 @@ def with_states(comparison: Comparison, old: States, new: States, evidence: Evid
         return comparison
     before, after = _corresponding(old, new)
     if not before:
-        return replace(comparison, remarks=(*comparison.remarks, "The state of the optimizer was not compared."))
+        return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     closed_loop = comparison.gate != REPLAY_GATE
-    found = judge(before, after, start, closed_loop, replace(evidence, moved=True))
+    return merged(comparison, judge(before, after, start, closed_loop, replace(evidence, moved=True)))
+
+
+def merged(comparison: Comparison, found: Comparison) -> Comparison:
+    """The comparison of the parameters, with that of the states added to it."""
     if found.verdict is Verdict.DIFFERENT:
         return replace(found, remarks=(ALIKE,))
     same = comparison.verdict is found.verdict is Verdict.IDENTICAL
@@ -94,7 +99,7 @@ def _corresponding(old: States, new: States) -> tuple[dict[str, NDArray[Any]], d
     before: dict[str, NDArray[Any]] = {}
     after: dict[str, NDArray[Any]] = {}
     for name in old.first.keys() & new.first.keys():
-        for place, source, sign in _correspondence(old.first[name], new.first[name]):
+        for place, source, sign in correspondence(old.first[name], new.first[name]):
             ours = [row[name].get(source) for row in old.rows if name in row]
             theirs = [row[name].get(place) for row in new.rows if name in row]
             if _all_alike([*ours, *theirs]) and len(ours) == len(theirs) == len(old.rows):
@@ -114,7 +119,7 @@ def _signed(values: NDArray[Any], sign: int) -> NDArray[Any]:
     return values if sign > 0 else np.negative(values)
 
 
-def _correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
+def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     """Each place of the new state with the place of the old one that it is carried over from, and the sign.
 
     The old leaves are carried over as numbers of their places. Nothing corresponds where a checkpoint would not be carried over.

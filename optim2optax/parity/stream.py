@@ -1,5 +1,7 @@
 """The files in which processes record their steps as they come, so that nothing is lost if one ends at once.
 
+An old Python runs this as well, from Python 3.8 on.
+
 A record is the length of its header in eight bytes, the header as JSON, and the arrays that it names.
 """
 
@@ -10,9 +12,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes  # noqa: F401 - lets NumPy know bfloat16 and its like by name
 import numpy as np
@@ -20,15 +21,22 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.sketch import Part
 
-Arrays = Mapping[str, Mapping[Part, NDArray[Any]]]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Arrays = Mapping[str, Mapping[Part, NDArray[Any]]]
+
 SUFFIX = ".steps"
+INPUTS = ".inputs"
+"""Of files that hold what the steps are computed from."""
 
 
 class Writer:
     """Writes records to a file of this process in a folder; a process that was forked off gets a file of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, suffix: str = SUFFIX) -> None:
         self.folder = folder
+        self.suffix = suffix
         self._process = -1
         self._file = -1
         self._lock = threading.Lock()
@@ -45,7 +53,7 @@ class Writer:
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
-                path = self.folder / f"{time.time_ns():020}-{self._process}{SUFFIX}"
+                path = self.folder / f"{time.time_ns():020}-{self._process}{self.suffix}"
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             _write_all(self._file, record)
 

@@ -31,6 +31,15 @@ def repository_root(path: Path) -> Path | None:
     return Path(done.stdout.strip()) if done.returncode == 0 else None
 
 
+def commit_of(revision: str, root: Path) -> str | None:
+    """The commit that a revision of a repository is; None if it is none."""
+    try:
+        done = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 def copy_before(before: str, root: Path, target: Path, links: Sequence[Path] = ()) -> None:
     """Copy the tree as it was to `target`: `before` is a folder, or a revision of the git repository at `root`.
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.exercised import FEWEST_STEPS, Evidence
-from optim2optax.parity.judge import UNKNOWN, Comparison, Difference, LeafError, Verdict, judge
+from optim2optax.parity.judge import REPLAY_GATE, Comparison, Difference, LeafError, Verdict, judge
+from optim2optax.parity.movement import gradients_of_rounding
 from optim2optax.parity.sketch import Part, block, positions
 
 Parts: TypeAlias = dict[Part, NDArray[Any]]
 Kind: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+Correspondence: TypeAlias = tuple[str, str, int]
+"""A place in the new state, the place in the old one that it corresponds to, and the sign."""
 
 DIGITS = 6
 """To so many digits the values of members are compared when they are put in order, so that rounding does not decide."""
@@ -26,7 +29,8 @@ class Update:
     """One step of one optimizer: its count, if that is known, and the parameters after it.
 
     Those ahead of it are kept of the first of a kind in a process. An update that moved nothing is idle. What a program hands
-    over itself, under the name in `observed`, is kept like an update: which one it is of that name, and the values.
+    over itself, under the name in `observed`, is kept like an update: which one it is of that name, and the values. `state` is
+    what the optimizer keeps beside the parameters, `sizes` how large the gradient of each leaf is, if that is known.
     """
 
     step: int | None
@@ -34,6 +38,8 @@ class Update:
     after: Parts
     idle: bool = False
     observed: str = ""
+    state: Parts = field(default_factory=dict)
+    sizes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -54,7 +60,7 @@ def compare_updates(old: Sequence[Update], new: Sequence[Update], gate: float | 
     Raises:
         DifferentParametersError: if the two sides step different parameters.
     """
-    before, after = _by_kind(old), _by_kind(new)
+    before, after = by_kind(old), by_kind(new)
     if before.keys() != after.keys():
         raise DifferentParametersError(_alone(before.keys(), after.keys()))
     compared = [_compare(updates, after[kind], gate) for kind, updates in before.items()]
@@ -80,7 +86,8 @@ def _alone(before: Iterable[Kind], after: Iterable[Kind]) -> str:
     return f"the two sides step different parameters: {'; '.join(sides) or 'the same leaves in other groups'}"
 
 
-def _by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
+def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
+    """The updates of each kind, in order."""
     kinds: dict[Kind, list[Update]] = {}
     for update in updates:
         kinds.setdefault(update.kind, []).append(update)
@@ -99,7 +106,7 @@ def _compare(old: list[Update], new: list[Update], gate: float | None) -> Compar
     return _one_side_alone(updates, others, number)
 
 
-def _in_order(old: list[Update], new: list[Update]) -> tuple[list[Update], list[Update]]:
+def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update], list[Update]]:
     """The updates as they correspond: by their steps, or else, without those that move nothing, as they came."""
     if all(update.step is not None for update in (*old, *new)):
         updates, others = _by_step(old), _by_step(new)
@@ -138,16 +145,68 @@ def _exact(parts: Parts) -> Parts:
     return {part: values for part, values in parts.items() if part.name != "sums"}
 
 
-def _judged(start: Parts, old: Sequence[Update], new: Sequence[Update], gate: float | None) -> Comparison:
+def compare_replays(
+    old: Sequence[Update], replays: Sequence[Update], shadow: Sequence[Update] | None = None
+) -> Comparison:
+    """Judge what the old side's first steps of one kind become on the new side, replayed.
+
+    `shadow` is what the old side itself makes of these steps in float64, where it ran in float32.
+    """
+    start = next((update.before for update in old if update.before), old[0].after)
+    before, after = _by_step(old) if shadow is None else _first_of_each_step(shadow), _first_of_each_step(replays)
+    steps = min(len(before), len(after))
+    return _judged(start, before[:steps], after[:steps], REPLAY_GATE, closed_loop=False)
+
+
+def _first_of_each_step(replays: Sequence[Update]) -> list[Update]:
+    """Replays in order; several processes may have done the same."""
+    found = {update.step: update for update in reversed(replays)}
+    return [found[step] for step in range(len(found))]
+
+
+def compare_states(
+    old: Sequence[Update], new: Sequence[Update], places: Sequence[Correspondence], gate: float | None = None
+) -> Comparison | None:
+    """Judge what the optimizers of one kind keep beside their parameters. Gives None where nothing corresponds."""
+    updates, others = _in_order(old, new)
+    before: dict[str, NDArray[Any]] = {}
+    after: dict[str, NDArray[Any]] = {}
+    for place, source, sign in places:
+        ours = [values for update in updates for part, values in update.state.items() if part.leaf == source]
+        theirs = [values for update in others for part, values in update.state.items() if part.leaf == place]
+        if ours and len(ours) == len(theirs) and len({values.shape for values in (*ours, *theirs)}) == 1:
+            before[place] = sign * np.stack(ours)
+            after[place] = np.stack(theirs).astype(before[place].dtype)
+    if not before:
+        return None
+    start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
+    evidence = Evidence(FEWEST_STEPS, moved=True, rounding=_rounding([*old, *new]))
+    return judge(before, after, start, closed_loop=True, evidence=evidence, gate=gate)
+
+
+def _rounding(updates: Iterable[Update]) -> dict[str, bool]:
+    """Of each leaf whose gradients are known, whether these are rounding alone."""
+    sizes: dict[str, float] = {}
+    for update in updates:
+        for leaf, size in update.sizes.items():
+            sizes[leaf] = max(size, sizes.get(leaf, 0.0))
+    return gradients_of_rounding(sizes)
+
+
+def _judged(
+    start: Parts, old: Sequence[Update], new: Sequence[Update], gate: float | None, closed_loop: bool = True
+) -> Comparison:
     """Judge by every element and sum that was kept, each leaf and each kind of sum by its own movement."""
     before, after = _stacked(old), _stacked(new)
     judged = [part for part in before if part.name != "digest"]
+    known = _rounding([*old, *new])
+    rounding = {_name(part): known[part.leaf] for part in judged if part.leaf in known}
     found = judge(
         {_name(part): before[part] for part in judged},
         {_name(part): after[part] for part in judged},
         {_name(part): start[part] for part in judged},
-        closed_loop=True,
-        evidence=Evidence(FEWEST_STEPS, moved=True) if old[0].observed else UNKNOWN,
+        closed_loop=closed_loop,
+        evidence=Evidence(FEWEST_STEPS, moved=True) if old[0].observed else Evidence(rounding=rounding),
         gate=gate,
     )
     if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):

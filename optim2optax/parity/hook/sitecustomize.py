@@ -9,6 +9,7 @@ import copy
 import json
 import os
 import sys
+from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
@@ -23,7 +24,8 @@ VARIABLE = "OPTIM2OPTAX_SIDE"
 RECORDED = {"jax", "flax", "optax"}
 """The packages ahead of which the recording starts: a process that imports none of them takes no step."""
 
-OURS = {"optim2optax", "codemods"}
+APPLICATION = "optim2optax"
+OURS = {APPLICATION, "codemods"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {
     "os.remove": 1,
@@ -106,6 +108,11 @@ class Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module, as `sys.meta_path` asks for it."""
+        if name == APPLICATION and self.side["elsewhere"]:
+            # Its own imports, such as LibCST, are not there.
+            bare = ModuleSpec(name, None, is_package=True)
+            bare.submodule_search_locations = [os.path.join(self.side["ours"], name)]
+            return bare
         if name in OURS:
             return PathFinder.find_spec(name, [self.side["ours"]])
         if name in RECORDED and not self.armed:
@@ -127,10 +134,8 @@ class Finder:
         ]
         self.arming = True
         try:
-            from optim2optax.parity.record import arm
-
-            copies = [place for _, place in self.copies.copies]
-            arm(self.side["legacy"], self.side["out"], self.copies.foreign, copies, self.side["rounding"])
+            arming = "legacy_arming" if self.side["elsewhere"] else "arming"
+            import_module(f"{APPLICATION}.parity.{arming}").arm(self.side, self.copies.foreign)
         except ImportError as error:
             _tell(self.side["out"], f"{sys.executable} cannot record: {error}")
         finally:

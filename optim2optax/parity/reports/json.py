@@ -37,6 +37,7 @@ def _case(case: Case) -> dict[str, Any]:
         "remarks": [] if comparison is None else list(comparison.remarks),
         "reason": case.reason,
         "first_difference": None if difference is None else asdict(difference),
+        "reproduction": case.reproduction,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,34 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     assert "optax.adam(config.lr, b2=0.99)" in (tmp_path / "parity.html").read_text()
     assert "train.py:8 Momentum" in (tmp_path / "parity.markdown").read_text()
     assert not list(tmp_path.glob(".pytest_cache"))
+
+
+def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) -> None:
+    """With the old side as it was, whatever has become of the branch."""
+    (repository / "scenario.py").write_text('module = "train.py"\n\n\ndef run(module):\n    yield module.RATE\n')
+    (repository / "train.py").write_text("import optax\n\nRATE = 0.1\n")
+    run(
+        "parity",
+        *QUICK,
+        "--before",
+        "HEAD",
+        "--markdown",
+        "parity.md",
+        "scenario.py",
+        "--",
+        "./no-such-program",
+        "--all",
+    )
+    subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qam", "new"], check=True)
+
+    report = (repository / "parity.md").read_text()
+    command, scenario = re.findall(r"```python\n(# (?:\./no-such-program|scenario).*?)```", report, re.DOTALL)
+    for script, said in ((scenario, "module 'train_"), (command, "./no-such-program: No such file")):
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=repository, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert said in done.stdout, done.stdout
 
 
 def test_packages_are_not_imported(project: Path, run: Run) -> None:
@@ -316,9 +345,10 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
-    "another interpreter for a command": (
-        ["--legacy-python", sys.executable, "--before", ".", "--", "python", "train.py"],
-        "runs the old side of scenarios",
+    "what a command leaves behind without one": (["--compare", "metrics.json", "."], "are of a command behind --"),
+    "lines by what is no expression": (
+        ["--compare-lines", "loss (", "--before", ".", "--", "python", "train.py"],
+        "--compare-lines 'loss ('",
     ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
     "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),

@@ -138,3 +138,35 @@ def test_updates_of_many_parameters_that_are_applied_by_hand(
 
     assert comparison.steps == 9
     assert (comparison.verdict is not Verdict.DIFFERENT) is equal
+
+
+MEMBERS = """
+from flax import optim
+import jax
+import jax.numpy as jnp
+
+definition = optim.Momentum(0.1, beta=0.8)
+
+def step(params, state, x):
+    grads = jax.grad(lambda params: jnp.mean((x @ params["w"] - 1.0) ** 2))(params)
+    return definition.apply_gradient(definition.hyper_params, params, state, grads)
+
+params = {"w": jnp.arange(6.0).reshape(2, 3)}
+state = jax.vmap(definition.init_state)(params)
+for key in jax.random.split(jax.random.PRNGKey(0), 10):
+    params, state = jax.jit(jax.vmap(step))(params, state, jax.random.normal(key, (2, 4, 3)))
+"""
+
+
+def test_members_of_a_definition_that_never_becomes_an_optimizer(repository: Path, tmp_path: Path) -> None:
+    [result] = migrate([Source("members.py", MEMBERS.encode())])
+    old = tmp_path / "old" / "project" / "members.py"
+    old.parent.mkdir(parents=True)
+    old.write_text(MEMBERS)
+    (repository / "members.py").write_text(result.after.decode().replace("beta=0.8)", "beta=0.800001)"))
+
+    comparison = compare_command(("python", "members.py"), str(tmp_path / "old"), repository)
+
+    assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 20)
+    assert comparison.first_difference is not None
+    assert comparison.first_difference.leaf == "w"

@@ -146,6 +146,21 @@ def test_what_the_new_tree_has_changed_is_what_runs(now: Now, changes: dict[str,
     assert outcomes(now(GROUPS, changes)) == [Outcome.DIFFERENT]
 
 
+ONE_NAME = """
+    from flax import optim
+
+    def create(params):
+        named = optim.ModelParamTraversal(lambda path, _: "NAME" in path)
+        return optim.MultiOptimizer((named, optim.GradientDescent(0.1))).create(params)
+    """
+
+
+@pytest.mark.parametrize(("name", "layer"), [("bias", "Dense_0"), ("scale", "BatchNorm_0")])
+def test_a_predicate_that_leaves_out_another_layer(now: Now, name: str, layer: str) -> None:
+    found = now(ONE_NAME.replace("NAME", name), {f'"{name}" in path': f'"{layer}/{name}" in path'})
+    assert outcomes(found) == [Outcome.DIFFERENT]
+
+
 KEPT = {
     "a part by its own name": {one: other.format("DECAY") for one, other in WITH_PARTS.items()},
     "optax by another name": {"import optax\n": "import optax\nimport optax as ox\n", "optax.adamw": "ox.adamw"},

@@ -145,6 +145,16 @@ def test_in_a_closed_loop_a_leaf_with_gradients_is_judged_by_its_own_movement(si
     assert comparison.first_difference.leaf == "Dense_0/bias"
 
 
+def test_a_leaf_is_told_from_one_whose_path_is_the_end_of_its_own() -> None:
+    before, after = (
+        [{"Block_0": {"Dense_0": {"kernel": float(step), "bias": 1e-14 * sign * step}}} for step in range(STEPS)]
+        for sign in (1, -1)
+    )
+    evidence = Evidence(rounding={"Block_0/Dense_0/bias": True, "Dense_0/bias": False})
+    found = compare_trajectories(before, after, closed_loop=True, evidence=evidence)
+    assert found.verdict is Verdict.EQUIVALENT, found
+
+
 def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
     before, after = (
         [{"step": np.asarray(step), "scale": np.asarray(factor * step)} for step in range(STEPS)]

@@ -95,3 +95,33 @@ def test_steps_that_are_differentiated_through_may_round(tmp_path: Path) -> None
     inner = "create({'w': params['w']}).apply_gradient({'w': params['w'] * x}).target['w'] ** 2"
     found = compared(tmp_path, inner, 0.01, "1.0000001")
     assert (found.verdict, found.error < 1e-6) == (Verdict.DIFFERENT, True)
+
+
+BESIDE = """
+
+def create(params):
+    return TrainState.create(apply_fn=None, params=params | {{"v": params["w"]}}, tx=optax.sgd(60.0, momentum=0.9))
+
+
+def loss(params, x):
+    return jnp.mean(jnp.cos(params["w"] * x)) + {factor} * jnp.mean((0.01 * params["v"] - 1.0) ** 2)
+"""
+
+
+@pytest.mark.parametrize(("factor", "expected"), [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)])
+def test_chaos_in_one_leaf_hides_no_fault_in_another(tmp_path: Path, factor: str, expected: Verdict) -> None:
+    made = 'TrainState.create(apply_fn=None, params=params | {"v": params["w"]}, tx=optax.sgd(60.0, momentum=0.9))'
+    old = BESIDE.format(factor=1.0).replace(made, 'optim.Momentum(60.0).create(params | {"v": params["w"]})')
+    texts = {
+        "before": BEFORE.format(loss=0, rate=0) + old,
+        "after": AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)") + BESIDE.format(factor=factor),
+        "scenario": SCENARIO.format(steps=80),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[0]
+    assert found.verdict is expected, found
+
+
+def test_a_fault_shows_before_chaos_does(tmp_path: Path) -> None:
+    assert compared(tmp_path, CHAOTIC, 60.0, "1.0001", steps=80).verdict is Verdict.DIFFERENT

@@ -12,6 +12,7 @@ from textwrap import dedent
 
 import pytest
 
+from codemods import Options, Source, migrate
 from optim2optax.parity.command import CommandError, compare_command
 from optim2optax.parity.judge import Comparison, Verdict
 
@@ -231,6 +232,44 @@ def test_a_python_that_cannot_be_recorded(lab: Lab) -> None:
 def test_a_command_that_is_not_there(lab: Lab) -> None:
     with pytest.raises(CommandError, match=r"ended with exit code 127:\nno-such-program: No such file"):
         lab.compare("no-such-program")
+
+
+OLD_WORLD = """
+import flax
+import jax
+import jax.numpy as jnp
+from flax import linen, optim
+from optim2optax.parity import observe
+
+assert flax.__version__ == "0.5.3" and jax.__version__ == "0.4.13"
+
+model = linen.Sequential([linen.Dense(80), jnp.tanh, linen.Dense(80), linen.Dense(1)])
+params = model.init(jax.random.PRNGKey(0), jnp.ones((1, 3)))["params"]
+optimizer = optim.Adam(0.1).create(params)
+
+@jax.jit
+def train_step(optimizer, x):
+    def loss_fn(params):
+        loss = (model.apply({"params": params}, x) ** 2).mean()
+        observe("loss", loss)
+        return loss
+
+    return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target))
+
+for key in jax.random.split(jax.random.PRNGKey(1), 12):
+    optimizer = train_step(optimizer, jax.random.normal(key, (4, 3)))
+"""
+
+
+@pytest.mark.network
+def test_the_old_side_in_the_old_world(lab: Lab, legacy_python: Path) -> None:
+    [result] = migrate([Source("train.py", OLD_WORLD.encode())], Options())
+    now = result.after.decode().replace('== "0.5.3" and jax.__version__ == "0.4.13"', '!= "0.5.3"')
+    lab.write("train.py", OLD_WORLD, now)
+
+    comparison = compare_command(("python3", "train.py"), str(lab.before), lab.now, legacy_python=legacy_python)
+
+    assert (comparison.verdict, comparison.steps) == (Verdict.EQUIVALENT, 12), comparison
 
 
 DATA = """

@@ -95,7 +95,7 @@ def test_one_value_that_is_not_finite() -> None:
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_])
 def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> None:
     params: dict[str, Any] = {"small": np.ones(3, dtype), "large": np.ones((100, 100), dtype)}
-    recorder = Recorder(tmp_path)
+    recorder = Recorder(tmp_path, dict)
     with precise():
         step = jax.jit(lambda tree: jax.debug.callback(recorder.update, sketch(tree), sketch(tree)))
         step(params)

@@ -62,6 +62,7 @@ def test_json_is_strict_and_complete() -> None:
         "link": "decay",
     }
     assert failed["first_difference"] is None
+    assert (same["reproduction"], failed["reproduction"]) == ("print(1)", "")
     assert content["environment"]["versions"]["jax"] == "0.4.36"
 
 

@@ -1,0 +1,7 @@
+import sys
+
+sys.path.insert(0, 'src')
+
+from lab.learning import train
+
+train()

@@ -1,0 +1,71 @@
+"""Record every update that a process applies, from inside jitted and pmapped code too.
+
+`hook/sitecustomize.py` calls `arm` when the user's program is about to import JAX.
+"""
+
+from __future__ import annotations
+
+import atexit
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from optim2optax.parity.judge import name_of
+from optim2optax.parity.legacy import legacy_flax
+from optim2optax.parity.observing import listen
+from optim2optax.parity.packages import import_packages
+from optim2optax.parity.precision import precise
+from optim2optax.parity.record import Recorder, script
+from optim2optax.parity.recorder import recording
+from optim2optax.parity.scenario import parameters_in_float64
+from optim2optax.parity.shadow import shadow
+
+
+def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
+    """Record all that this process does from now on, and let it compute in float64 if the side says so.
+
+    Args:
+        side: the facts of the side, as `Side` tells them.
+        foreign: gives the modules that were loaded from the user's own tree.
+    """
+    recorder = Recorder(Path(side["out"]), leaves, side["inputs"])
+    stack = ExitStack()
+    # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
+    jax.config.update("jax_enable_x64", side["wide"])  # type: ignore[no-untyped-call]
+    jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
+    if side["legacy"]:
+        stack.enter_context(legacy_flax())
+    stack.enter_context(
+        recording(recorder, side["legacy"], recorder.part, recorder.beside, side["rounding"], side["wide"])
+    )
+    listen(recorder.observe)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_packages(script([copy for _, copy in side["copies"]]))
+    if side["wide"]:
+        stack.enter_context(precise())
+        stack.enter_context(parameters_in_float64())
+    atexit.register(stack.close)
+
+    def last() -> None:
+        if side["replays"]:
+            from optim2optax.parity.replaying import replay
+
+            with precise():
+                replay(Path(side["replays"]), recorder, widened=not side["wide"])
+        elif side["inputs"] and not side["wide"]:
+            with precise():
+                shadow(Path(side["out"]), recorder)
+        if found := foreign():
+            recorder.writer.write({"foreign": list(found)})
+
+    recorder.finish_at_exit(last)
+
+
+def leaves(tree: Any) -> dict[str, Any]:
+    """The leaves of a tree, which may be traced, by paths such as `Dense_0/kernel`."""
+    return {name_of(path): leaf for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}

@@ -1,0 +1,238 @@
+"""What a command leaves behind, files and lines of standard output, and whether both sides leave the same.
+
+Numbers are compared as in a closed loop, by what rounding makes of them: the old side runs once more, with each new parameter
+off by a unit in the last place. What is another there altogether, such as a time, tells nothing, and a remark says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from flax import serialization
+from numpy.typing import NDArray
+
+from optim2optax.parity.exercised import named
+from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Difference, Verdict
+from optim2optax.parity.noise import FACTOR
+
+VARIES = 1e-4
+"""What two runs of the old side take apart by more than this part of its size tells nothing: FACTOR times that is a hundredth."""
+
+SLACK = 1.001
+"""So many units of a last digit are one, of which the difference of two numbers is a little off."""
+
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers, and the unit of the last digit that is printed, if they are."""
+
+    values: NDArray[Any]
+    printed: float = 0.0
+
+
+Left: TypeAlias = Mapping[str, "Numbers | str"]
+"""Numbers and texts by their places, such as `metrics.json: loss/3`."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to compare: files by the patterns of their paths, and lines of standard output by regular expressions."""
+
+    files: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.lines)
+
+
+def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> Left:
+    """What a run left behind.
+
+    Args:
+        folder: where the command ran.
+        output: what it wrote to standard output.
+        since: when it began, in nanoseconds; files that are older are not its own.
+        wanted: what to look for.
+
+    Raises:
+        LookupError: if there is nothing of what is wanted; the message says what.
+    """
+    found: dict[str, Numbers | str] = {}
+    for pattern in wanted.files:
+        paths = sorted(path for path in folder.glob(pattern) if path.is_file() and path.stat().st_mtime_ns >= since)
+        if not paths:
+            raise LookupError(f"writes no file {pattern}")
+        for path in paths:
+            name = path.relative_to(folder).as_posix()
+            found |= {f"{name}: {place}" if place else name: value for place, value in _contents(path)}
+    for expression in wanted.lines:
+        lines = [line for line in output.splitlines() if re.search(expression, line)]
+        if not lines:
+            raise LookupError(f"prints no line with {expression}")
+        for number, line in enumerate(lines, 1):
+            found |= {f"line {number} with {expression}{place}": value for place, value in _of_line(line)}
+    return found
+
+
+def compare_left_behind(old: Left, new: Left, again: Left | None, gate: float = CLOSED_LOOP_GATE) -> Comparison:
+    """Judge what both sides left behind, by what a further run of the old side did, if there is one. It counts as one step."""
+    worst, unsteady = 0.0, []
+    for place in [*old, *(place for place in new if place not in old)]:
+        rerun = None if again is None else again.get(place)
+        if again is not None and not _is_steady(old.get(place), rerun):
+            unsteady.append(place)
+            continue
+        error = _error(old.get(place), new.get(place), rerun, gate)
+        if error >= gate:
+            return replace(_different(place, old.get(place), new.get(place)), error=error, gate=gate)
+        worst = max(worst, error)
+    notes = [_on_unsteady(unsteady)] if unsteady else []
+    if len(unsteady) == len(old):
+        return Comparison(Verdict.NOTHING_PROVEN, worst, 1, remarks=tuple(notes), gate=gate)
+    verdict = Verdict.EQUIVALENT if worst else Verdict.IDENTICAL
+    return Comparison(verdict, worst, 1, remarks=tuple(notes), gate=gate)
+
+
+def _on_unsteady(places: Sequence[str]) -> str:
+    verb, them = ("varies", "it") if len(places) == 1 else ("vary", "them")
+    return f"{named(places)} {verb} from run to run of the old side, so nothing is proven of {them}."
+
+
+def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
+    """The comparison of updates, with that of what is left behind added to it."""
+    if left.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
+        first = left.first_difference
+        assert first is not None
+        return replace(left, steps=found.steps, first_difference=replace(first, step=found.steps))
+    if left.verdict is Verdict.NOTHING_PROVEN:
+        return replace(found, verdict=Verdict.NOTHING_PROVEN, remarks=(*left.remarks, *found.remarks))
+    same = found.verdict is not Verdict.IDENTICAL or left.verdict is Verdict.IDENTICAL
+    verdict = found.verdict if same else Verdict.EQUIVALENT
+    return replace(found, verdict=verdict, remarks=(*found.remarks, *left.remarks))
+
+
+def _is_steady(old: Numbers | str | None, again: Numbers | str | None) -> bool:
+    """Whether a further run of the old side left about the same."""
+    if isinstance(old, Numbers) and isinstance(again, Numbers) and old.values.shape == again.values.shape:
+        return _apart(old, again) <= max(VARIES * _largest(old.values), SLACK * old.printed)
+    return old == again
+
+
+def _error(old: Numbers | str | None, new: Numbers | str | None, again: Numbers | str | None, gate: float) -> float:
+    """How far both sides are apart over the size of the numbers; less by as much as noise is above the gate."""
+    if not isinstance(old, Numbers) or not isinstance(new, Numbers) or old.values.shape != new.values.shape:
+        return 0.0 if old == new and not isinstance(old, Numbers) else math.inf
+    apart = _apart(old, new)
+    if not apart:
+        return 0.0
+    # In float64, what rounding does hardly ever shows in print.
+    if gate > CLOSED_LOOP_GATE and apart <= SLACK * min(old.printed, new.printed):
+        return 0.0
+    noise = FACTOR * _apart(old, again) if isinstance(again, Numbers) else 0.0
+    allowed = max(gate * _largest(old.values), noise)
+    return apart / allowed * gate if allowed else math.inf
+
+
+def _apart(old: Numbers, new: Numbers) -> float:
+    return float(np.max(_distances(old, new), initial=0.0))
+
+
+def _distances(old: Numbers, new: Numbers) -> NDArray[np.float64]:
+    """The distance of each two elements: none where both are NaN or the same, infinite where one is not finite."""
+    before, after = old.values.astype(np.float64), new.values.astype(np.float64)
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    with np.errstate(invalid="ignore"):
+        distances = np.nan_to_num(np.abs(before - after), nan=np.inf, posinf=np.inf)
+    return np.where(same, 0.0, distances)
+
+
+def _largest(values: NDArray[Any]) -> float:
+    floats = np.abs(values.astype(np.float64))
+    return float(np.max(floats, initial=0.0, where=np.isfinite(floats)))
+
+
+def _different(place: str, old: Numbers | str | None, new: Numbers | str | None) -> Comparison:
+    if isinstance(old, Numbers) and isinstance(new, Numbers) and old.values.shape == new.values.shape:
+        number = int(np.argmax(_distances(old, new)))
+        index = tuple(int(position) for position in np.unravel_index(number, old.values.shape))
+        difference = Difference(0, place, index, float(old.values[index]), float(new.values[index]))
+    else:
+        what = f"the old side leaves {_shown(old)}, the new side {_shown(new)}"
+        difference = Difference(0, place, (), math.nan, math.nan, link=what)
+    return Comparison(Verdict.DIFFERENT, math.inf, 1, first_difference=difference)
+
+
+def _shown(value: Numbers | str | None) -> str:
+    if value is None:
+        return "nothing"
+    return repr(value) if isinstance(value, str) else f"numbers of shape {value.values.shape}"
+
+
+def _contents(path: Path) -> Iterator[tuple[str, Numbers | str]]:
+    """The numbers and texts of a file by their places in it. A file of no known kind is read as text or as bytes."""
+    if path.suffix in (".npz", ".npy"):
+        loaded = np.load(path, allow_pickle=False)
+        yield from _leaves(dict(loaded) if path.suffix == ".npz" else loaded)
+    elif path.suffix == ".json":
+        yield from _leaves(json.loads(path.read_bytes()))
+    elif path.suffix == ".jsonl":
+        yield from _leaves([json.loads(line) for line in path.read_bytes().splitlines() if line])
+    elif path.suffix in (".csv", ".tsv"):
+        yield from _of_table(path)
+    elif path.suffix == ".msgpack":
+        yield from _leaves(serialization.msgpack_restore(path.read_bytes()))
+    else:
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(), 1):
+            for place, value in _of_line(line):
+                yield f"line {number}{place}", value
+
+
+def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Numbers | str]]:
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from _leaves(value, (*path, str(key)))
+    elif isinstance(tree, list):
+        for number, value in enumerate(tree):
+            yield from _leaves(value, (*path, str(number)))
+    else:
+        values = np.asarray(tree)
+        is_number = values.dtype.kind in "iuf" or values.dtype.kind == "V"
+        yield "/".join(path), Numbers(values) if is_number else f"{values.dtype.kind}{values.tolist()!r}"
+
+
+def _of_table(path: Path) -> Iterator[tuple[str, Numbers | str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+    for number, row in enumerate(rows, 1):
+        for column, cell in enumerate(row, 1):
+            yield f"row {number}, column {column}", _cell(cell)
+
+
+def _cell(text: str) -> Numbers | str:
+    return _number(text) if NUMBER.fullmatch(text.strip()) else text
+
+
+def _of_line(line: str) -> Iterator[tuple[str, Numbers | str]]:
+    """The numbers in a line, and the text around them."""
+    yield "", NUMBER.sub("…", line)
+    for count, match in enumerate(NUMBER.finditer(line), 1):
+        yield f", number {count}", _number(match[0])
+
+
+def _number(text: str) -> Numbers:
+    """A number as it is printed, with the unit of its last digit unless it is whole."""
+    digits, _, exponent = text.strip().lower().partition("e")
+    decimals = len(digits.partition(".")[2])
+    is_whole = not decimals and not exponent
+    unit = 0.0 if is_whole or not math.isfinite(float(text)) else 10.0 ** (int(exponent or 0) - decimals)
+    return Numbers(np.array(float(text)), unit)

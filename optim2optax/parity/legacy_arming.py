@@ -1,0 +1,52 @@
+"""As `arming`, in a process of an interpreter that has the old Flax and JAX: Python 3.8."""
+
+from __future__ import annotations
+
+import atexit
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optim2optax.parity.legacy_worker import compute_in_float64, draw_as_today, jnp, leaves
+from optim2optax.parity.observing import listen
+from optim2optax.parity.packages import import_packages
+from optim2optax.parity.record import Recorder, script
+from optim2optax.parity.recorder import recording
+from optim2optax.parity.shadow import shadow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
+    """Record all that this process does from now on, and let it compute in float64 if the side says so.
+
+    Args:
+        side: the facts of the side, as `Side` tells them.
+        foreign: gives the modules that were loaded from the user's own tree.
+    """
+    draw_as_today()
+    if side["wide"]:
+        compute_in_float64()
+    recorder = Recorder(Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"])
+    stack = ExitStack()
+    stack.enter_context(recording(recorder, True, recorder.part, recorder.beside, side["rounding"], side["wide"]))
+    listen(recorder.observe)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_packages(script([copy for _, copy in side["copies"]]))
+    if side["wide"]:
+        jnp.float32, jnp.int32 = jnp.float64, jnp.int64
+    atexit.register(stack.close)
+
+    def last() -> None:
+        if side["inputs"] and not side["wide"]:
+            compute_in_float64()
+            jnp.float32, jnp.int32 = jnp.float64, jnp.int64
+            shadow(Path(side["out"]), recorder)
+        found = foreign()
+        if found:
+            recorder.writer.write({"foreign": list(found)})
+
+    recorder.finish_at_exit(last)

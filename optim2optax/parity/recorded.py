@@ -1,0 +1,66 @@
+"""What the processes of one side of a command recorded, read from their files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from optim2optax.parity.left_behind import Left
+from optim2optax.parity.record import UNKNOWN, kind_from
+from optim2optax.parity.sketch import Part
+from optim2optax.parity.stream import SUFFIX, read
+from optim2optax.parity.updates import Correspondence, Kind, Update
+
+
+@dataclass
+class Recording:
+    """What the processes of one side recorded.
+
+    `legacy` says whether a legacy optimizer was met, `foreign` what was loaded from the user's own tree, `processes` how many
+    wrote anything. `replays` is what came of the other side's gradients, `not_replayed` why nothing did. `corresponding` has the
+    places of the new state that correspond to some of the old. `left` is what the command left behind.
+    """
+
+    updates: list[Update] = field(default_factory=list)
+    legacy: bool = False
+    foreign: set[str] = field(default_factory=set)
+    processes: int = 0
+    replays: list[Update] = field(default_factory=list)
+    not_replayed: dict[Kind, str] = field(default_factory=dict)
+    corresponding: dict[Kind, list[Correspondence]] = field(default_factory=dict)
+    left: Left = field(default_factory=dict)
+
+
+def recording_of(folder: Path) -> Recording:
+    """Read all that the processes of a side wrote into a folder."""
+    found = Recording()
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        found.processes += 1
+        for facts, arrays in read(path):
+            found.legacy |= "legacy" in facts
+            found.foreign |= set(facts.get("foreign", ()))
+            if "step" in facts:
+                found.updates.append(_update(facts, arrays))
+            if "replayed" in facts:
+                found.replays.append(Update(facts["replayed"], {}, arrays["after"]))
+            if "not_replayed" in facts:
+                found.not_replayed[kind_from(facts)] = facts["not_replayed"]
+            if "corresponding" in facts:
+                found.corresponding[kind_from(facts)] = [(new, old, sign) for new, old, sign in facts["corresponding"]]
+    return found
+
+
+def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
+    return Update(
+        None if facts["step"] == UNKNOWN else facts["step"],
+        arrays.get("before", {}),
+        arrays.get("after", {}),
+        facts["idle"],
+        facts.get("observed", ""),
+        arrays.get("state", {}),
+        {part.leaf: float(value) for part, value in arrays.get("sizes", {}).items()},
+    )
