@@ -161,7 +161,6 @@ FAULTS: dict[str, list[Planted]] = {
         ("convnet", "logits.argmax(-1) == labels", "logits.argmin(-1) == labels"),
         ("language", "jnp.exp(metrics['loss'])", "jnp.exp2(metrics['loss'])"),
         ("regression", "losses.append(float(loss))", "losses.append(float(loss) / 16)"),
-        ("adversaries", "rng.normal(size=(4, 2))", "rng.normal(size=(5, 2))[:4]"),
     ],
     "dtype": [
         (

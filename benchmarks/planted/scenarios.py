@@ -176,7 +176,6 @@ FAULTS: dict[str, list[Planted]] = {
         ("vmap_batch_norm", "axis_name='batch')\n    x = nn.Dense", "axis_name=None)\n    x = nn.Dense"),
     ],
     "metrics": [
-        ("mnist_momentum", "k: onp.mean", "k: onp.max"),
         (
             "mnist_momentum",
             "metrics = eval_step(optimizer.params, test_ds)",
@@ -184,6 +183,9 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         ("rate_on_plateau", "self.halved + 1, 0", "self.halved + 2, 0"),
         ("any_optimizer", "return {'norm': jnp.sqrt(sum(", "return {'norm': (sum("),
+    ],
+    "predicate": [
+        ("focus_and_restart", 'path.startswith("/head")', '"w" in path'),
     ],
     "members or devices mixed up": [
         ("ensemble", "x[i % 2::2], y[i % 2::2]", "x[::2], y[::2]"),

@@ -133,7 +133,6 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "predicate": [
-        ("focus_and_restart", 'path.startswith("/head")', '"w" in path'),
         ("backbone_and_head", "any(name in path for name in frozen)", "all(name in path for name in frozen)"),
         ("backbone_and_head", "return path.startswith(prefix)", "return prefix in path[1:]"),
         ("group_rates", 'path.startswith("/backbone/")', 'path.startswith("/head/")'),
