@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,7 +18,8 @@ EXACT = {**FAST, "xla_cpu_use_fusion_emitters": True}
 """What tells identical from equivalent, whatever XLA_FLAGS say."""
 
 QUICK = {**FAST, "xla_cpu_use_fusion_emitters": False}
-"""A third of the time, but the same operations may round otherwise on two sides: that cannot tell identical from equivalent."""
+"""A third of the time, but the same operations may round otherwise on two sides: that tells neither identical from equivalent,
+nor what overflows in float32."""
 
 KEPT = 4
 """How many functions are kept by what they are made of: one optimizer in two precisions, with and without learning rates."""
@@ -25,8 +27,20 @@ KEPT = 4
 EXECUTABLES = 64
 """How many executables are kept by the forms of what they compute."""
 
+SHARED_FROM = 0.1
+"""The seconds of compiling from which on an executable is shared with other processes."""
+
 _kept: list[tuple[tuple[Any, ...], Any, Callable[..., PyTree]]] = []
 _executables: dict[Hashable, Any] = {}
+
+
+def share_executables(folder: Path) -> None:
+    """Let processes of one run compile once what they have in common. A cache that the user has chosen stays."""
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None:
+        config.update("jax_compilation_cache_dir", str(folder))
+        config.update("jax_persistent_cache_min_compile_time_secs", SHARED_FROM)
+        config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def compiled_once(
