@@ -2,9 +2,11 @@
 
     python -m benchmarks.gpu --markdown gpu.md
 
-Three parts, each a table: all fixtures, on the device and on the CPU of the same machine, with every case in which the two
-verdicts differ; a training program as a command, in each of the manners in which programs use a device, with a fault planted in
-the last; and one step of each optimizer, new over old. What does not get done in time is said. `--platform cpu` tries the script.
+Three parts, each a table: a training program as a command, in each of the manners in which programs use a device, with a fault
+planted in the last; the fixtures, on the device and on the CPU of the same machine, with every case in which the two verdicts
+differ; and one step of each optimizer, new over old. Each part has its share of the time, and says what it left out. Fixtures run
+a few at a time, as long as the next few will be done, and those first that hold the most optimizers. `--platform cpu` tries the
+script.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +24,20 @@ from pathlib import Path
 
 import click
 
+from benchmarks.steps import CALLS
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PARITY = (sys.executable, "-m", "optim2optax", "parity")
 PASSED = ("identical", "equivalent")
+
+COMMANDS_UNTIL, VERDICTS_UNTIL = 0.35, 0.8
+"""The shares of the time that are over when the first part has to end, and the second. What one leaves over is the next one's."""
+
+FIRST = ("optimizer_zoo", "adam_variants", "weight_norm", "backbone_and_head", "custom_rules", "dynamic_scale")
+"""The fixtures that hold every legacy optimizer, and rules of a program's own."""
+
+MARGIN = 1.5
+"""Fixtures are started only if there is so many times the time left that those before them took."""
 
 PROGRAM = '''"""A small model, trained in the manner that the first argument names."""
 
@@ -91,25 +105,32 @@ MANNERS: Mapping[str, Mapping[str, str]] = {
 @click.command()
 @click.option("--platform", type=click.Choice(("gpu", "tpu", "cpu")), default="gpu", show_default=True)
 @click.option("--jobs", type=click.IntRange(min=1), default=max(1, (os.cpu_count() or 2) // 2), show_default=True)
-@click.option("--minutes", type=float, default=10.0, show_default=True, help="When to stop.")
+@click.option("--minutes", type=float, default=9.5, show_default=True, help="When to stop.")
 @click.option("--fixtures", default="*", show_default=True, metavar="GLOB", help="Which folders of fixtures/.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the tables.")
 def main(platform: str, jobs: int, minutes: float, fixtures: str, markdown: Path | None) -> None:
     """Run all three parts, and print their tables as they come."""
-    end = time.monotonic() + 60 * minutes
     # Several processes share the device: none may take all of its memory.
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     lines = [f"# Parity on {device_of(platform)}", ""]
+    start, seconds = time.monotonic(), 60 * minutes
     for part in (
-        commands(platform, end),
-        verdicts(platform, jobs, sorted(FIXTURES.glob(f"{fixtures}/before.*")), end),
-        costs(platform, end),
+        commands(platform, start + COMMANDS_UNTIL * seconds),
+        verdicts(platform, jobs, in_order(fixtures), start + VERDICTS_UNTIL * seconds),
+        costs(platform, start + seconds),
     ):
         for line in part:
             click.echo(line)
             lines.append(line)
             if markdown is not None:
                 markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def in_order(pattern: str) -> list[Path]:
+    """The folders of the fixtures that fit a pattern, those first that a device should see if it sees no other."""
+    folders = [case.parent for case in FIXTURES.glob(f"{pattern}/before.*")]
+    places = {name: place for place, name in enumerate(FIRST)}
+    return sorted(set(folders), key=lambda folder: (places.get(folder.name, len(FIRST)), folder.name))
 
 
 def device_of(platform: str) -> str:
@@ -121,19 +142,44 @@ def device_of(platform: str) -> str:
     return done.stdout.strip()
 
 
-def verdicts(platform: str, jobs: int, cases: Sequence[Path], end: float) -> Iterator[str]:
-    """All fixtures, on the device and on the CPU: how many cases end how, and those that end otherwise on the device."""
+def verdicts(platform: str, jobs: int, folders: Sequence[Path], end: float) -> Iterator[str]:
+    """The fixtures, on the device and on the CPU: how many cases end how, and those that end otherwise on the device."""
     yield from ("", "## Fixtures", "")
+    sides = (platform, "cpu")
+    found: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    left, number = list(folders), 1
+    while left and number:
+        start = time.monotonic()
+        reports = _compared(sides, jobs, left[:number], end - start)
+        if reports is None:
+            break
+        for known, report in zip(found, reports, strict=True):
+            known.update(report)
+        del left[:number]
+        seconds_each = (time.monotonic() - start) / number
+        number = min(2 * number, int((end - time.monotonic()) / (MARGIN * seconds_each)))
+    there, here = found
+    if here:
+        yield from _table(sides, there, here)
+    if left:
+        yield ""
+        yield f"Not done in time, and left out: {len(left)} of {len(folders)} fixtures, from {left[0].name} on."
+
+
+def _compared(
+    sides: tuple[str, str], jobs: int, folders: Sequence[Path], seconds: float
+) -> tuple[dict[str, str], dict[str, str]] | None:
+    """The verdicts of some fixtures on both sides, which run at once; None if one of them takes longer than that."""
+    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
-        folders = [str(case.parent) for case in cases]
-        reports = {side: Path(folder, f"{side}.json") for side in (platform, "cpu")}
+        reports = [Path(folder, f"{place}.json") for place, _ in enumerate(sides)]
         running = [
             subprocess.Popen(
-                [*PARITY, "--platform", side, "--jobs", str(jobs), "--json", str(report), *folders],
+                [*PARITY, "--platform", side, "--jobs", str(jobs), "--json", str(report), *map(str, folders)],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            for side, report in reports.items()
+            for side, report in zip(sides, reports, strict=True)
         ]
         for process in running:
             try:
@@ -141,22 +187,20 @@ def verdicts(platform: str, jobs: int, cases: Sequence[Path], end: float) -> Ite
             except subprocess.TimeoutExpired:
                 process.terminate()
                 process.wait()
-        if not all(report.exists() for report in reports.values()):
-            yield "Not done in time."
-            return
-        there, here = (_by_name(report) for report in reports.values())
-    yield from ("| | " + " | ".join(_outcomes(there, here)) + " |", "|---" * (1 + len(_outcomes(there, here))) + "|")
-    for side, found in ((platform, there), ("cpu", here)):
+        there, here = reports
+        return (_by_name(there), _by_name(here)) if there.exists() and here.exists() else None
+
+
+def _table(sides: tuple[str, str], there: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
+    outcomes = sorted({*there.values(), *here.values()})
+    yield from ("| | " + " | ".join(outcomes) + " |", "|---" * (1 + len(outcomes)) + "|")
+    for side, found in zip(sides, (there, here), strict=True):
         counted = Counter(found.values())
-        yield f"| {side} | " + " | ".join(str(counted[outcome]) for outcome in _outcomes(there, here)) + " |"
+        yield f"| {side} | " + " | ".join(str(counted[outcome]) for outcome in outcomes) + " |"
     yield ""
     others = [name for name in here if (there.get(name) in PASSED) != (here[name] in PASSED)]
-    yield from (f"- {name}: {there.get(name, 'missing')} on {platform}, {here[name]} on cpu" for name in others)
-    yield f"{len(here) - len(others)} of {len(here)} cases pass or fail on {platform} as on the CPU."
-
-
-def _outcomes(*sides: Mapping[str, str]) -> list[str]:
-    return sorted({outcome for side in sides for outcome in side.values()})
+    yield from (f"- {name}: {there.get(name, 'missing')} on {sides[0]}, {here[name]} on cpu" for name in others)
+    yield f"{len(here) - len(others)} of {len(here)} cases pass or fail on {sides[0]} as on the CPU."
 
 
 def _by_name(report: Path) -> dict[str, str]:
@@ -173,7 +217,7 @@ def commands(platform: str, end: float) -> Iterator[str]:
             tree.mkdir()
             (tree / "train.py").write_text(PROGRAM, encoding="utf-8")
         subprocess.run([sys.executable, "-m", "optim2optax", "rewrite", str(new)], check=True, capture_output=True)
-        for manner, environment in MANNERS.items():
+        for done, (manner, environment) in enumerate(MANNERS.items()):
             if manner == "fault":
                 text = (new / "train.py").read_text(encoding="utf-8")
                 assert FAULT[0] in text
@@ -190,7 +234,7 @@ def commands(platform: str, end: float) -> Iterator[str]:
                     timeout=max(1.0, end - time.monotonic()),
                 )
             except subprocess.TimeoutExpired:
-                yield f"| {manner} | not done in time | |"
+                yield from ("", f"Not done in time, and left out: {', '.join([*MANNERS][done:])}.")
                 return
             if not report.exists():
                 yield f"| {manner} | parity itself failed | |"
@@ -206,13 +250,19 @@ def costs(platform: str, end: float) -> Iterator[str]:
     words = [sys.executable, "-m", "benchmarks.steps", "--json"]
     process = subprocess.Popen(words, cwd=FIXTURES.parent, env=_on(platform), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
+    alarm = threading.Timer(max(0.0, end - time.monotonic()), process.terminate)
+    alarm.start()
+    done = 0
     for line in process.stdout:
         row = json.loads(line)
         yield f"| `{row['before']}` | {row['step']:.2f} | {row['bytes']:.2f} | {row['compiling']:.2f} |"
-        if time.monotonic() > end:
-            process.terminate()
-            yield "The others were not done in time."
-    process.wait()
+        done += 1
+    alarm.cancel()
+    code = process.wait()
+    if code:
+        why = "Not done in time" if code < 0 else f"benchmarks.steps failed with exit code {code}"
+        left = ", ".join(f"`optim.{call}`" for call in CALLS[done:])
+        yield from ("", f"{why}, and left out: {left}.")
 
 
 def _on(platform: str) -> dict[str, str]:

@@ -38,9 +38,11 @@ try:
 except BaseException:
     os.killpg(process.pid, signal.SIGKILL)
     output, errors = process.communicate()
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps({
     "seconds": time.perf_counter() - began,
-    "memory": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+    "processor": used.ru_utime + used.ru_stime,
+    "memory": used.ru_maxrss / 1024,
     "status": process.returncode,
     "output": output.decode(),
     "has_crashed": b"Traceback" in errors,
@@ -51,19 +53,20 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Taken:
-    """What a command took: seconds, and MB at the peak of its largest process; and how it ended."""
+    """What a command took: seconds, those of processors, and MB at the peak of its largest process; and how it ended."""
 
     seconds: float
+    processor: float
     memory: float
     status: int
     output: str
     has_crashed: bool
 
 
-def measured(command: Sequence[str], limit: int) -> Taken:
-    """Run a command, for so many seconds at most."""
+def measured(command: Sequence[str], limit: int, folder: Path = Path("/")) -> Taken:
+    """Run a command in a folder, for so many seconds at most."""
     watched = [sys.executable, "-c", WATCHING, str(limit), *command]
-    done = subprocess.run(watched, capture_output=True, text=True, check=True, cwd="/")
+    done = subprocess.run(watched, capture_output=True, text=True, check=True, cwd=folder)
     return Taken(**json.loads(done.stdout))
 
 

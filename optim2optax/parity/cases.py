@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import jax
+
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.baseline import BaselineError, load_baseline
 from optim2optax.parity.command import NOTHING, CommandError, compare_command
@@ -21,15 +23,16 @@ from optim2optax.parity.result import Case
 from optim2optax.parity.scenario import compare_with_baseline, run_both_loops, run_scenario
 from optim2optax.parity.trees import TreeError
 
+OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
+REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platform."
+
 
 def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) -> Case:
     """Compare an optimizer that is emitted with the one that it replaces."""
     try:
         comparison, chosen = compare_variants(emitted, steps, seed)
-    except UnevaluableError as error:
-        return Case(name, "optimizer", None, emitted.before, emitted.after, str(error))
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return Case(name, "optimizer", None, emitted.before, emitted.after, f"{type(error).__name__}: {error}")
+        return Case(name, "optimizer", None, emitted.before, emitted.after, _reason(error))
     return Case(
         name,
         "optimizer",
@@ -39,6 +42,16 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
         _known_fault(emitted, comparison),
         reproduction=reproduction(replace(chosen, before=emitted.before), steps, seed),
     )
+
+
+def _reason(error: Exception) -> str:
+    """Why a case could not run, in words of its own where its error is one of ours or the device's."""
+    for found in (error, error.__cause__):
+        if isinstance(found, jax.errors.JaxRuntimeError) and (said := str(found)).startswith(OUT_OF_MEMORY):
+            first = said.removeprefix(OUT_OF_MEMORY).partition("\n")[0].strip(" :.")
+            return f"The memory of the device does not suffice: {first}. {REMEDY}"
+    told = isinstance(error, UnevaluableError | BaselineError)
+    return str(error) if told else f"{type(error).__name__}: {error}"
 
 
 def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
@@ -94,8 +107,7 @@ def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Cas
         with as_modules(after, after) as (_, module):
             comparison = compare_with_baseline(load_baseline(baseline, name), scenario, module)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        reason = str(error) if isinstance(error, BaselineError) else f"{type(error).__name__}: {error}"
-        return Case(name, "scenario", None, after=_text(after), reason=reason)
+        return Case(name, "scenario", None, after=_text(after), reason=_reason(error))
     return Case(name, "scenario", comparison, after=_text(after), reason=f"The old side is that of {baseline}.")
 
 
@@ -110,7 +122,7 @@ def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_p
                 )
             comparison, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return Case(name, "scenario", None, *texts, f"{type(error).__name__}: {error}")
+        return Case(name, "scenario", None, *texts, _reason(error))
     if opened is not None and opened.verdict is Verdict.DIFFERENT and comparison.verdict is not Verdict.DIFFERENT:
         return Case(name, "scenario", opened, *texts, "This is the open loop: the old side's gradients, replayed.")
     note = "" if opened is None else f"In open loop: {figures(opened)}."

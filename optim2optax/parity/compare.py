@@ -67,14 +67,14 @@ def compare_transformations(
 
     evidence = Evidence(idle=[leaf for leaf, values in leaves_by_path(gradients).items() if not np.any(values)])
 
-    def compare(wide: bool, quick: bool = False) -> tuple[Comparison, Difference | None]:
-        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide, quick))
+    def compare(wide: bool) -> tuple[Comparison, Difference | None]:
+        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide))
         return judge(before, after, start, evidence=evidence), finite_on_one_side(before, after)
 
     exact, _ = compare(wide=True)
     if exact.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
         return exact
-    narrow, apart = compare(wide=False, quick=exact.verdict is not Verdict.IDENTICAL)
+    narrow, apart = compare(wide=False)
     measured = replace(exact, drift=narrow.error, drift_by_step=narrow.error_by_step)
     if apart is not None:
         return replace(measured, verdict=Verdict.DIFFERENT, first_difference=apart, remarks=(VETO,))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Any
 
 import jax
+
+from optim2optax.parity.hoisting import hoisted
+from optim2optax.parity.judge import PyTree
 
 FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 """On CPU, compiling takes far longer than running, so that optimizing what is compiled is wasted."""
@@ -14,16 +18,35 @@ EXACT = {**FAST, "xla_cpu_use_fusion_emitters": True}
 """What tells identical from equivalent, whatever XLA_FLAGS say."""
 
 QUICK = {**FAST, "xla_cpu_use_fusion_emitters": False}
-"""A third of the time, but the same operations may round otherwise on two sides: that cannot tell identical from equivalent."""
+"""A third of the time, but the same operations may round otherwise on two sides: that tells neither identical from equivalent,
+nor what overflows in float32."""
 
 KEPT = 4
-"""How many executables are kept: one optimizer in two precisions, with and without learning rates."""
+"""How many functions are kept by what they are made of: one optimizer in two precisions, with and without learning rates."""
 
-_kept: list[tuple[tuple[Any, ...], Any, Any]] = []
+EXECUTABLES = 64
+"""How many executables are kept by the forms of what they compute."""
+
+SHARED_FROM = 0.1
+"""The seconds of compiling from which on an executable is shared with other processes."""
+
+_kept: list[tuple[tuple[Any, ...], Any, Callable[..., PyTree]]] = []
+_executables: dict[Hashable, Any] = {}
 
 
-def compiled_once(key: tuple[Any, ...], quick: bool, function: Callable[..., Any], *arguments: Any) -> Any:
-    """A function, compiled for arguments of these shapes and types.
+def share_executables(folder: Path) -> None:
+    """Let processes of one run compile once what they have in common. A cache that the user has chosen stays."""
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None:
+        config.update("jax_compilation_cache_dir", str(folder))
+        config.update("jax_persistent_cache_min_compile_time_secs", SHARED_FROM)
+        config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def compiled_once(
+    key: tuple[Any, ...], quick: bool, function: Callable[..., PyTree], *arguments: PyTree
+) -> Callable[..., PyTree]:
+    """A function, compiled for arguments of these shapes and types. Functions that differ in numbers alone share one executable.
 
     Args:
         key: the objects that tell it from others; the same objects mean the same function.
@@ -32,17 +55,41 @@ def compiled_once(key: tuple[Any, ...], quick: bool, function: Callable[..., Any
         arguments: trees of arrays; only their shapes and types matter.
     """
     types = jax.tree_util.tree_map(lambda leaf: (jax.numpy.shape(leaf), jax.numpy.result_type(leaf)), arguments)
-    for known, shapes, executable in _kept:
+    for known, shapes, compiled in _kept:
         if (
             len(known) == len(key)
             and all(one is other for one, other in zip(known, key, strict=True))
             and shapes == types
         ):
-            return executable
-    executable = _compiled(jax.jit(function).lower(*arguments), quick)
-    _kept.append((key, types, executable))
+            return compiled
+    compiled = _compiled_form(quick, function, *arguments)
+    _kept.append((key, types, compiled))
     del _kept[:-KEPT]
-    return executable
+    return compiled
+
+
+def _compiled_form(quick: bool, function: Callable[..., PyTree], *arguments: PyTree) -> Callable[..., PyTree]:
+    """The executable of a function's form, with the numbers of the function."""
+    traced = hoisted(function, *arguments)
+    key = (traced.form, quick) if traced.form is not None else None
+    executable = _executables.get(key)
+    if executable is None:
+        leaves = jax.tree_util.tree_leaves(arguments)
+        executable = _compiled(jax.jit(traced.function).lower(traced.numbers, traced.constants, leaves), quick)
+        if key is not None:
+            _keep(key, executable)
+
+    def compiled(*arguments: PyTree) -> PyTree:
+        results = executable(traced.numbers, traced.constants, jax.tree_util.tree_leaves(arguments))
+        return jax.tree_util.tree_unflatten(traced.results, results)
+
+    return compiled
+
+
+def _keep(key: Hashable, executable: Any) -> None:
+    _executables[key] = executable
+    if len(_executables) > EXECUTABLES:
+        del _executables[next(iter(_executables))]
 
 
 def _compiled(lowered: Any, quick: bool) -> Any:

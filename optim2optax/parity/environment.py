@@ -28,7 +28,7 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
     """Set where JAX computes, in this process and in those that it starts, and let operations be deterministic.
 
     Args:
-        jax_platform: cpu, gpu or tpu; None leaves the choice to JAX.
+        jax_platform: cpu, gpu or tpu; None leaves the choice to JAX, and to JAX_PLATFORMS.
         devices: how many devices a CPU shall feign; None leaves it at one.
 
     Raises:
@@ -42,21 +42,24 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
     os.environ["XLA_FLAGS"] = " ".join(flags)
     # A command on both sides, and each of several jobs, shares the device with this process.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    if jax_platform is not None:
-        _choose(jax_platform)
+    asked = jax_platform or os.environ.get("JAX_PLATFORMS", "")
+    if asked:
+        _choose(asked)
 
 
-def _choose(jax_platform: str) -> None:
+def _choose(asked: str) -> None:
     import jax
 
-    os.environ["JAX_PLATFORMS"] = {"gpu": "cuda"}.get(jax_platform, jax_platform)
+    os.environ["JAX_PLATFORMS"] = {"gpu": "cuda"}.get(asked, asked)
     jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])  # type: ignore[no-untyped-call]
     try:
         jax.devices()
     except (RuntimeError, AssertionError) as error:  # an assertion where its plugin for the platform is missing
         said = str(error).partition("\n")[0].rstrip(".") or "it has no plugin for it"
-        remedy = f"Install JAX for it ({REMEDIES[jax_platform]}), or choose another platform."
-        raise PlatformError(f"JAX finds no {jax_platform} here: {said}. {remedy}") from error
+        platform = "gpu" if asked == "cuda" else asked
+        how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
+        remedy = f"Install JAX for it{how}, or choose another platform with --platform."
+        raise PlatformError(f"JAX finds no {platform} here: {said}. {remedy}") from error
 
 
 def environment(seed: int) -> Environment:

@@ -154,7 +154,7 @@ def judge(
     gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
     steps = len(next(iter(before.values()), ()))
-    same = all(before[leaf].tobytes() == after[leaf].tobytes() for leaf in before)
+    same = all(same_bits(before[leaf], after[leaf]) for leaf in before)
     unproven = why_nothing_is_proven(before, start, evidence)
     if error >= gate:
         verdict, told = Verdict.DIFFERENT, []
@@ -206,10 +206,20 @@ def _check_correspondence(before: LeafTrajectories, after: LeafTrajectories, sta
 
 def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float64]:
     """The distance of each element at each step over a scale: 0 where both are NaN, infinite where one is."""
+    if same_bits(before, after):
+        return np.zeros(before.shape)
     p, q = before.astype(np.float64), after.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.nan_to_num(np.abs(p - q), nan=np.inf, posinf=np.inf) / max(scale, _TINY)
+        distance = np.abs(p - q)
+        if np.isfinite(distance.max(initial=0.0)):
+            return distance / max(scale, _TINY)
+        error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / max(scale, _TINY)
     return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
+
+
+def same_bits(before: NDArray[Any], after: NDArray[Any]) -> bool:
+    """Whether two arrays of one type hold the same bits."""
+    return before.dtype == after.dtype and before.tobytes() == after.tobytes()
 
 
 def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float) -> Difference:

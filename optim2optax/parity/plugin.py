@@ -57,6 +57,18 @@ def pytest_configure(config: pytest.Config) -> None:
         if reason := what_is_missing():
             raise pytest.UsageError(reason)
         config.pluginmanager.register(ParitySession(config), "parity-session")
+        _share_executables(config)
+
+
+def _share_executables(config: pytest.Config) -> None:
+    """Let the workers of `--jobs` compile once what they have in common, in the folder that is removed with the run."""
+    from optim2optax.parity.processes import TEMPORARY
+
+    folder = Path(tempfile.gettempdir())
+    if hasattr(config, "workerinput") and folder.name.startswith(TEMPORARY):
+        from optim2optax.parity.compiling import share_executables
+
+        share_executables(folder / "executables")
 
 
 class ParityError(Exception):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import TypeAlias
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from optim2optax.parity.judge import PyTree
 
@@ -55,6 +56,12 @@ def _shapes_around(size: int) -> Iterator[tuple[int, ...]]:
 FEW = 1_000
 MOST_AXES = 6
 
+REMEMBERED = 2
+"""The gradients of so many probes are kept: those of the usual one are 16 MB."""
+
+Shapes: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+"""Of each leaf, its path and its shape."""
+
 
 def extreme_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
     """Gradients like the recorded ones, into which come, from the third step on: infinity, NaN, 1e30, 1e-30 and exact zeros.
@@ -95,21 +102,32 @@ def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
     Returns:
         A tree like `params`, whose float64 leaves have a leading axis of steps.
     """
+    paths_and_leaves, tree = jax.tree_util.tree_flatten_with_path(params)
+    shapes = tuple((jax.tree_util.keystr(path), np.shape(leaf)) for path, leaf in paths_and_leaves)
+    return jax.tree_util.tree_unflatten(tree, _gradients(shapes, steps, seed))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _gradients(shapes: Shapes, steps: int, seed: int) -> tuple[NDArray[np.float64], ...]:
+    """The gradients of each leaf in order. They are the same for all optimizers, and nobody's to write into."""
     random = np.random.default_rng([seed, 1])
+    leaves = tuple(_gradients_of_leaf(random, name, shape, steps) for name, shape in shapes)
+    for leaf in leaves:
+        leaf.flags.writeable = False
+    return leaves
 
-    def gradients(path: Any, leaf: ArrayLike) -> NDArray[np.float64]:
-        shape = np.shape(leaf)
-        per_step = (steps, *(1 for _ in shape))
-        values = random.normal(size=(steps, *shape)) * 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
-        values += 0.3 * random.normal(size=shape)
-        values[random.random(size=values.shape) < 0.05] = 0.0
-        silent = random.random(size=per_step) < 0.05
-        silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN tells nothing more.
-        values[silent.ravel()] = 0.0
-        name = jax.tree_util.keystr(path)
-        return values * next((scale for part, scale in _GRADIENT_SCALES.items() if part in name), 1.0)
 
-    return jax.tree_util.tree_map_with_path(gradients, params)
+def _gradients_of_leaf(
+    random: np.random.Generator, name: str, shape: tuple[int, ...], steps: int
+) -> NDArray[np.float64]:
+    per_step = (steps, *(1 for _ in shape))
+    values = random.normal(size=(steps, *shape)) * 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
+    values += 0.3 * random.normal(size=shape)
+    values[random.random(size=values.shape) < 0.05] = 0.0
+    silent = random.random(size=per_step) < 0.05
+    silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN tells nothing more.
+    values[silent.ravel()] = 0.0
+    return values * next((scale for part, scale in _GRADIENT_SCALES.items() if part in name), 1.0)
 
 
 _GRADIENT_SCALES = {"tiny": 1e-6, "huge": 1e3, "unused": 0.0}

@@ -44,9 +44,9 @@ def run(module):
 QUICK = ("--platform", "cpu", "--steps", "20")
 
 
-def started(*words: str, cwd: Path, module: str = "optim2optax") -> subprocess.CompletedProcess[str]:
+def started(*words: str, cwd: Path, module: str = "optim2optax", **variables: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", **variables}
     return subprocess.run(
         [sys.executable, "-m", module, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -151,15 +151,26 @@ def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -
     assert "the new tree has no transformation at this place" in result.stdout
 
 
-@pytest.mark.parametrize("platform", ["gpu", "tpu"])
-def test_a_platform_that_is_not_there_is_no_cpu(platform: str, project: Path) -> None:
+@pytest.mark.parametrize(
+    ("platform", "words", "variables"),
+    [
+        ("gpu", ("--platform", "gpu"), {}),
+        ("tpu", ("--platform", "tpu"), {}),
+        ("gpu", (), {"JAX_PLATFORMS": "cuda"}),
+    ],
+    ids=["gpu", "tpu", "by JAX_PLATFORMS"],
+)
+def test_a_platform_that_is_not_there_is_no_cpu(
+    platform: str, words: tuple[str, ...], variables: dict[str, str], project: Path
+) -> None:
     if jax.default_backend() == platform:
         pytest.skip("it is there")
     (project / "train.py").write_text(dedent(LEGACY))
-    done = started("parity", "--platform", platform, "train.py", cwd=project)
+    done = started("parity", *words, "train.py", cwd=project, **variables)
     assert done.returncode == 2
     assert f"JAX finds no {platform} here: " in done.stderr
     assert "pip install 'jax[" in done.stderr
+    assert "Traceback" not in done.stderr
     assert "identical" not in done.stdout
 
 
