@@ -341,15 +341,14 @@ def test_the_optimizers_alone_in_open_loop(case: Case) -> None:
     assert opened.error < 1e-11
 
 
-def test_an_error_below_the_gate_of_the_closed_loop_shows_in_open_loop(tmp_path: Path) -> None:
+def test_an_error_far_below_the_gate_of_the_closed_loop_shows(tmp_path: Path) -> None:
     after = AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.999 + 1e-10)")
     assert after != AFTER
     case = write(tmp_path, after=after)
     shown = scenario_case("case", case.scenario, case.before, case.after)
 
     assert shown.outcome is Outcome.DIFFERENT
-    assert shown.reason == "This is the open loop: the old side's gradients, replayed."
-    assert run_scenario(case.scenario, case.before, case.after).verdict is Verdict.DIFFERENT
+    assert "open loop" in shown.reason
 
 
 QUIET = """
