@@ -7,7 +7,7 @@ BIN := .venv/bin
 DEMO := build/demo
 CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
 
-.PHONY: demo test coverage parity docs lint format clean
+.PHONY: demo test test-all coverage parity docs lint format clean
 
 # Rewrite a copy of shipped legacy code: as a diff, then for real, then again, which changes nothing.
 demo: .venv/core
@@ -17,8 +17,12 @@ demo: .venv/core
 	$(BIN)/optim2optax rewrite $(DEMO)
 	$(BIN)/optim2optax rewrite --check $(DEMO)
 
-# Lint, check types, run all tests.
+# Lint, check types, run all tests but those that take long for what they can find beside the others.
 test: lint
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=30 -m "not thorough"
+
+# All tests.
+test-all: lint
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=30
 
 # Prove every optimizer and scenario of the fixtures, and write the table anew.

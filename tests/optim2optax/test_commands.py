@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from tests.optim2optax.test_installing import ROOT, git
 
 PROGRAM = """\
 import argparse
+import json
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +35,10 @@ def train(steps):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int)
-    train(parser.parse_args().steps)
+    norm = float(jnp.linalg.norm(train(parser.parse_args().steps)["w"]))
+    pathlib.Path("out").mkdir(exist_ok=True)
+    pathlib.Path("out/metrics.json").write_text(json.dumps({"norm": norm}))
+    print(f"loss={norm ** 2}")
 """
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 REMARK = re.compile(r"(?:   +|  # | +# ).*")
@@ -67,7 +73,7 @@ def test_it_runs(command: str, project: Path) -> None:
         for number in range(2):
             git(project, "commit", "--quiet", "--allow-empty", "--message", f"{number}")
 
-    name, *words = command.split()
+    name, *words = shlex.split(command)
     program = shutil.which(name, path=str(Path(sys.executable).parent))
     assert program is not None
     words = [sys.executable if word == "python" else word for word in words]

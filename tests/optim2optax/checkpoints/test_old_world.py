@@ -150,6 +150,7 @@ def test_every_idiom_goes_on(
     goes_on("", tmp_path / "before.py", tmp_path / "after.py", tmp_path, legacy_python)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_that_stores_its_state_goes_on(
     name: str, tmp_path: Path, legacy_python: Path, monkeypatch: pytest.MonkeyPatch

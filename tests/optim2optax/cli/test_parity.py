@@ -90,6 +90,7 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     assert not list(tmp_path.glob(".pytest_cache"))
 
 
+@pytest.mark.thorough
 def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) -> None:
     """With the old side as it was, whatever has become of the branch."""
     (repository / "scenario.py").write_text('module = "train.py"\n\n\ndef run(module):\n    yield module.RATE\n')
@@ -133,6 +134,7 @@ def test_packages_are_not_imported(project: Path, run: Run) -> None:
         assert "1 case: 1 identical" in output, output
 
 
+@pytest.mark.thorough
 def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -> None:
     result = run("parity", *QUICK, "--before", "HEAD", ".")
     assert result.exit_code == 0
@@ -188,6 +190,7 @@ def test_a_scenario_of_code_that_is_not_migrated_yet(project: Path, run: Run) ->
     assert (project / "whole" / "train.py").read_text() == PROGRAM
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python cannot leave the current folder out of its path")
 def test_several_processes_import_nothing_of_the_current_folder(project: Path) -> None:
     (project / "train.py").write_text("from flax import optim\noptimizer = optim.GradientDescent(0.1)\n")

@@ -158,6 +158,7 @@ for key in jax.random.split(jax.random.PRNGKey(0), 10):
 """
 
 
+@pytest.mark.thorough
 def test_members_of_a_definition_that_never_becomes_an_optimizer(repository: Path, tmp_path: Path) -> None:
     [result] = migrate([Source("members.py", MEMBERS.encode())])
     old = tmp_path / "old" / "project" / "members.py"

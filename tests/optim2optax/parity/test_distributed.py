@@ -45,6 +45,7 @@ def free_port() -> str:
         return str(found.getsockname()[1])
 
 
+@pytest.mark.thorough
 def test_two_processes_with_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "")
     [result] = migrate([Source("train.py", PROGRAM.encode())])

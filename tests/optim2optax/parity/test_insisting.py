@@ -57,6 +57,7 @@ def test_a_rule_whose_fault_is_below_the_rounding_of_float32(tmp_path: Path) -> 
     assert (found.verdict, found.remarks) == (Verdict.DIFFERENT, (IN_FLOAT32,)), found
 
 
+@pytest.mark.thorough
 def test_another_loss(tmp_path: Path) -> None:
     found = compared(tmp_path, FAILING, ("image - 0.5", "image - 0.51"))
     assert (found.verdict, found.remarks) == (Verdict.DIFFERENT, (IN_FLOAT32,)), found

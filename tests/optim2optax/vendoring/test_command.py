@@ -317,6 +317,7 @@ for _ in range(12):
 """
 
 
+@pytest.mark.thorough
 def test_parity_records_a_copy_on_either_side(project: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """First `flax.optim` against a copy, then the copy against optax."""
     monkeypatch.setenv("XLA_FLAGS", "")
