@@ -56,7 +56,7 @@ class Parameters:
         """Whether the parameters are given to a function that nobody in view calls, as they are."""
         params = _given(optimizer)
         roots = self.roots(params) if params is not None else []
-        return all(isinstance(root, ast.Constant | ast.Name | None) or self._is_parameter(root) for root in roots)
+        return all(isinstance(root, ast.Constant | ast.Name | None) or self.is_given(root) for root in roots)
 
     def _has_keys(self, optimizer: Thing, params: ast.expr) -> bool:
         """Whether parameters are plainly a dict, or the like, wherever they come from."""
@@ -72,7 +72,8 @@ class Parameters:
         sources = self._closure([self.facts.flow.places[node]], lambda place: self.facts.incoming.get(place, ()))
         return [place for place in sources if not self.facts.incoming.get(place)]
 
-    def _is_parameter(self, place: Place) -> bool:
+    def is_given(self, place: Place) -> bool:
+        """Whether a place, from which a value comes, is a parameter of a function."""
         match place:
             case ("variable", Scope() as scope, str(name)):
                 variable = Variable(scope, name)

@@ -103,6 +103,10 @@ class Making:
         if override is not None:
             if override.arg != RATE or not self.draft.group.facts.dataflow.may_swap(gradients, override.value):
                 raise Unproven(f"other hyperparameters are set at {unit.place(node.lineno)}")
+            if self.draft.context.param_names.may_be_rate:
+                raise Unproven(
+                    f"the learning rate that is set at {unit.place(node.lineno)} may be called as a parameter is"
+                )
             rate = lines.hole(override.value, unit)
             state = parts.opt_state
             new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={rate})"

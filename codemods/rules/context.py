@@ -33,6 +33,7 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.optimizers.views import OPTIMIZER_STATE, VIEWABLE, param_state
 from codemods.origins import Origins
+from codemods.param_names import ParamNames
 from codemods.shapes import Parameters
 from codemods.snapshots import Snapshots
 from codemods.steps import Steps
@@ -85,6 +86,9 @@ class Context:
 
     parameters = cached_property(Parameters)
     """The shape of what optimizers are created for."""
+
+    param_names = cached_property(ParamNames)
+    """What the parameters of models may be called."""
 
     handling = cached_property(Handling)
     """How the program handles optimizers as a whole."""
@@ -313,17 +317,6 @@ class Context:
     def optimizers_of(self, definition: Thing) -> list[Thing]:
         """The optimizers that were made from a definition, directly or as a part of another."""
         return [thing for thing in self._steps if definition in self.facts.legacy.definitions(thing)]
-
-    @cached_property
-    def has_rate_among_params(self) -> bool:
-        """Whether a model of the project has a parameter called `learning_rate`."""
-        optimizers = (thing for thing in self.facts.groups if thing.kind == "optimizer")
-        items = (item for optimizer in optimizers for item in self.facts.target(optimizer))
-        dicts = (item.node for item in items if isinstance(item, Container) and isinstance(item.node, ast.Dict))
-        calls = (call for _, call in self.facts.flow.reading.calls)
-        params = (one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "param")
-        words = (*(key for node in dicts for key in node.keys), *(word for call in params for word in call.args[:1]))
-        return any(isinstance(word, ast.Constant) and word.value == "learning_rate" for word in words)
 
     def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
         """Optimizers, and all others that reach a place which one of them, or another companion, reaches."""

@@ -17,7 +17,7 @@ from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
-from codemods.rules.hyper_params import keeps_rate, refuse_rate
+from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
 from codemods.rules.objects import averaged_gradients
 from codemods.uses import Use
 
@@ -138,11 +138,11 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     if refusal is not None:
         return refusal
     state = free_name(use.unit, "opt_state", "optimizer_state")
-    rated = "{optax}.tree_utils.tree_set({owner}.opt_state, learning_rate={rate})"
+    rated, filters = with_rate("{owner}.opt_state", "learning_rate={rate}", context)
     rated, supports = typed(rated, "{owner}.opt_state", use, context)
     lines = (f"{state} = {rated}", evaluation, f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}")
     holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
-    return ReplaceStatement(use.unit.span(statement), lines, holes, supports=supports)
+    return ReplaceStatement(use.unit.span(statement), lines, holes, supports=filters + supports)
 
 
 def _anywhere(use: Use, context: Context) -> Edit | Refusal:

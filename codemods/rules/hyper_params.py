@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from codemods.dataflow.binding import is_unpacked
 from codemods.edits import Edit, Holes, Keep, Replace, ReplaceStatement
@@ -17,6 +18,15 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, is_path, new_rate, rate_read
 from codemods.uses import Use
 
+IS_HYPERPARAM = Support(
+    name="is_hyperparam",
+    source='''def is_hyperparam(path, _):
+    """Whether this is a hyperparameter in the state of an optimizer, and nothing of a parameter that is called so."""
+    return getattr(path[-2], "name", None) == "hyperparams"
+''',
+    imports=(),
+)
+
 SET_RATES = Support(
     name="set_learning_rates",
     source='''def set_learning_rates(opt_state, *rates):
@@ -29,6 +39,23 @@ SET_RATES = Support(
 ''',
     imports=("import jax", "import optax"),
 )
+
+SET_RATES_ALONE = replace(
+    SET_RATES,
+    source='''def set_learning_rates(opt_state, *rates):
+    """The state of `partition_by_path` with a new learning rate for each group, or its own for None."""
+    for index, rate in enumerate(rates):
+        if rate is not None:
+            group = jax.tree_util.DictKey(str(index))
+
+            def is_of_group(path, leaf):
+                return group in path and is_hyperparam(path, leaf)
+
+            opt_state = optax.tree_utils.tree_set(opt_state, is_of_group, learning_rate=rate)
+    return opt_state
+''',
+)
+"""The same where a parameter may be called `learning_rate`."""
 
 NUMBER = re.compile(r"True|False|-?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 """A number or a truth value as source text."""
@@ -54,8 +81,10 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     if read is not None and not any(thing in context.overridden for thing in use.things):
         assert isinstance(use.node.value, ast.Attribute)
         owner = (("owner", use.unit.span(use.node.value.value)),)
-        template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}")'
-        return Replace(use.unit.span(read), template, owner)
+        supports = (IS_HYPERPARAM,) if context.param_names.may_be_rate else ()
+        filtering = f", filtering={{support:{IS_HYPERPARAM.name}}}" if supports else ""
+        template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}"{filtering})'
+        return Replace(use.unit.span(read), template, owner, supports)
     field = use.parent
     if isinstance(field, ast.Attribute) and isinstance(field.ctx, ast.Load):
         number = made_with(field.attr, use, context)
@@ -153,12 +182,17 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",
         )
-    if context.has_rate_among_params:
-        return reasons.overrides(
-            "A parameter of the model is called `learning_rate` too, so that setting the rate by its name would set its moments.",
-            "Set the rate in `opt_state.hyperparams` by hand.",
-        )
     return None
+
+
+def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Support, ...]]:
+    """A template for a state with a new learning rate, told as a `word` of a call, and what it needs.
+
+    That is a filter where a parameter may be called as the rate is.
+    """
+    supports = (IS_HYPERPARAM,) if context.param_names.may_be_rate else ()
+    filtering = f", {{support:{IS_HYPERPARAM.name}}}" if supports else ""
+    return f"{{optax}}.tree_utils.tree_set({state}{filtering}, {word})", supports
 
 
 def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
@@ -167,15 +201,15 @@ def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Hol
     Where optimizers of one and of several groups meet, legacy could take such a step with those of the one sort alone.
     """
     if (rate := _rate_of_all(value, context)) is not None:
-        template = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={{rate}})"
-        return template, (("rate", use.unit.span(rate)),), ()
+        template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
+        return template, (("rate", use.unit.span(rate)),), supports
     rates = _new_rates(value, use.unit, context)
     made = [inner for outer, inner in context.facts.legacy.links if outer in use.things and inner.kind == "definition"]
     sizes = [_group_count(thing, context) for thing in made]
     groups, plain = {*sizes} - {None}, None in sizes
     if isinstance(rates, ast.expr) and plain:
-        template = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={{rate}})"
-        return template, (("rate", use.unit.span(rates)),), ()
+        template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
+        return template, (("rate", use.unit.span(rates)),), supports
     if isinstance(rates, tuple) and groups == {len(rates)}:
         if not _keeps_the_same_groups(rates, use, context):
             return reasons.overrides(
@@ -184,7 +218,8 @@ def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Hol
             )
         said = ["None" if rate is None else f"{{rate{index}}}" for index, rate in enumerate(rates)]
         holes = tuple((f"rate{index}", use.unit.span(rate)) for index, rate in enumerate(rates) if rate is not None)
-        return f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(said)})", holes, (SET_RATES,)
+        supports = (IS_HYPERPARAM, SET_RATES_ALONE) if context.param_names.may_be_rate else (SET_RATES,)
+        return f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(said)})", holes, supports
     return reasons.overrides(
         "This step overrides `hyper_params` by more than learning rates of what the definition had, or it is not plain to see.",
         "Set the learning rates in `opt_state` by hand.",

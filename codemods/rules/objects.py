@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from inspect import Signature
 from itertools import takewhile
@@ -21,7 +22,7 @@ from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
 from codemods.rules import reasons, rule
 from codemods.rules.context import OVERRIDES, Context
-from codemods.rules.hyper_params import keeps_rate, made_with, rates_of_step, refuse_rate
+from codemods.rules.hyper_params import IS_HYPERPARAM, keeps_rate, made_with, rates_of_step, refuse_rate, with_rate
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import counts_in_state, is_new_state, new_step, state_is_used
@@ -61,6 +62,16 @@ STEP_WITH_RATE = Support(
 ''',
     imports=("import optax",),
 )
+
+STEP_WITH_RATE_ALONE = dataclasses.replace(
+    STEP_WITH_RATE,
+    source='''def step_with_rate(state, grads, learning_rate):
+    """One step of a train state whose learning rate is an injected hyperparameter."""
+    opt_state = optax.tree_utils.tree_set(state.opt_state, is_hyperparam, learning_rate=learning_rate)
+    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+''',
+)
+"""The same where a parameter may be called `learning_rate`."""
 
 
 @rule(
@@ -307,9 +318,9 @@ def _set_rate(
     supports: tuple[Support, ...] = ()
     if override.arg == RATE:
         if not _may_come_first(call, override, context):
-            return _step_with_rate(use, call, holes, gradients)
+            return _step_with_rate(use, context, call, holes, gradients)
         rate = len(call.args) + call.keywords.index(override)
-        opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {{argument:{rate}}})"
+        opt_state, supports = with_rate("{owner}.opt_state", f"{{argument:{rate}}}", context)
     else:
         rates = rates_of_step(override.value, use, context)
         if isinstance(rates, Refusal):
@@ -366,23 +377,24 @@ def _set_again(
     """A step with a rate that is told by a template, such as the one that the constructor was given."""
     if (refusal := refuse_rate(use, context)) is not None:
         return refusal
-    opt_state = f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state, {RATE}={rate})"
+    opt_state, filters = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
     opt_state, supports = typed(opt_state, "{owner}.opt_state", use, context)
     prelude = ""
     if _may_precede(call, (use.owner, *moved), use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports, prelude)
+    return RewriteCall(use.unit.span(call), function, (gradients,), holes, filters + supports, prelude)
 
 
-def _step_with_rate(use: Use, call: ast.Call, holes: Holes, gradients: Argument) -> RewriteCall:
+def _step_with_rate(use: Use, context: Context, call: ast.Call, holes: Holes, gradients: Argument) -> RewriteCall:
     """The step as a call of a helper that is given the same, in the same order."""
     given: list[Argument] = [Argument(None, template="{owner}")]
     for index, word in enumerate((*call.args, *call.keywords)):
         is_rate = isinstance(word, ast.keyword) and word.arg == RATE
         given.append(Argument(RATE, index=index) if is_rate else gradients)
     function = f"{{support:{STEP_WITH_RATE.name}}}"
-    return RewriteCall(use.unit.span(call), function, tuple(given), holes, (STEP_WITH_RATE,))
+    supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE) if context.param_names.may_be_rate else (STEP_WITH_RATE,)
+    return RewriteCall(use.unit.span(call), function, tuple(given), holes, supports)
 
 
 def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:

@@ -14,7 +14,7 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.methods import INIT_STATE
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
-from codemods.rules.hyper_params import keeps_rate, refuse_rate
+from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
 from codemods.uses import Use
 
 
@@ -89,7 +89,9 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if rate is not None:
         holes.append(("rate", use.unit.span(rate)))
         named = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
-        rated, supports = typed("{optax}.tree_utils.tree_set({state}, learning_rate={rate})", "{state}", use, context)
+        rated, filters = with_rate("{state}", "learning_rate={rate}", context)
+        rated, types = typed(rated, "{state}", use, context)
+        supports = filters + types
         lines = (f"{named} = {rated}", *(line.replace("{state}", named) for line in lines))
     return ReplaceStatement(use.unit.span(statement), lines, tuple(holes), supports=supports)
 

@@ -26,6 +26,7 @@ from optim2optax.parity.judge import (
 )
 from optim2optax.parity.precision import precise
 from optim2optax.parity.probe import probe_params, recorded_gradients
+from optim2optax.parity.rates import with_rate
 
 __all__ = ["Comparison", "Difference", "Verdict", "compare_trajectories", "compare_transformations", "replay"]
 
@@ -122,8 +123,7 @@ def _optax_side(transformation: Any) -> Side:
     def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
         def step(carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]) -> tuple[tuple[PyTree, Any], PyTree]:
             (params, state), (gradient, rate) = carry, inputs
-            if rate is not None and optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
-                state = optax.tree_utils.tree_set(state, learning_rate=rate)
+            state = state if rate is None else with_rate(state, rate)
             overrides = {} if rate is None or not keeps_interface else {"learning_rate": rate}
             updates, state = transformation.update(gradient, state, params, **overrides)
             params = optax.apply_updates(params, updates)

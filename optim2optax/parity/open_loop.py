@@ -23,6 +23,7 @@ import optax
 from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import Comparison, PyTree, judge, leaves_by_path
 from optim2optax.parity.movement import gradients_of_rounding
+from optim2optax.parity.rates import with_rate
 from optim2optax.parity.recorder import params
 
 Kind = tuple[tuple[str, tuple[int, ...]], ...]
@@ -185,9 +186,7 @@ def replayed(transformation: optax.GradientTransformation, steps: Sequence[Step]
 
     @jax.jit
     def update(before: PyTree, gradients: PyTree, rate: Any, state: Any) -> tuple[PyTree, Any]:
-        if optax.tree_utils.tree_get_all_with_path(state, "learning_rate"):
-            known = jax.tree_util.tree_leaves(optax.tree_utils.tree_get_all_with_path(state, "learning_rate"))[-1]
-            state = optax.tree_utils.tree_set(state, learning_rate=jnp.where(jnp.isnan(rate), known, rate))
+        state = with_rate(state, rate)
         given = {"learning_rate": rate} if overrides else {}
         updates, state = transformation.update(gradients, state, before, **given)
         return optax.apply_updates(before, updates), state

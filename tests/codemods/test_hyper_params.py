@@ -180,37 +180,6 @@ def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
     assert f"    print({HYPER_PARAMS}.beta1)\n" in result_of(text, replace(OPTAX_ALONE, partial=True)).after.decode()
 
 
-MODULE = """
-    import flax.linen as nn
-    from flax import optim
-
-    class Scaled(nn.Module):
-        @nn.compact
-        def __call__(self, x):
-            return {} * x
-
-    def train(model, key, x, grads, rate):
-        optimizer = optim.Adam().create(model.init(key, x)["params"])
-        return optimizer.apply_gradient(grads, learning_rate=rate)
-    """
-
-
-@pytest.mark.parametrize(
-    ("value", "refused"),
-    [
-        ("self.param('scale', nn.initializers.ones, ())", False),
-        ("self.param(name, nn.initializers.ones, ())", False),
-        ("self.variable('learning_rate', nn.initializers.ones, ())", False),
-        ("self.param('scale', 'learning_rate')", False),
-        ("self.param('learning_rate', nn.initializers.ones, ())", True),
-    ],
-)
-def test_a_model_with_a_parameter_of_the_name_of_the_rate(value: str, refused: bool) -> None:
-    sites = result_of(MODULE.format(value), OPTAX_ALONE).sites
-    assert ("FO910" in {site.code for site in sites}) == refused
-    assert {site.status for site in sites} == ({"unresolved"} if refused else {"rewritten"})
-
-
 ONE_RATE = "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)"
 TAKE_STEP = "optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grads)"
 REWRITTEN = {

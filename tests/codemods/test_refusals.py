@@ -657,16 +657,6 @@ REFUSED = {
             return pick(optimizers, 0).apply_gradient(grads, learning_rate=rate)
         """,
     ),
-    "a parameter called learning_rate beside a rate set at a step": (
-        "FO910",
-        """
-        from flax import optim
-
-        def train(grads, rate):
-            optimizer = optim.Adam().create({"w": 1.0, "learning_rate": 0.1})
-            return optimizer.apply_gradient(grads, learning_rate=rate)
-        """,
-    ),
     "another hyperparameter set at a step": (
         "FO910",
         """

@@ -86,6 +86,8 @@ class Change:
         if override is not None:
             if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
                 raise Unproven(f"the learning rate at {where} would be another where the state changes")
+            if self.draft.context.param_names.may_be_rate:
+                raise Unproven(f"the learning rate that is set at {where} may be called as a parameter is")
             holes.append(("rate", unit.span(override.value)))
             state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
             scope = self.draft.facts.scope(call)
