@@ -24,7 +24,7 @@ class ParamNames:
     """Tells whether a parameter may be called `learning_rate`, as the hyperparameter is in the state of an optimizer.
 
     It may where a model of the project says that word, or a dict of parameters, and where a model or its layers are not in view.
-    Of parameters that come as such from code out of view it is taken that none is called so.
+    Of parameters that come as such from code out of view it is taken that none is called so, and told.
     """
 
     def __init__(self, context: Context) -> None:

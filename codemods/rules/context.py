@@ -230,7 +230,9 @@ class Context:
         if use.kind == "definition.create":
             split = self.functional.reason(use.things)
             pieces = [f"This optimizer stays in one piece, as a train state: {split}."] if split else []
-            return " ".join([*pieces, *self._older_checkpoints(use), *self._handed_out(use)])
+            return " ".join(
+                [*pieces, *self._older_checkpoints(use), *self._handed_out(use), *self._named_out_of_view(use)]
+            )
         if use.kind not in STEPS:
             return ""
         said = []
@@ -239,6 +241,16 @@ class Context:
         if why := self.clippings.reason(use.things):
             said.append(f"The gradients are clipped before this step, and not by a link of the chain: {why}.")
         return " ".join([*said, *self.kept.reasons(use)])
+
+    def _named_out_of_view(self, created: Use) -> Iterator[str]:
+        """That a rate is set by its name in a state whose parameters are given their names out of view, if that is so."""
+        made = self.facts.things(created.call, "optimizer") if created.call is not None else []
+        is_rated = any(self.override(step) is not None for step in self.steps(made))
+        if is_rated and not self.param_names.may_be_rate and any(map(self.parameters.come_from_outside, made)):
+            yield (
+                "Its parameters come from out of view. If one of them is called `learning_rate`, the steps set its moments too: "
+                "set `hyperparams` in the state by hand."
+            )
 
     def _kept_because(self, use: Use) -> str:
         return next((why for thing in use.things if (why := self.with_interface.get(thing))), "")

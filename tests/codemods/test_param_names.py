@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.codemods.programs import migrated
+from tests.codemods.programs import migrated, result_of
 
 PROGRAM = """
     import flax.linen as nn
@@ -87,3 +87,18 @@ def test_set_among_hyperparameters_alone(text: str) -> None:
     new = migrated(dedent(text))
     assert ALONE in new
     assert new.count("def is_hyperparam(path, _):") == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "called"),
+    [
+        ("x", ""),
+        ("x", "\n    train(None, {'w': 1.0}, None, 0.1)"),
+        ("{'w': x}", ""),
+        ("x", "\n    train(None, made(), None, 0.1)"),
+    ],
+)
+def test_parameters_that_others_give_are_told_of(params: str, called: str) -> None:
+    sites = result_of(dedent(program(params=params)) + dedent(called)).sites
+    [note] = {site.note for site in sites if site.code == "FO201"}
+    assert ("set its moments too" in note) == (params == "x" and not called)

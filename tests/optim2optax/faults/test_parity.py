@@ -68,6 +68,7 @@ def test_a_command_while_which_the_run_is_told_to_end(
     (project / "wait.py").write_text(WAIT + SLEEP)
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "old"]):
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], check=True)
+    signal.signal(number, signal.SIG_DFL)  # which under nohup is another
     running = subprocess.Popen(
         [*PARITY, "--json", "report.json", "--before", "HEAD", "--", "python", "wait.py", str(note)],
         stdout=subprocess.PIPE,
