@@ -6,13 +6,23 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from codemods.prefilter import mentions_legacy
 from optim2optax.declaring import Declaring, with_dependencies
-from optim2optax.project import Change, Found, UnreadableError, module_paths, read_file, root_of, shown, write_files
-from optim2optax.vendoring import Vendoring, migrated_with_copies
+from optim2optax.project import (
+    Change,
+    Found,
+    UnreadableError,
+    by_repository,
+    module_paths,
+    read_file,
+    root_of,
+    shown,
+    write_files,
+)
+from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)(?=:\d)")
@@ -29,7 +39,7 @@ def rewrite_files(
     vendoring: Vendoring | None = None,
     declaring: Declaring = tuple,
 ) -> list[FileResult]:
-    """Migrate files as one project, and write those that change.
+    """Migrate files, those of each repository as one project, and write those that change.
 
     Args:
       found: the files.
@@ -57,9 +67,13 @@ def rewrite_files(
             contents[file] = read_file(file)
         except UnreadableError as error:
             results[file] = FileResult(file.path, b"", b"", error=str(error))
-    if _concern(contents.values(), options):
-        results |= _migrated(contents, options, jobs, progress, prove, vendoring or Vendoring())
-    results |= with_dependencies(contents, results, options, declaring)
+    run = partial(_proven, options=options, jobs=jobs, progress=progress, prove=prove)
+    declaring = cache(declaring)
+    for repository, files in by_repository(contents).items():
+        own = {file: contents[file] for file in files}
+        migrated = _migrated(own, repository, run, vendoring or Vendoring()) if _concern(own.values(), options) else {}
+        declared = partial(_declared, declaring, repository)
+        results |= migrated | with_dependencies(own, migrated, options, declared)
     if write:
         changed = {file.location: file for file, result in results.items() if result.changed}
         changes = [_change(place, results[file]) for place, file in changed.items()]
@@ -94,18 +108,17 @@ def _concern(contents: Iterable[bytes], options: Options) -> bool:
     return options.modernize or any(map(mentions_legacy, contents))
 
 
+def _declared(declaring: Declaring, repository: str) -> Sequence[Found]:
+    """The files of a repository that declare dependencies."""
+    return by_repository(declaring()).get(repository, [])
+
+
 def _migrated(
-    contents: Mapping[Found, bytes],
-    options: Options,
-    jobs: int,
-    progress: Progress | None,
-    prove: Prove | None,
-    vendoring: Vendoring,
+    contents: Mapping[Found, bytes], repository: str, run: Migrate, vendoring: Vendoring
 ) -> dict[Found, FileResult]:
     """What the engine makes of a project, by file; new files are among them."""
-    paths = dict(zip(contents, module_paths(list(contents)), strict=True))
+    paths = dict(zip(contents, module_paths(list(contents), repository), strict=True))
     sources = [Source(paths[file], content) for file, content in contents.items()]
-    run = partial(_proven, options=options, jobs=jobs, progress=progress, prove=prove)
     migrated = migrated_with_copies(paths, sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
     root = root_of(paths)

@@ -16,7 +16,7 @@ from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
-from optim2optax.project import find_declaring, find_files
+from optim2optax.project import by_repository, find_declaring, find_files
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
 
@@ -105,7 +105,7 @@ def command(
 
     PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for standard input to standard
     output. Give all files of a project at once: an optimizer built in one file is often stepped in another, and is
-    rewritten as a whole or not at all.
+    rewritten as a whole or not at all. Of several repositories each is a project of its own.
 
     What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the same: a copy of flax.optim is put
     into the project, and the imports that are left are pointed at it. Later runs keep the copy for as long as anything needs it.
@@ -134,6 +134,10 @@ def command(
 
 def _rewrite_files(paths: Sequence[str], settings: Settings, prove: Prove | None) -> list[FileResult]:
     found = find_files(paths, settings.exclude)
+    if settings.vendoring.wanted and settings.vendoring.location and len(repositories := by_repository(found)) > 1:
+        raise click.UsageError(
+            f"--vendor-as names one folder, and these files are of {len(repositories)} repositories: give those of one at a time"
+        )
     try:
         with progress_line() as progress:
             return rewrite_files(

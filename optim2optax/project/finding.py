@@ -66,15 +66,35 @@ def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
     return [Found(shown(location), location, locations[location]) for location in sorted(locations)]
 
 
-def module_paths(found: Sequence[Found]) -> list[str]:
+def by_repository(found: Iterable[Found]) -> dict[str, list[Found]]:
+    """Files by the folder of the outermost repository around each, so that submodules belong to what they are a part of.
+
+    Those around which there is none are together, under an empty name.
+    """
+    known: dict[str, str] = {}
+
+    def repository(folder: str) -> str:
+        if folder not in known:
+            parent = os.path.dirname(folder)
+            outer = repository(parent) if parent != folder else ""
+            known[folder] = outer or (folder if os.path.exists(os.path.join(folder, ".git")) else "")
+        return known[folder]
+
+    files: dict[str, list[Found]] = {}
+    for file in found:
+        files.setdefault(repository(os.path.dirname(file.location)), []).append(file)
+    return files
+
+
+def module_paths(found: Sequence[Found], repository: str = "") -> list[str]:
     """A path for each file that gives its module a name: from the project's root on, wherever the command is run.
 
     The root is the nearest folder around with a file that tells, such as `pyproject.toml`; without one, what was named, or the
-    folder of the outermost package around that.
+    folder of the outermost package around that. It is within the repository of the files, if that is given.
     """
     if not found:
         return []
-    root = _project_root(os.path.commonpath([file.named for file in found]))
+    root = _project_root(os.path.commonpath([max(file.named, repository, key=len) for file in found]))
     return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
 
 

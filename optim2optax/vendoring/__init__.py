@@ -1,5 +1,5 @@
 """Copies of `flax.optim` within a project: for what cannot be migrated, and recognised again by every later run."""
 
-from optim2optax.vendoring.migrating import Vendoring, migrated_with_copies
+from optim2optax.vendoring.migrating import Migrate, Vendoring, migrated_with_copies
 
-__all__ = ["Vendoring", "migrated_with_copies"]
+__all__ = ["Migrate", "Vendoring", "migrated_with_copies"]

@@ -1,0 +1,125 @@
+"""Of several repositories each is a project of its own. What must stay one project comes first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.conftest import Run
+
+MAKING = """\
+from flax import optim
+
+
+def make(params):
+    return optim.Momentum(0.1, 0.9).create(params)
+"""
+
+STEPPING = """\
+import making
+
+
+def train(params, grads):
+    optimizer = making.make(params)
+    for grad in grads:
+        optimizer = optimizer.apply_gradient(grad)
+    return optimizer.target
+"""
+
+LOGGING = """\
+def log(optimizer):
+    print(vars(optimizer)["state"])
+"""
+
+LOGGED = """\
+from flax import optim
+import logs
+
+
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    for grad in grads:
+        optimizer = optimizer.apply_gradient(grad)
+    logs.log(optimizer)
+    return optimizer.target
+"""
+
+
+def write(root: Path, files: dict[str, str], *, repository: bool = True) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    if repository:
+        (root / ".git").mkdir()
+
+
+def read(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("inner", ["file", "folder"])
+def test_what_is_within_a_repository_belongs_to_it(project: Path, run: Run, inner: str) -> None:
+    """A submodule's optimizer is stepped by the repository around it: both change, or neither does."""
+    write(project / "outer", {"train.py": STEPPING, "library/making.py": MAKING})
+    marker = project / "outer/library/.git"
+    if inner == "file":
+        marker.write_text("gitdir: ../.git/modules/library\n")
+    else:
+        marker.mkdir()
+    assert run("rewrite", "outer").exit_code == 0
+    after = read(project / "outer")
+    assert "TrainState.create" in after["library/making.py"]
+    assert "optimizer.apply_gradients(grads=grad)" in after["train.py"]
+
+
+def test_folders_without_a_repository_are_one_project(project: Path, run: Run) -> None:
+    write(project / "src", {"train.py": STEPPING}, repository=False)
+    write(project / "library", {"making.py": MAKING}, repository=False)
+    assert run("rewrite", "src", "library").exit_code == 0
+    assert "optimizer.apply_gradients(grads=grad)" in read(project)["src/train.py"]
+
+
+def test_each_is_migrated_as_if_it_were_alone(project: Path, run: Run) -> None:
+    """A module that only another repository has is as unknown as without that, and its own uses are no uses of this one's."""
+    repositories = {
+        "first": {"train.py": LOGGED},
+        "second": {"logs.py": LOGGING, "other.py": LOGGED},
+        "third": {"a.py": MAKING},
+    }
+    for name, files in repositories.items():
+        write(project / "alone" / name, files)
+        write(project / "together" / name, files)
+    for name in repositories:
+        run("rewrite", f"alone/{name}")
+    run("rewrite", "together")
+    assert read(project / "together") == read(project / "alone")
+    assert "optax" not in (project / "together/second/other.py").read_text()
+
+
+def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
+    old = "flax==0.3.4\noptax==0.0.9\njax==0.2.20\n"
+    write(project / "legacy", {"train.py": LOGGED.replace("    logs.log(optimizer)\n", ""), "requirements.txt": old})
+    write(project / "modern", {"train.py": "import jax\n", "requirements.txt": old})
+    assert run("rewrite", "--modernize", ".").exit_code == 0
+    after = read(project)
+    assert "optax>=0.2.4" in after["legacy/requirements.txt"].replace(" ", "")
+    assert after["modern/requirements.txt"] == old
+
+
+def test_a_copy_is_put_into_each_that_needs_one(project: Path, run: Run, legacy_wheel: Path) -> None:
+    write(project / "first", {"train.py": LOGGED, "logs.py": LOGGING})
+    write(project / "second", {"train.py": STEPPING, "making.py": MAKING})
+    run("rewrite", "--vendor", "--legacy-wheel", str(legacy_wheel), ".")
+    assert (project / "first/legacy_flax_optim/__init__.py").exists()
+    assert not (project / "second/legacy_flax_optim").exists()
+
+
+def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
+    write(project / "first", {"train.py": LOGGED})
+    write(project / "second", {"train.py": LOGGED})
+    result = run("rewrite", "--vendor", "--vendor-as", "first/old", "first", "second")
+    assert result.exit_code == 2
+    assert "--vendor-as names one folder, and these files are of 2 repositories" in result.stderr
+    assert read(project / "first") == read(project / "second")
