@@ -277,7 +277,7 @@ class Facts:
 
     def may_hold_things(self, node: ast.expr) -> bool:
         """Whether something may be found `within` what an expression is."""
-        return any(True for _ in self._that_hold_things(self.flow.places.get(node)))
+        return any(True for _ in self.that_hold_things(self.flow.places.get(node)))
 
     def within(self, place: Place) -> list[Thing]:
         """The things at a place, in the containers there, and among what functions there take and give."""
@@ -285,7 +285,7 @@ class Facts:
         seen: dict[Place, None] = {place: None}
         pending = [place]
         while pending:
-            for item in self._that_hold_things(pending.pop()):
+            for item in self.that_hold_things(pending.pop()):
                 if isinstance(item, Thing):
                     found[item] = None
                 for inner in self._parts(item):
@@ -294,7 +294,8 @@ class Facts:
                         pending.append(inner)
         return list(found)
 
-    def _that_hold_things(self, place: Place) -> Iterator[Object]:
+    def that_hold_things(self, place: Place) -> Iterator[Object]:
+        """What is at a place and is, holds, takes or gives a thing; functions for their partial applications."""
         if self._version != self.flow.solver.version:
             self._version = self.flow.solver.version
             self._holding = holders(self.flow.solver, lambda item: isinstance(item, Thing), self._parts)

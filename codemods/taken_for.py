@@ -73,9 +73,9 @@ def _by_call(facts: Facts, unit: Unit, call: ast.Call, called: set[str]) -> Iter
         yield from facts.things(first, "definition")
     else:
         arguments = [one.value if isinstance(one, ast.Starred) else one for one in values_of(call)]
-        given = [thing for argument in arguments for thing in _definitions(facts, argument)]
+        given = [argument for argument in arguments if facts.may_hold_things(argument)]
         if given and (any(name.startswith(SPREADING) for name in called) or _is_weak(facts, call.func)):
-            yield from given
+            yield from (thing for argument in given for thing in _definitions(facts, argument))
 
 
 def _of_types(facts: Facts, node: ast.expr, names: set[str]) -> Iterator[Thing]:
@@ -105,10 +105,10 @@ def _names(facts: Facts, types: Iterable[ast.expr]) -> set[str]:
 
 def _definitions(facts: Facts, node: ast.expr) -> Iterator[Thing]:
     """The definitions that an expression is, or holds in containers."""
-    pending: list[Place] = [facts.flow.places.get(node)] if facts.may_hold_things(node) else []
+    pending: list[Place] = [facts.flow.places.get(node)]
     seen: set[Container] = set()
     while pending:
-        for item in facts.flow.solver.at(pending.pop()):
+        for item in facts.that_hold_things(pending.pop()):
             if isinstance(item, Thing) and item.kind == "definition":
                 yield item
             elif isinstance(item, Container) and item not in seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from codemods.dataflow.binding import values_of
@@ -61,7 +62,7 @@ class Contents:
 
     def at(self, places: Iterable[Place]) -> dict[Token, None]:
         """What the objects at some places carry, `AnyDerived` as it is."""
-        items = (item for place in places for item in self.flow.solver.standing(place))
+        items = dict.fromkeys(chain.from_iterable(map(self.flow.solver.standing, places)))
         return {token: None for item in items for token in self.within(item)}
 
     def watched(self) -> Iterable[Place]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from codemods.flow.objects import Object, Partial, Place
+from codemods.flow.objects import ANY_DERIVED, Object, Partial, Place
 from codemods.flow.solver import Solver
 
 
@@ -19,11 +19,14 @@ def holders(
       is_one: whether an object is of the kind.
       parts: the places of what an object holds.
     """
-    objects = dict.fromkeys(unwrapped(item) for place in solver.places() for item in solver.at(place))
+    everything = {item for place in solver.places() for item in solver.standing(place)}
+    objects = {unwrapped(item) for one in everything for item in (one, *solver.members(one))}
     outer: dict[Object, list[Object]] = defaultdict(list)
+    for item in solver.members(ANY_DERIVED):
+        outer[item].append(ANY_DERIVED)
     for item in objects:
         for place in parts(item):
-            for inner in solver.at(place):
+            for inner in solver.standing(place):
                 outer[unwrapped(inner)].append(item)
     found = {item for item in objects if is_one(item)}
     pending = list(found)

@@ -40,6 +40,8 @@ class Solver:
         self._most = most
         self._derived: dict[Object, None] = {}
         """What `AnyDerived` stands for."""
+        self._every: dict[tuple[Object, ...], tuple[Object, ...]] = {}
+        """What objects stand for that are together at a place, `AnyDerived` among them."""
         self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
@@ -53,10 +55,12 @@ class Solver:
 
     def at(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place."""
-        objects = self._objects.get(place, {})
+        objects = tuple(self._objects.get(place, ()))
         if ANY_DERIVED not in objects:
-            return tuple(objects)
-        return tuple(dict.fromkeys(every for item in objects for every in self.members(item)))
+            return objects
+        if objects not in self._every:
+            self._every[objects] = tuple(dict.fromkeys(every for item in objects for every in self.members(item)))
+        return self._every[objects]
 
     def has(self, place: Place, item: Object) -> bool:
         """Whether an object is known to reach a place."""
@@ -96,7 +100,8 @@ class Solver:
             return
         edges[target] = None
         self.version += 1
-        self._incoming = None
+        if self._incoming is not None:
+            self._incoming.setdefault(target, {})[source] = None
         self._move(self._objects.get(source, ()), target)
 
     def watch(self, place: Place, watcher: Watcher) -> None:
@@ -189,6 +194,7 @@ class Solver:
         if len(several) > MANY and not self._derived.keys() >= {*several}:
             self.version += 1
             self._derived.update(dict.fromkeys(several))
+            self._every.clear()
         if len(several) <= MANY and ANY_DERIVED not in there and ANY_DERIVED not in new:
             return new
         left = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
