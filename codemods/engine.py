@@ -46,13 +46,12 @@ from codemods.renaming.writing import renamed
 from codemods.slicing import Slice
 from codemods.suppression import MARKER
 from codemods.text import Codes, Text, UndecodableError, decode
-from codemods.unread import with_sites
+from codemods.unread import ENTANGLED, with_sites
 
 TRAIN_STATE = "{TrainState}"
 TOO_DEEP = "nested too deeply"
 DEEPEST = 1_000
 OF_MODULES = ("__file__", "__name__", "__doc__")
-ENTANGLED = "beyond the budget of the analysis: raise --budget, or give fewer files at once"
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
 

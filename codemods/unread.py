@@ -1,9 +1,12 @@
-"""Files that cannot be parsed: where their text speaks of optimizers, as far as words tell."""
+"""Files that are not analysed: where their text speaks of optimizers, as far as words tell."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+ENTANGLED = "beyond the budget of the analysis: raise --budget, or give fewer files at once"
+"""What is wrong with a file that speaks of optimizers in a part of a project which is too entangled."""
 
 NAMED = re.compile(
     r"""(?P<whole>^[ \t]*(?:from|import)[ \t].*(?<!\w)optim(?!\w).* | (?<!\w)(?:flax\.)?optim\.\w+)

@@ -25,7 +25,7 @@ from optim2optax.project import (
 from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
-REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)(?=:\d)")
+REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)\b")
 
 
 def rewrite_files(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from posixpath import commonpath
 
 import click
 
 from codemods.model import FileResult, Site
+from codemods.unread import ENTANGLED
 from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
@@ -96,12 +98,23 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {_counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
-    if beyond := [site.message for result in report.results for site in result.sites if site.code == BEYOND]:
-        yield f"{_counted(len(beyond), 'site')} left for the budget of the analysis: see {BEYOND} above, and --budget."
+    yield from _beyond(report)
     yield from _removed(report)
     yield from _hints(report)
     if summary["errors"]:
         yield f"{_counted(summary['errors'], 'file')} could not be read, parsed or written: see above"
+
+
+def _beyond(report: Report) -> Iterator[str]:
+    """How much is left for the budget of the analysis, and where that is."""
+    files = [result.path for result in report.errors if (result.error or "").startswith(ENTANGLED)]
+    sites = sum(site.code == BEYOND for result in report.results for site in result.sites)
+    if files:
+        where = printable(files[0] if len(files) == 1 else commonpath(files) or ".")
+        reaching = f", and {_counted(sites, 'site')} {'gets' if sites == 1 else 'get'} there" * bool(sites)
+        yield f"Beyond the budget of the analysis: {_counted(len(files), 'file')} ({where}){reaching}: see --budget."
+    elif sites:
+        yield f"{_counted(sites, 'site')} left for the budget of the analysis: see {BEYOND} above, and --budget."
 
 
 def _removed(report: Report) -> Iterator[str]:

@@ -299,3 +299,27 @@ def test_an_unexpected_error_exits_with_2(project: Path) -> None:
     assert "internal error" in done.stderr
     assert done.stdout == ""
     assert (project / "train.py").read_text() == LEGACY
+
+
+def test_what_is_beyond_the_budget_is_told_in_one_line(project: Path, run: Run) -> None:
+    (project / "src").mkdir()
+    write(project / "src", train=LEGACY, evaluate=LEGACY)
+    result = run("rewrite", "--budget", "1", ".")
+    assert result.exit_code == 1
+    assert "Beyond the budget of the analysis: 2 files (src): see --budget.\n" in result.stdout
+    (project / "src/evaluate.py").unlink()
+    assert (
+        "Beyond the budget of the analysis: 1 file (src/train.py): see --budget."
+        in run("rewrite", "--budget", "1", ".").stdout
+    )
+
+
+def test_a_path_in_a_reason_is_that_from_the_current_folder(project: Path, run: Run) -> None:
+    """Wherever in a sentence it stands, and whatever stands behind it."""
+    (project / "lab/.git").mkdir(parents=True)
+    calls = (f"def f{number}(x):\n    return [x, f{number * 7 % 97}, f{number * 5 % 97}(x)]\n" for number in range(97))
+    write(project / "lab", tables=f"def advance(one):\n    return f0(one)[0]\n{''.join(calls)}")
+    given = "optimizer = optim.Adam(0.1).create(params)\n    return tables.advance(optimizer).target"
+    write(project / "lab", train=f"from flax import optim\nimport tables\n\n\ndef run(params):\n    {given}\n")
+    result = run("rewrite", "--check", "--budget", "400", "lab")
+    assert "FO921 It may get to lab/tables.py, which is beyond the budget of the analysis." in result.stdout
