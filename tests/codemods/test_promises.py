@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from itertools import permutations
 
 import pytest
 
@@ -504,9 +503,12 @@ def test_a_second_run_changes_nothing(options: Options) -> None:
 
 
 def test_the_order_of_files_changes_nothing() -> None:
-    expected = {result.path: result for result in migrate(sources())}
-    for order in permutations(sources()):
-        assert {result.path: result for result in migrate(order)} == expected
+    """Each file is the first once and the last once, with the others before and behind it in either order."""
+    files = sources()
+    expected = {result.path: result for result in migrate(files)}
+    for order in (files[number:] + files[:number] for number in range(len(files))):
+        for one in (order, order[::-1]):
+            assert {result.path: result for result in migrate(one)} == expected
 
 
 def test_what_another_tool_found_not_to_be_the_same_stays() -> None:

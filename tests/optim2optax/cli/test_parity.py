@@ -428,6 +428,7 @@ def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
     assert (project / "train.py").read_text() == dedent(LEGACY).replace("config.lr", "0.0")
 
 
+@pytest.mark.thorough
 def test_as_a_part_of_the_users_tests(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
