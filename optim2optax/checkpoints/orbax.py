@@ -94,13 +94,16 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
+    new, old = beside / "new", beside / "old"
     try:
-        ocp.PyTreeCheckpointer().save(beside / "new", state)
-        _exchange(beside / "new", path, beside / "old")
+        ocp.PyTreeCheckpointer().save(new, state)
+        _exchange(new, path, old)
     except (OSError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} cannot be written: {error}.") from None
+        kept = f" What was there is {old} now." if old.exists() else ""
+        raise CheckpointError(f"{path} cannot be written: {error}.{kept}") from None
     finally:
-        shutil.rmtree(beside)
+        if path.exists() or not old.exists():
+            shutil.rmtree(beside)
 
 
 def _exchange(new: Path, path: Path, old: Path) -> None:

@@ -144,3 +144,20 @@ def test_an_existing_one_by_force(legacy: Path) -> None:
     assert contents(orbax.read(legacy.parent / "new")).found == ()
     assert converted("old_3", "new", "--format", "orbax", "--force").exit_code == 0
     assert contents(orbax.read(legacy.parent / "new")).found[0].step == 3
+
+
+def test_what_was_there_is_kept_where_it_cannot_be_put_back(legacy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ocp.PyTreeCheckpointer().save(legacy.parent / "new", {"mine": np.ones(3)})
+    rename = Path.rename
+
+    def failing(source: Path, target: Path) -> Path:
+        if target == legacy.parent / "new":
+            raise OSError(5, "Input/output error")
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(CheckpointError, match="new cannot be written: ") as error:
+        orbax.write(legacy.parent / "new", {"other": np.zeros(3)}, overwrite=True)
+    [kept] = legacy.parent.glob(".new.*/old")
+    assert f"What was there is {kept} now." in str(error.value)
+    assert ocp.PyTreeCheckpointer().restore(kept)["mine"].tolist() == [1, 1, 1]
