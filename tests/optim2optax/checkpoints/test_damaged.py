@@ -1,15 +1,19 @@
 """Damaged and hostile checkpoints: a message, never a crash, and never a part of a file.
 
 OPTIM2OPTAX_DAMAGED is how many of each kind are tried, and OPTIM2OPTAX_SEED which; a long run has 20,000 or more.
+For each there are five seconds, and 300 MB beside what the process has already.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import resource
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -33,6 +37,32 @@ OTHERS: tuple[Any, ...] = (
     np.zeros(()), np.zeros((0, 3)), np.ones((2, 2), np.int8), np.float16(1.0), np.zeros((3, 3, 3), np.complex64),
 )  # fmt: skip
 """What may be where something else should."""
+
+
+SECONDS = 5
+BYTES = 300 * 2**20
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """With so much more memory as there may be, on Linux, and so much time: what takes more fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = Path("/proc/self/statm")
+    if pages.exists():
+        taken = int(pages.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + BYTES, hard))
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _too_long(*_: object) -> NoReturn:
+    pytest.fail(f"takes longer than {SECONDS} s")
 
 
 def flipped(content: bytes, numbers: random.Random) -> bytes:
@@ -128,8 +158,9 @@ def test_a_message_and_nothing_written_or_all_of_it(
         Path("old").write_bytes(content)
         Path("new").unlink(missing_ok=True)
         try:
-            contents(read(Path("old")))
-            converting.convert(Path("old"), Path("new"), "", "msgpack")
+            with limited():
+                contents(read(Path("old")))
+                converting.convert(Path("old"), Path("new"), "", "msgpack")
         except CheckpointError as error:
             said.add(str(error))
             assert not Path("new").exists()
@@ -139,3 +170,4 @@ def test_a_message_and_nothing_written_or_all_of_it(
         assert {path.name for path in Path().iterdir()} <= {"old", "new"}
 
     assert len(said) > 5
+    assert not any("more memory" in words for words in said)
