@@ -25,7 +25,7 @@ from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.harmless import definitions_may_act, may_act
-from optim2optax.parity.judge import Comparison, PyTree, Verdict, leaves_by_path
+from optim2optax.parity.judge import Comparison, Verdict, leaves_by_path
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probe import probe_params
 from optim2optax.parity.probing import compare_probed
@@ -112,7 +112,7 @@ SEVERITY = {Verdict.IDENTICAL: 0, Verdict.EQUIVALENT: 1, Verdict.NOTHING_PROVEN:
 def _compared(emitted: EmittedOptimizer, steps: int, seed: int) -> tuple[Comparison, EmittedOptimizer]:
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
-    params = _params_for(emitted, seed)
+    params = probe_params(**probe_for(emitted, seed))
     further = horizon(emitted, steps), sizes(emitted)
     return compare_probed(old, new, steps, seed, params, overrides, *further), emitted
 
@@ -264,31 +264,32 @@ def _schedule(count: Any) -> Any:
     return jnp.asarray([rate(step) for step in range(PERIOD)])[count % PERIOD]
 
 
-def _params_for(emitted: EmittedOptimizer, seed: int) -> PyTree:
-    """The probe's parameters, with leaves at the paths that traversals name, and without what the old optimizer could not take.
+def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
+    """The arguments with which `probe_params` gives what an optimizer is probed with.
 
-    WeightNorm had no scalars.
+    There are leaves at the paths that traversals name, and none that the old optimizer could not take: WeightNorm had no scalars.
     """
-    params = probe_params(seed)
-    for path in _named_paths(emitted.legacy_expression, leaves_by_path(params)):
-        params = {**params, path[0]: _below(path[1:], seed)}
-    if "optim.WeightNorm" in emitted.legacy_expression:
-        return {name: leaf for name, leaf in params.items() if np.ndim(leaf) or isinstance(leaf, dict)}
-    return params
+    usual = list(leaves_by_path(probe_params()))
+    further: list[str] = []
+    for path in _named_paths(emitted.legacy_expression, usual):
+        known = (*usual, *further)
+        if not any(f"{leaf}/".startswith(f"{path}/") or f"{path}/".startswith(f"{leaf}/") for leaf in known):
+            further.append(path)
+    given: dict[str, Any] = {"seed": seed, "further": tuple(further)} if further else {"seed": seed}
+    return given | ({"scalars": False} if "optim.WeightNorm" in emitted.legacy_expression else {})
 
 
-def _named_paths(expression: str, known: Collection[str]) -> Iterator[list[str]]:
-    """The paths in the traversals of a definition that no leaf of the probe has: a group without a leaf would prove nothing."""
+def _named_paths(expression: str, usual: Collection[str]) -> Iterator[str]:
+    """Paths of leaves in which the texts of a definition's traversals occur: a group without a leaf would prove nothing.
+
+    A predicate may ask for a layer or for a leaf itself, and for several texts at once.
+    """
     for node in ast.walk(ast.parse(expression, mode="eval")):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(TRAVERSAL.__name__):
-            for inner in ast.walk(node):
-                text = inner.value if isinstance(inner, ast.Constant) and isinstance(inner.value, str) else ""
-                if PATH.fullmatch(text) and not any(text in f"/{leaf}" for leaf in known):
-                    yield text.strip("/").split("/")
-
-
-def _below(path: Sequence[str], seed: int) -> PyTree:
-    """The parameters of a layer at a path."""
-    if path:
-        return {path[0]: _below(path[1:], seed)}
-    return {"kernel": 0.3 * np.random.default_rng([seed, 2]).normal(size=(4, 3)), "bias": np.zeros(3)}
+            constants = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant))
+            texts = [text.strip("/") for text in constants if isinstance(text, str) and PATH.fullmatch(text)]
+            for text in dict.fromkeys(texts):
+                if not any(text in leaf for leaf in usual):
+                    yield from (f"{text}/kernel", f"{text}/bias", f"Module_0/{text}")
+            if len(texts) > 1:
+                yield "/".join(texts)

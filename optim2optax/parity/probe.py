@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -14,10 +14,16 @@ from numpy.typing import NDArray
 from optim2optax.parity.judge import PyTree
 
 
-def probe_params(seed: int = 0) -> PyTree:
-    """Parameters as models have them: nested, of every rank, some starting at zero. Their names set their gradients' scale."""
+def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = True) -> PyTree:
+    """Parameters as models have them: nested, of every rank, some starting at zero. Their names set their gradients' scale.
+
+    Args:
+        seed: of the values.
+        further: paths of leaves to add, such as `encoder/kernel`. None is below another, or below a leaf of the usual ones.
+        scalars: whether leaves without an axis are among them.
+    """
     random = np.random.default_rng([seed, 0])
-    return {
+    params: dict[str, Any] = {
         "Dense_0": {"kernel": 0.3 * random.normal(size=(7, 5)), "bias": np.zeros(5)},
         "Conv_0": {"kernel": 0.1 * random.normal(size=(3, 3, 2, 4))},
         "BatchNorm_0": {"scale": np.ones(6)},
@@ -28,6 +34,14 @@ def probe_params(seed: int = 0) -> PyTree:
         "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
         "unused": {"kernel": random.normal(size=(3, 2))},
     }
+    random = np.random.default_rng([seed, 3])
+    for path in further:
+        *parents, name = path.split("/")
+        node = params
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[name] = 0.3 * random.normal(size=(4, 3))
+    return {name: leaf for name, leaf in params.items() if scalars or np.ndim(leaf) or isinstance(leaf, dict)}
 
 
 def few_params(params: PyTree) -> PyTree:

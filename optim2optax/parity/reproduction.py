@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import PERIOD, RATE, RATE_DECAY, SCHEDULE, sampled_texts, sets_rate
+from optim2optax.parity.emitted import PERIOD, RATE, RATE_DECAY, SCHEDULE, probe_for, sampled_texts, sets_rate
 from optim2optax.parity.sampling import Sample
 from optim2optax.parity.variants import horizon, sizes
 
@@ -24,13 +24,14 @@ import numpy as np
 import optax
 
 from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.probe import probe_params
 from optim2optax.parity.probing import compare_probed
 {values}{old_helpers}{helpers}
 with legacy_optim() as optim:
     old = {legacy}
 new = {optax}
 
-print(compare_probed(old, new, steps={steps}, seed={seed}{overrides}{further}))
+print(compare_probed(old, new, {steps}, {seed}, probe_params({probe}){overrides}{further}))
 """
 
 REPETITION = """\
@@ -66,6 +67,7 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         optax=sample.optax,
         steps=steps,
         seed=seed,
+        probe=", ".join(f"{name}={value!r}" for name, value in probe_for(emitted, seed).items()),
         further="".join(f", {name}={value}" for name, value in further.items() if value),
         overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})" if sets_rate(emitted) else "",
     )

@@ -218,6 +218,37 @@ def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome
     assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
 
 
+PREDICATES = {
+    "leaves": ('p.endswith("rate")', 'p.endswith("weights")'),
+    "layers of one parent": ('p.startswith("/enc/a/")', 'p.startswith("/enc/b/")'),
+    "two words at once": ('"enc" in p and "scale" in p', '"dec" in p and "scale" in p'),
+}
+
+
+@pytest.mark.parametrize("wrong", ["", "sgd(0.2", "adam(0.1"])
+@pytest.mark.parametrize(("first", "second"), PREDICATES.values(), ids=PREDICATES)
+def test_each_group_has_leaves_of_its_own(
+    first: str, second: str, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A group without a leaf would prove nothing, and let a wrong rate of it pass."""
+    [found, *_] = emitted(f"""
+        from flax import optim
+
+        def create(params):
+            one = optim.ModelParamTraversal(lambda p, _: {first})
+            other = optim.ModelParamTraversal(lambda p, _: {second})
+            return optim.MultiOptimizer((one, optim.Momentum(0.2)), (other, optim.Adam(0.1))).create(params)
+        """)
+    if wrong:
+        assert wrong in found.optax_expression
+        found = replace(found, optax_expression=found.optax_expression.replace(wrong, f"{wrong}1"))
+    case = optimizer_case("case", found, steps=20, seed=0)
+    assert case.outcome in ({Outcome.DIFFERENT} if wrong else {Outcome.IDENTICAL, Outcome.EQUIVALENT})
+
+    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.strip() == str(case.comparison)
+
+
 UNEVALUABLE = {
     "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
     "a schedule": ("optax.constant_schedule(0.1)", "`optax.constant_schedule(0.1)` is not a gradient transformation"),
