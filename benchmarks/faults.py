@@ -39,6 +39,9 @@ OUTCOMES = {
 }
 """What a verdict says of a program, the most telling one of its cases first."""
 
+NO_CASE = "no case"
+"""A program in which there is nothing to be compared at this level."""
+
 BATCH = 10
 
 
@@ -111,7 +114,7 @@ def changed(text: str, trial: Trial) -> str:
 
 
 def run_fixtures(batch: Sequence[Trial], folder: Path) -> list[Result]:
-    """Run trials on fixtures, each in a folder of its own: what the code becomes, or by their scenarios."""
+    """Run trials on fixtures, each a repository of its own: what the code becomes, or by their scenarios."""
     is_scenario = batch[0].level == "scenario"
     for number, trial in enumerate(batch):
         case = FIXTURES / trial.program
@@ -121,8 +124,9 @@ def run_fixtures(batch: Sequence[Trial], folder: Path) -> list[Result]:
             script = (case / "scenario.py").read_text(encoding="utf-8")
             _write(folder / f"{number:03}", {"before.py": old, "after.py": new, "scenario.py": script})
         else:
-            _write(folder / "old" / f"{number:03}", {"train.py": old})
-            _write(folder / "new" / f"{number:03}", {"train.py": new})
+            for side, text in (("old", old), ("new", new)):
+                _write(folder / side / f"{number:03}", {"train.py": text})
+                (folder / side / f"{number:03}" / ".git").mkdir()
     start = folder if is_scenario else folder / "new"
     words = ["--devices", "8", *(["-k", "scenario"] if is_scenario else ["--before", "../old"]), "."]
     cases = _parity(words, start)
@@ -191,7 +195,7 @@ def _result(trial: Trial, cases: Sequence[dict[str, str]]) -> Result:
                 reason = case.get("reason") or ""
                 told = "" if outcome == "accepted" else f"{case.get('first_difference') or ''} {reason}".strip()
                 return Result(trial.name, trial.level, trial.kind, trial.program, outcome, told or reason)
-    return Result(trial.name, trial.level, trial.kind, trial.program, "could not run", "no case")
+    return Result(trial.name, trial.level, trial.kind, trial.program, NO_CASE, "")
 
 
 def table(results: Sequence[Result]) -> str:
@@ -201,7 +205,7 @@ def table(results: Sequence[Result]) -> str:
         for kind in (result.kind, "all faults"):
             if kind == result.kind or result.kind != RIGHT:
                 counts[result.level, kind][result.outcome] += 1
-    names = list(dict.fromkeys(OUTCOMES.values()))
+    names = [*dict.fromkeys(OUTCOMES.values()), NO_CASE]
     lines = [f"{'level':10}{'kind':36}" + "".join(f"{name:>16}" for name in names)]
     for (level, kind), found in sorted(counts.items()):
         lines.append(f"{level:10}{kind:36}" + "".join(f"{found[name] or '':>16}" for name in names))
