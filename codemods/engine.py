@@ -459,8 +459,8 @@ def _problem(work: Work, after: str, helped: Counter[str]) -> str:
         tree = parse(after)
     except SyntaxError as error:
         return f"does not parse: {error}"
-    new = undefined_names(Unit(work.path, after, tree)) - undefined_names(Unit(work.path, work.code, parse(work.code)))
-    if new:
+    undefined = undefined_names(Unit(work.path, after, tree))
+    if undefined and (new := undefined - undefined_names(Unit(work.path, work.code, parse(work.code)))):
         return f"undefined: {', '.join(sorted(new))}"
     if shape := too_many(work.stays + helped, shapes_in(ast.walk(tree))):
         return f"something is still used as a legacy object is: `{shape}`"
@@ -473,6 +473,6 @@ def undefined_names(unit: Unit) -> set[str]:
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
         return set()
     scopes = Scopes(unit)
+    known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}
     loads = (node for node in unit.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    unknown = (node for node in loads if not hasattr(builtins, node.id) and node.id not in OF_MODULES)
-    return {node.id for node in unknown if scopes.around(node).binding(node.id) is None}
+    return {node.id for node in loads if node.id not in known and scopes.around(node).binding(node.id) is None}

@@ -102,7 +102,8 @@ class Scopes:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self._opened: dict[ScopeNode, Scope] = {unit.tree: open_scope(unit, unit.tree, None)}
+        self.outermost = open_scope(unit, unit.tree, None)
+        self._opened: dict[ScopeNode, Scope] = {unit.tree: self.outermost}
 
     def around(self, node: ast.AST) -> Scope:
         """The scope in which a node stands."""

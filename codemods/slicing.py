@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -87,7 +88,7 @@ class Slice:
         self._read = read
         self._graphs = relevance.imports, relevance.importers
         self._named = frozenset(named)
-        self._left = budget
+        self._left: float = budget
         self._layout = Layout(texts)
         self._tells: Tells = {}
         is_small = sum(map(len, texts.values())) < SMALL
@@ -98,23 +99,31 @@ class Slice:
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
         """What is known once all files are taken in that matter, as far as the budget goes."""
-        facts = self._begun(speaking, beside)
+        known: Facts | None
+        known = self._begun(speaking, beside)
         self.left_out = {*speaking} - self.units.keys() - self.too_deep
-        _, importers = self._graphs
-        wanted = Frontier(facts, importers, self._tells).wanted()
+        wanted = self._wanted(known)
         beyond: set[str] = set()
         while new := sorted(wanted.keys() - beyond - self.too_deep, key=lambda path: len(self._texts[path])):
-            gc.collect()  # what was found out of fewer files
-            more = self._taking({*self.units, *new})
-            if more is None:  # the smaller half may be within the budget
+            known = None  # what was found out of fewer files would lie beside what is found out now
+            gc.collect()
+            known = self._taking({*self.units, *new})
+            if known is None:  # the smaller half may be within the budget
                 beyond.update(new[len(new) // 2 :])
             else:
-                facts = more
-                wanted = Frontier(facts, importers, self._tells).wanted()
+                wanted = self._wanted(known)
+        facts = known
+        if facts is None:
+            facts = self._taking(self.units, math.inf, with_packages=False)
+            assert facts is not None  # these files were within the budget before
         facts.beyond = {
             thing: Beyond(path, path in self.too_deep) for path, things in wanted.items() for thing in things
         }
         return facts
+
+    def _wanted(self, facts: Facts) -> Wanted:
+        """The files that matter to what is known, and are not among those that were taken in."""
+        return Frontier(facts, self._graphs[1], self._tells).wanted()
 
     def _begun(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
         """What is known of the files that speak of optimizers, with as much around them as the budget is enough for.
@@ -134,7 +143,7 @@ class Slice:
             raise EntangledError
         return facts
 
-    def _taking(self, paths: Iterable[str], most: int | None = None, *, with_packages: bool = True) -> Facts | None:
+    def _taking(self, paths: Iterable[str], most: float | None = None, *, with_packages: bool = True) -> Facts | None:
         """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
         found: dict[str, Unit] = {}
         wanted = {*paths}

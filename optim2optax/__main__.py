@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -23,6 +24,8 @@ def main() -> None:
         if ended.code == INTERRUPTED:  # all is cleaned up but the memory, which takes a second after a long run
             os._exit(INTERRUPTED)
         raise
+    finally:
+        gc.freeze()  # the process ends: what is garbage in cycles need not be found
 
 
 def _leave(*_: object) -> None:

@@ -79,7 +79,8 @@ def rewrite_files(
         changes = [_change(place, results[file]) for place, file in changed.items()]
         for place, reason in write_files(changes).items():
             results[changed[place]] = _unwritten(results[changed[place]], reason)
-    others = [result for file, result in results.items() if file not in {*found}]
+    given = {*found}
+    others = [result for file, result in results.items() if file not in given]
     return [
         *(results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found),
         *others,

@@ -151,9 +151,17 @@ class Layout:
         """The files that a file runs in its own place."""
         if "# %run" not in code and "exec(" not in code:
             return []
-        names = [PurePosixPath(found[1] or found[2]).name for found in RUN.finditer(code)]
-        named = {*names, *(f"{name}.py" for name in names)}
-        return sorted(path for path in self._files if path != importer and PurePosixPath(path).name in named)
+        names = {PurePosixPath(found[1] or found[2]).name for found in RUN.finditer(code)}
+        paths = {path for name in names for path in (*self._called[name], *self._called[f"{name}.py"])}
+        return sorted(paths - {importer})
+
+    @cached_property
+    def _called(self) -> dict[str, list[str]]:
+        """The files by their names without folders."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in self._files:
+            found[path.rpartition("/")[2]].append(path)
+        return found
 
     def below(self, folder: str) -> list[str]:
         """The files in a folder and in those within it."""
