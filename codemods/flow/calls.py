@@ -156,6 +156,8 @@ class Calls(Classes):
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
     _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
+    _special: set[tuple[str, Instance]] = field(default_factory=set)
+    """The special methods that were looked for, by name and instance."""
 
     # Attributes
 
@@ -257,11 +259,10 @@ class Calls(Classes):
         self.by_ancestry(cls, lambda: self._find_in_class(cls, name, result, owner))
 
     def _find_in_class(self, cls: Class, name: str, result: Place, owner: Class | Instance) -> None:
-        for ancestor in self.ancestry(cls):
-            if isinstance(ancestor, Class) and name in ancestor.scope.names:
-                place = ("variable", ancestor.scope, name)
-                self.solver.watch(place, lambda item: self._bind_member(item, name, result, owner))
-                return
+        nearest = next(self.defining(cls, name), None)
+        if nearest is not None:
+            place = ("variable", nearest.scope, name)
+            self.solver.watch(place, lambda item: self._bind_member(item, name, result, owner))
 
     def _bind_member(self, item: Object, name: str, result: Place, owner: Class | Instance) -> None:
         decorators = self.decorators(item) if isinstance(item, Function) else set()
@@ -284,12 +285,14 @@ class Calls(Classes):
             self.solver.add(result, Method(owner, name, item))
 
     def _has(self, item: Instance, name: str) -> bool:
-        return any(isinstance(base, Class) and name in base.scope.names for base in self.ancestry(item.cls))
+        return any(self.defining(item.cls, name))
 
     def call_special(self, item: Instance, name: str, result: Place, *arguments: Place) -> None:
         """Let what a special method such as `__enter__` returns reach `result`."""
         method = (name, item)
-        self._class_attribute(item, name, method)
+        if method not in self._special:
+            self._special.add(method)
+            self._class_attribute(item, name, method)
         self.call(method, CallSite(item.cls.unit, item.cls.node, arguments, {}, result))
 
     def _pass_self(self, function: Function, owner: Object) -> None:
@@ -323,9 +326,8 @@ class Calls(Classes):
         """Let a property's setter, or the `__set__` of a descriptor, have the value."""
 
         def find() -> None:
-            for ancestor in self.ancestry(item.cls):
-                if isinstance(ancestor, Class) and name in ancestor.scope.names:
-                    self.solver.watch(("variable", ancestor.scope, name), arrive)
+            for ancestor in self.defining(item.cls, name):
+                self.solver.watch(("variable", ancestor.scope, name), arrive)
 
         def arrive(member: Object) -> None:
             if isinstance(member, Function) and "setter" in self.decorators(member):
@@ -752,9 +754,7 @@ class Calls(Classes):
 
     def _call_method(self, owner: Object, name: str, site: CallSite) -> None:
         if isinstance(owner, Instance | Opaque):
-            defined = isinstance(owner, Instance) and any(
-                isinstance(item, Class) and name in item.scope.names for item in self.ancestry(owner.cls)
-            )
+            defined = isinstance(owner, Instance) and self._has(owner, name)
             if name in ("replace", "_replace") and not defined:
                 self.replace_fields(owner, site)
             elif isinstance(owner, Instance) and not defined:

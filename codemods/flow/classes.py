@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from codemods.flow.objects import Class, Function, Instance, Object, Opaque, Place, Record
@@ -22,12 +22,15 @@ class Classes:
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
     _whole: set[Class | Opaque] = field(default_factory=set)
+    _members: set[str] = field(default_factory=set)
+    """The names that any class binds."""
 
     def declare_class(self, cls: Class, bases: list[Place]) -> None:
         self._classes[cls.node] = cls
         self.solver.add(("self", cls), Instance(cls))
         self._bases[cls] = {}
         self._fields[cls] = {}
+        self._members.update(cls.scope.names)
         for place in bases:
             self.solver.watch(place, lambda base: self._inherit(cls, base))
 
@@ -39,6 +42,12 @@ class Classes:
         if cls not in self._ancestry:
             self._ancestry[cls] = [cls, *order_of(cls, self._bases)]
         return self._ancestry[cls]
+
+    def defining(self, cls: Class, name: str) -> Iterator[Class]:
+        """The class and those of its bases that bind a name, nearest first."""
+        for item in self.ancestry(cls) if name in self._members else ():
+            if isinstance(item, Class) and name in item.scope.names:
+                yield item
 
     def by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
         """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
