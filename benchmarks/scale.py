@@ -22,7 +22,7 @@ import click
 
 from benchmarks.bad_cases import CASES, write
 from benchmarks.measuring import linting, parsing, rewriting, upgrading
-from codemods.relevance import import_graph, relevant
+from codemods.sources.relevance import import_graph, relevant
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLANTED = ("mnist_momentum", "trainer_class", "gan", "traversal_two_rates", "custom_rules")

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from itertools import chain, cycle, islice
 from pathlib import Path
 
-from codemods.prefilter import mentions_legacy
+from codemods.sources.prefilter import mentions_legacy
 
 FILES = 1000
 LEGACY = 20

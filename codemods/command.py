@@ -21,5 +21,7 @@ class FlaxOptimToOptax(CodemodCommand):
         [result] = migrate([Source(self.context.filename or "module.py", tree.bytes)])
         for site in result.sites:
             if site.status == "unresolved":
-                self.warn(f"{result.path}:{site.line}:{site.column}: {site.code} {site.message} {site.remedy}")
+                self.warn(
+                    f"{result.path}:{site.line}:{site.column}: {site.code} {site.message} {site.remedy}"
+                )
         return cst.parse_module(result.after) if result.changed else tree

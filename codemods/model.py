@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
@@ -15,6 +18,18 @@ Kind = Literal["edited", "new", "deleted"]
 Stage = Literal["Reading", "Analysing", "Rewriting", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is told what is being done, with how many files it has been, and with how many it will be: 0 if that is not known."""
+
+
+class Share(Protocol):
+    """Does something with each item, perhaps by several processes, and gives what comes of each, in order."""
+
+    def __call__(self, do: Callable[[Item], Result], items: Sequence[Item], /) -> Iterable[Result]:
+        """What comes of each item."""
+
+
+def in_turn(do: Callable[[Item], Result], items: Sequence[Item], /) -> Iterable[Result]:
+    """What comes of each item, one after the other in this process."""
+    return map(do, items)
 
 
 class WorkerError(RuntimeError):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PACKAGE = "flax.optim"
+"""What was removed, and is migrated."""
+
 OF_TREES = ("jax.tree_util.tree_", "jax.tree.", "jax.tree_")
 """What the names of the functions of pytrees begin with: `jax.tree_util.tree_map`, `jax.tree.map`, `jax.tree_map`."""
 
@@ -37,12 +40,24 @@ UNFLATTEN = _of_trees("unflatten")
 STRUCTURE = _of_trees("structure")
 REDUCE_TREES = _of_trees("reduce")
 RAVEL_TREE = frozenset(("jax.flatten_util.ravel_pytree",))
-FREEZE = frozenset(f"flax.core.{module}{word}" for module in ("", "frozen_dict.") for word in ("freeze", "unfreeze"))
+FREEZE = frozenset(
+    f"flax.core.{module}{word}"
+    for module in ("", "frozen_dict.")
+    for word in ("freeze", "unfreeze")
+)
 FROZEN_DICTS = frozenset(("flax.core.FrozenDict", "flax.core.frozen_dict.FrozenDict"))
 COPY = full_names("copy", "copy deepcopy")
 
 KEEP_VALUES = (full_names("jax", "device_get device_put block_until_ready") | COPY) | _of_numbers(
-    "array", "asarray", "broadcast_to", "copy", "expand_dims", "repeat", "reshape", "squeeze", "stack"
+    "array",
+    "asarray",
+    "broadcast_to",
+    "copy",
+    "expand_dims",
+    "repeat",
+    "reshape",
+    "squeeze",
+    "stack",
 )
 """What gives an array with the numbers of its argument."""
 
@@ -62,7 +77,12 @@ COMPILE = frozenset((JIT, "jax.experimental.pjit.pjit", "flax.linen.jit"))
 MAP_OVER_AXES = full_names("jax", "pmap vmap soft_pmap") | {"jax.experimental.maps.xmap"}
 REMATERIALIZE = frozenset(("jax.checkpoint", "jax.remat", "flax.linen.remat"))
 SHAPES_OF = frozenset(("jax.eval_shape",))
-WRAP = COMPILE | MAP_OVER_AXES | REMATERIALIZE | full_names("jax", "named_call xla_computation make_jaxpr")
+WRAP = (
+    COMPILE
+    | MAP_OVER_AXES
+    | REMATERIALIZE
+    | full_names("jax", "named_call xla_computation make_jaxpr")
+)
 """What makes a function that takes the same arguments."""
 
 CALL_WITH_OTHERS = frozenset((JIT, "jax.pmap", "jax.vmap")) | SHAPES_OF
@@ -75,14 +95,15 @@ LINEARIZE = full_names("jax", "vjp linearize jvp")
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 
 SCAN, WHILE, FOR, BRANCH, SWITCH, MAP_SLICES = (
-    full_names("jax.lax", name) for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
+    full_names("jax.lax", name)
+    for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
 )
 CONTROL = SCAN | WHILE | FOR | BRANCH | SWITCH
 """What calls functions with the pytrees that it is given."""
 
-CALL_BACK = frozenset(("jax.pure_callback", "jax.debug.callback", "jax.experimental.io_callback")) | full_names(
-    "jax.experimental.host_callback", "call id_tap"
-)
+CALL_BACK = frozenset(
+    ("jax.pure_callback", "jax.debug.callback", "jax.experimental.io_callback")
+) | full_names("jax.experimental.host_callback", "call id_tap")
 """What calls a function of Python from within one of JAX."""
 
 # Devices
@@ -104,7 +125,9 @@ STOP_GRADIENT = frozenset(("jax.lax.stop_gradient",))
 # Checkpoints
 
 CHECKPOINTS = full_names("clu.checkpoint", "Checkpoint MultihostCheckpoint")
-SAVE = frozenset(("flax.training.checkpoints.save_checkpoint", *(f"{name}.save" for name in CHECKPOINTS)))
+SAVE = frozenset(
+    ("flax.training.checkpoints.save_checkpoint", *(f"{name}.save" for name in CHECKPOINTS))
+)
 RESTORE = frozenset(("flax.training.checkpoints.restore_checkpoint",))
 FLATTEN_DICT = frozenset(("flax.traverse_util.flatten_dict",))
 TO_STATE_DICT = frozenset(("flax.serialization.to_state_dict",))
@@ -128,18 +151,38 @@ CONVERT_CHECKPOINT = frozenset(("flax.training.checkpoints.convert_pre_linen",))
 AS_DICT, AS_TUPLE = frozenset(("dataclasses.asdict",)), frozenset(("dataclasses.astuple",))
 
 HAND_THROUGH = (
-    (WRAP | CUSTOM_DERIVATIVES | REPLICATE | UNREPLICATE | SHARD | PUT | GET | WAIT | BARRIER | PREFETCH | BROADCAST)
+    (
+        WRAP
+        | CUSTOM_DERIVATIVES
+        | REPLICATE
+        | UNREPLICATE
+        | SHARD
+        | PUT
+        | GET
+        | WAIT
+        | BARRIER
+        | PREFETCH
+        | BROADCAST
+    )
     | (REDUCE_OVER_DEVICES | GATHER | STOP_GRADIENT | FREEZE | COPY | STRUCTURE | UNFLATTEN)
     | (FROM_BYTES | FROM_STATE_DICT)
 )
 """What gives its first argument, or something like it."""
 
-PYTREES = (REPLICATE | UNREPLICATE | PUT | GET | WAIT | BARRIER | STOP_GRADIENT | REDUCE_OVER_DEVICES) | (
-    SAVE | RESTORE | TO_BYTES | FROM_BYTES | COPY | MAP_TREES
-)
+PYTREES = (
+    REPLICATE | UNREPLICATE | PUT | GET | WAIT | BARRIER | STOP_GRADIENT | REDUCE_OVER_DEVICES
+) | (SAVE | RESTORE | TO_BYTES | FROM_BYTES | COPY | MAP_TREES)
 """What takes any pytree, and gives one like it if anything."""
 
-PICKLE = ("_pickle.", "joblib.dump", "multiprocessing.", "numpy.save", "pickle.", "shelve.", "torch.save")
+PICKLE = (
+    "_pickle.",
+    "joblib.dump",
+    "multiprocessing.",
+    "numpy.save",
+    "pickle.",
+    "shelve.",
+    "torch.save",
+)
 """How the names begin of what pickles: functions, and classes whose methods do."""
 
 WITHOUT_PICKLE = ("multiprocessing.dummy.", "multiprocessing.pool.ThreadPool")
@@ -177,5 +220,7 @@ CLIP_GRADIENTS, TREE_NORM = (
     for name in ("clip_grads", "l2_norm")
 )
 GLOBAL_NORM = (
-    TREE_NORM | {"optax.global_norm", "optax.tree.norm"} | full_names("optax.tree_utils", "tree_l2_norm tree_norm")
+    TREE_NORM
+    | {"optax.global_norm", "optax.tree.norm"}
+    | full_names("optax.tree_utils", "tree_l2_norm tree_norm")
 )

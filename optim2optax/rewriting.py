@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import cache, partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
-from codemods.prefilter import mentions_legacy
+from codemods.sources.prefilter import mentions_legacy
 from optim2optax.declaring import Declaring, with_dependencies
+from optim2optax.processes import share
 from optim2optax.project import (
     Change,
     Found,
@@ -25,6 +26,9 @@ from optim2optax.project import (
 from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
+FILES_AT_ONCE = 4
+"""As many files are given to a process at a time."""
+
 REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)\b")
 
 
@@ -136,11 +140,11 @@ def _proven(
     """What the engine makes of some files; again, and without them, until no optimizer is left that is not proven."""
     from codemods import migrate
 
-    migrated = migrate(sources, options, progress, jobs)
+    migrated = migrate(sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE))
     proven: dict[EmittedOptimizer, bool] = {}
     while prove is not None and (unproven := _unproven(migrated, prove, proven)):
         options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate(sources, options, progress, jobs)
+        migrated = migrate(sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE))
     return migrated
 
 

@@ -10,11 +10,19 @@ from dataclasses import dataclass
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import ENTRY, FunctionNode
 from codemods.dataflow.program import Program
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Function
 from codemods.flow.scopes import SCOPES
+from codemods.sources.modules import Unit
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+LOOPS = (
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,9 @@ class Definitions:
     def parameter(self, variable: Variable | None) -> FunctionNode | None:
         """The function of which a variable is a parameter that is never set to anything else."""
         match self.stores(variable), variable and variable.scope.node:
-            case [ast.arg() as one], (ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()) as node:
+            case [ast.arg() as one], (
+                ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()
+            ) as node:
                 return None if one in (node.args.vararg, node.args.kwarg) else node
         return None
 
@@ -222,7 +232,11 @@ def names_set(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+        ):
             yield name
         case ast.MatchMapping(rest=str(name)):
             yield name
@@ -235,5 +249,7 @@ def _owner(unit: Unit, node: ast.AST) -> ast.AST:
     parent = unit.parents.get(node)
     bound = isinstance(parent, ast.NamedExpr) and parent.target is node
     comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    around = (outer for outer in unit.ancestors(node) if not (bound and isinstance(outer, comprehensions)))
+    around = (
+        outer for outer in unit.ancestors(node) if not (bound and isinstance(outer, comprehensions))
+    )
     return next((outer for outer in around if isinstance(outer, (*SCOPES, ast.Module))), unit.tree)

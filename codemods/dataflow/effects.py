@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Object
 from codemods.flow.scopes import Scope
+from codemods.sources.modules import Unit
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,13 @@ class Effects:
         def stays(cell: Cell) -> bool:
             if isinstance(cell, Variable):
                 return cell.scope.node not in inside
-            return not cell.owners or any(getattr(owner, "node", None) not in inside for owner in cell.owners)
+            return not cell.owners or any(
+                getattr(owner, "node", None) not in inside for owner in cell.owners
+            )
 
-        return Effects({*filter(stays, self.reads)}, {*filter(stays, self.writes)}, self.acts, self.world)
+        return Effects(
+            {*filter(stays, self.reads)}, {*filter(stays, self.writes)}, self.acts, self.world
+        )
 
 
 @lru_cache(maxsize=1024)

@@ -6,19 +6,45 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
-from codemods.dataflow.binding import values_of
 from codemods.dataflow.definitions import Definitions, names_set
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
 from codemods.dataflow.order import FunctionNode, Owner
 from codemods.dataflow.program import Program, behind, functions_in, is_any
-from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, Container, External, Instance, Method, Module, Object, Record, Result, Thing
+from codemods.flow.binding import values_of
+from codemods.flow.objects import (
+    Class,
+    Container,
+    External,
+    Instance,
+    Method,
+    Module,
+    Object,
+    Record,
+    Result,
+    Thing,
+)
 from codemods.flow.scopes import Comprehension
+from codemods.sources.modules import Unit
 
 STATES = (Instance, Container, Class)
-PLAIN_SPECIALS = ("__init__", "__post_init__", "__repr__", "__call__", "__enter__", "__exit__", "__iter__", "__next__")
-FROZEN = ("flax.struct.dataclass", "flax.struct.PyTreeNode", "typing.NamedTuple", "collections.namedtuple", "enum.Enum")
+PLAIN_SPECIALS = (
+    "__init__",
+    "__post_init__",
+    "__repr__",
+    "__call__",
+    "__enter__",
+    "__exit__",
+    "__iter__",
+    "__next__",
+)
+FROZEN = (
+    "flax.struct.dataclass",
+    "flax.struct.PyTreeNode",
+    "typing.NamedTuple",
+    "collections.namedtuple",
+    "enum.Enum",
+)
 BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.ABC")
 LISTED = ("dataclasses.dataclass", *FROZEN)
 
@@ -59,9 +85,15 @@ class Evaluations:
         if isinstance(node, ast.Call):
             given = () if self._is_wrapping(node) else values_of(node)
             handed = [found for one in given for found in self._functions(one)]
-            return dict.fromkeys((*self.program.callees.get(node, ()), *self._functions(node.func), *handed))
+            return dict.fromkeys(
+                (*self.program.callees.get(node, ()), *self._functions(node.func), *handed)
+            )
         if isinstance(node, ast.Attribute):
-            return [found for item in self.program.objects(node.value) for found in self._getters(item, node.attr)]
+            return [
+                found
+                for item in self.program.objects(node.value)
+                for found in self._getters(item, node.attr)
+            ]
         return self.program.callees.get(node, ())
 
     def _functions(self, node: ast.expr) -> list[FunctionNode]:
@@ -70,7 +102,9 @@ class Evaluations:
     def _is_wrapping(self, call: ast.Call) -> bool:
         """Whether a call does not call the functions that it is given there and then, unless the calls in view say so."""
         name = self.program.full_name(call.func)
-        return bool(name) and (name not in pure.ITERATING and pure.is_pure(name) and not name.startswith("builtins."))
+        return bool(name) and (
+            name not in pure.ITERATING and pure.is_pure(name) and not name.startswith("builtins.")
+        )
 
     def summary(self, function: FunctionNode) -> Effects:
         """The effects of a call of a function, on what is not its own."""
@@ -104,7 +138,9 @@ class Evaluations:
     def _called_in(self, owner: Owner) -> Iterable[FunctionNode]:
         if owner not in self._called:
             nodes = self.program.order(owner).nodes[2:]
-            self._called[owner] = dict.fromkeys(function for node in nodes for function in self.called(node))
+            self._called[owner] = dict.fromkeys(
+                function for node in nodes for function in self.called(node)
+            )
         return self._called[owner]
 
     # One evaluation
@@ -131,8 +167,17 @@ class Evaluations:
             case ast.Starred(value=source, ctx=ast.Load()):
                 return self._taken(source)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
-                return Effects(acts=any(self._is_special(child) for child in ast.iter_child_nodes(node)))
-            case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.withitem() | ast.With() | ast.AsyncWith():
+                return Effects(
+                    acts=any(self._is_special(child) for child in ast.iter_child_nodes(node))
+                )
+            case (
+                ast.Await()
+                | ast.Yield()
+                | ast.YieldFrom()
+                | ast.withitem()
+                | ast.With()
+                | ast.AsyncWith()
+            ):
                 return Effects(acts=True)
             case _:
                 return self._binding(unit, node)
@@ -143,11 +188,17 @@ class Evaluations:
         names = [name for one in (node, *aliases) for name in names_set(one)]
         acts = any(self.is_unknown_decorator(one) for one in getattr(node, "decorator_list", ()))
         around = self.program.scope(unit, node) if names else self.program.flow.modules[unit]
-        return Effects(writes={Variable(around.binding(name) or around, name) for name in names}, acts=acts)
+        return Effects(
+            writes={Variable(around.binding(name) or around, name) for name in names}, acts=acts
+        )
 
     def _name(self, unit: Unit, node: ast.Name) -> Effects:
         scope = self.program.scope(unit, node)
-        while isinstance(node.ctx, ast.Store) and isinstance(scope.node, Comprehension) and scope.parent is not None:
+        while (
+            isinstance(node.ctx, ast.Store)
+            and isinstance(scope.node, Comprehension)
+            and scope.parent is not None
+        ):
             if node.id in scope.names:
                 break
             scope = scope.parent
@@ -181,18 +232,24 @@ class Evaluations:
         if name:
             return pure.is_constant(name)
         return bool(items) and all(
-            isinstance(item, Thing | Result) or (isinstance(item, Instance) and self._is_frozen(item.cls))
+            isinstance(item, Thing | Result)
+            or (isinstance(item, Instance) and self._is_frozen(item.cls))
             for item in items
         )
 
     def _is_frozen(self, cls: Class) -> bool:
         """Whether the instances of a class cannot be changed."""
-        if any(isinstance(item, External) and item.name in FROZEN for item in self.program.flow.ancestry(cls)):
+        if any(
+            isinstance(item, External) and item.name in FROZEN
+            for item in self.program.flow.ancestry(cls)
+        ):
             return True
         for decorator in cls.node.decorator_list:
             name = self.program.full_name(_called(decorator))
             words = decorator.keywords if isinstance(decorator, ast.Call) else []
-            frozen = any(word.arg == "frozen" and ast.unparse(word.value) == "True" for word in words)
+            frozen = any(
+                word.arg == "frozen" and ast.unparse(word.value) == "True" for word in words
+            )
             if name in FROZEN or (name == "dataclasses.dataclass" and frozen):
                 return True
         return False
@@ -223,7 +280,11 @@ class Evaluations:
         fields = self._fields(self.program.objects(value), name)
         if not isinstance(node.ctx, ast.Load):
             return Effects(writes=fields, acts=self._is_special(value))
-        return Effects() if self.kinds.is_immutable(value) else Effects(reads=fields, acts=self._is_special(value))
+        return (
+            Effects()
+            if self.kinds.is_immutable(value)
+            else Effects(reads=fields, acts=self._is_special(value))
+        )
 
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses up what is no container."""
@@ -236,7 +297,10 @@ class Evaluations:
     def _is_special(self, node: ast.AST) -> bool:
         """Whether an expression may be of a class of the project that says itself what operators do."""
         return any(
-            any(name.startswith("__") and name not in PLAIN_SPECIALS for name in self.program.members(item.cls))
+            any(
+                name.startswith("__") and name not in PLAIN_SPECIALS
+                for name in self.program.members(item.cls)
+            )
             for item in self.program.objects(node)
             if isinstance(item, Instance)
         )
@@ -248,7 +312,11 @@ class Evaluations:
     def _getters(self, item: Object, name: str) -> Iterator[FunctionNode]:
         """The functions that are called where an attribute is read."""
         members = self.program.members(item.cls) if isinstance(item, Instance) else {}
-        for function in (*members.get(name, ()), *members.get("__getattribute__", ()), *members.get("__getattr__", ())):
+        for function in (
+            *members.get(name, ()),
+            *members.get("__getattribute__", ()),
+            *members.get("__getattr__", ()),
+        ):
             if function.node.decorator_list or function.node.name.startswith("__get"):
                 yield function.node
 
@@ -273,7 +341,9 @@ class Evaluations:
                 return Effects(acts=True)
         found = Effects()
         items = self.program.objects(node.func)
-        known = [item for item in items if not is_any(item.owner if isinstance(item, Method) else item)]
+        known = [
+            item for item in items if not is_any(item.owner if isinstance(item, Method) else item)
+        ]
         for item in known:
             found.add(self._callee(item, node))
         if not items or len(known) < len(items):
@@ -302,11 +372,17 @@ class Evaluations:
 
     def _is_plain(self, cls: Class) -> bool:
         """Whether making an instance of a class does no more than its functions in view do."""
-        outside = [item.name for item in self.program.flow.ancestry(cls) if isinstance(item, External)]
+        outside = [
+            item.name for item in self.program.flow.ancestry(cls) if isinstance(item, External)
+        ]
         names = [self.program.full_name(_called(one)) for one in cls.node.decorator_list]
         known = all(name in BASES or name.startswith("flax.optim.") for name in outside)
-        is_made_so = {"__new__", "__post_init__", "__setattr__"}.isdisjoint(self.program.members(cls))
-        return known and all(name in LISTED for name in names) and not cls.node.keywords and is_made_so
+        is_made_so = {"__new__", "__post_init__", "__setattr__"}.isdisjoint(
+            self.program.members(cls)
+        )
+        return (
+            known and all(name in LISTED for name in names) and not cls.node.keywords and is_made_so
+        )
 
     def _external(self, name: str, node: ast.Call) -> Effects:
         if name.startswith(pure.LOGGING):
@@ -322,10 +398,18 @@ class Evaluations:
         if not pure.is_pure(name):
             return Effects(acts=True)
         several = name in ("builtins.max", "builtins.min") and len(node.args) > 1
-        if name in pure.ITERATING and not several and any(not self.kinds.is_again(one) for one in node.args):
+        if (
+            name in pure.ITERATING
+            and not several
+            and any(not self.kinds.is_again(one) for one in node.args)
+        ):
             return Effects(acts=True)
         looked_into = name in pure.LOOKING_IN and not several
-        return Effects(reads={Field(None, self._states(self.program.objects(one))) for one in given if looked_into})
+        return Effects(
+            reads={
+                Field(None, self._states(self.program.objects(one))) for one in given if looked_into
+            }
+        )
 
     def _is_known_function(self, node: ast.expr) -> bool:
         """Whether a function that is called is in view, or changes nothing."""
@@ -366,7 +450,10 @@ def evaluated(node: ast.AST) -> Iterator[ast.AST]:
         current = pending.pop()
         yield current
         if isinstance(current, ast.Lambda):
-            pending += [*current.args.defaults, *(one for one in current.args.kw_defaults if one is not None)]
+            pending += [
+                *current.args.defaults,
+                *(one for one in current.args.kw_defaults if one is not None),
+            ]
         elif isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef):
             pending += [*current.decorator_list, *current.args.defaults]
         else:

@@ -6,11 +6,11 @@ import ast
 from typing import get_args
 
 from codemods.dataflow import pure
-from codemods.dataflow.binding import Bound, bind_values, signature_of
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import Program, is_any
+from codemods.flow.binding import Bound, bind_values, signature_of
 from codemods.flow.objects import Container, Result
 from codemods.flow.scopes import Comprehension
 from codemods.vocabulary import COPY, GET, full_names
@@ -65,7 +65,10 @@ class Kinds:
                 return TEXTS if elements and {self.of(one) for one in elements} == {TEXT} else ""
             case ast.ListComp(elt=element):
                 return TEXTS if self.of(element) == TEXT else ""
-            case ast.Attribute(value=value, attr="T" | "at" | "real" | "imag") | ast.Subscript(value=value):
+            case (
+                ast.Attribute(value=value, attr="T" | "at" | "real" | "imag")
+                | ast.Subscript(value=value)
+            ):
                 return self.of(value) if self.of(value) == ARRAY else ""
             case ast.Call():
                 return self._of_call(node)
@@ -86,9 +89,13 @@ class Kinds:
     def _of_store(self, store: ast.AST, variable: Variable) -> str:
         parent = variable.unit.parents.get(store)
         match store, parent:
-            case ast.Name(), ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=ast.expr() as value):
+            case ast.Name(), ast.Assign(targets=[_], value=value) | ast.AnnAssign(
+                value=ast.expr() as value
+            ):
                 return self.of(value)
-            case ast.Name(), (ast.For(iter=source) | ast.comprehension(iter=source)) if parent.target is store:
+            case ast.Name(), (ast.For(iter=source) | ast.comprehension(iter=source)) if (
+                parent.target is store
+            ):
                 return TEXT if self.of(source) == TEXTS else ""
             case ast.arg(), ast.arguments():
                 return self._of_parameter(store.arg, variable.scope.node)
@@ -101,7 +108,9 @@ class Kinds:
         kinds: set[str] = set()
         for site, offset in self.program.flow.entered[function]:
             unpacked = site.starred is not None or bool(site.unpacked)
-            found = bind_values(signature_of(function.args, offset), site.positional, site.keywords, unpacked)
+            found = bind_values(
+                signature_of(function.args, offset), site.positional, site.keywords, unpacked
+            )
             given = found.complete.get(name) if isinstance(found, Bound) and not unpacked else None
             kinds.add(self.of(given) if isinstance(given, ast.expr) else "")
         return kinds.pop() if len(kinds) == 1 else ""
@@ -120,14 +129,17 @@ class Kinds:
             return NUMBER if name in NUMBERS else TEXT
         if name.startswith((*pure.ARRAY_MODULES, *pure.SCHEDULES)):
             return ARRAY if name.startswith(pure.ARRAY_MODULES) else SCHEDULE
-        if isinstance(node.func, ast.Attribute) and self.has_method(node.func.value, node.func.attr):
+        if isinstance(node.func, ast.Attribute) and self.has_method(
+            node.func.value, node.func.attr
+        ):
             return TEXTS if node.func.attr in SPLITTING else self.of(node.func.value)
         return ""
 
     def is_schedule(self, node: ast.expr) -> bool:
         """Whether a function was made by a library of schedules and transformations, and so is pure itself."""
         return self.of(node) == SCHEDULE or any(
-            isinstance(item, Result) and pure.is_pure(item.name) for item in self.program.objects(node)
+            isinstance(item, Result) and pure.is_pure(item.name)
+            for item in self.program.objects(node)
         )
 
     def has_method(self, owner: ast.expr, name: str) -> bool:
@@ -148,7 +160,11 @@ class Kinds:
                 return all(self.is_again(one) for one in node.args)
             if self._makes_anew(name):
                 return True
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys", "values"):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in (
+                "items",
+                "keys",
+                "values",
+            ):
                 return self._holds_containers(node.func.value)
         value = self.definitions.only_value(node)
         if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
@@ -165,5 +181,7 @@ class Kinds:
     def _holds_containers(self, node: ast.expr) -> bool:
         items = self.program.objects(node)
         containers = [item for item in items if isinstance(item, Container) and not is_any(item)]
-        passing = any(one.role in ITERATORS or isinstance(one.node, ast.GeneratorExp) for one in containers)
+        passing = any(
+            one.role in ITERATORS or isinstance(one.node, ast.GeneratorExp) for one in containers
+        )
         return bool(items) and len(containers) == len(items) and not passing

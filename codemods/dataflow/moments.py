@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from itertools import takewhile
 
-from codemods.dataflow.binding import values_of
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.evaluation import Evaluations
 from codemods.dataflow.order import EXIT, FunctionNode, Order, Owner
 from codemods.dataflow.program import Program, Site, is_any
+from codemods.flow.binding import values_of
 from codemods.flow.constraints import Constraints
-from codemods.flow.modules import Unit
 from codemods.flow.objects import (
     Class,
     Container,
@@ -27,6 +26,7 @@ from codemods.flow.objects import (
     Opaque,
     Partial,
 )
+from codemods.sources.modules import Unit
 
 Numbers = dict[Owner, set[int]]
 
@@ -55,7 +55,10 @@ class Dataflow:
         one, other = self.effects(first), self.effects(second)
         if (one.acts or one.world) and (other.acts or other.world):
             return False
-        return not (self.changes(one, other.reads | other.writes) or self.changes(other, one.reads | one.writes))
+        return not (
+            self.changes(one, other.reads | other.writes)
+            or self.changes(other, one.reads | one.writes)
+        )
 
     def changes(self, effects: Effects, cells: Collection[Cell]) -> bool:
         """Whether something with some effects may change what is in some cells."""
@@ -65,7 +68,9 @@ class Dataflow:
             return False
         if any(isinstance(cell, Field) and not self._is_hidden(cell) for cell in cells):
             return True
-        return any(not _is_local(cell) and self._is_written(cell, self._behind.writes) for cell in cells)
+        return any(
+            not _is_local(cell) and self._is_written(cell, self._behind.writes) for cell in cells
+        )
 
     def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
         if isinstance(cell, Variable):
@@ -92,8 +97,14 @@ class Dataflow:
         for unit, call in self.program.flow.reading.calls:
             if self.evaluations.own(unit, call).acts:
                 for given in values_of(call):
-                    pending += self.program.objects(given.value if isinstance(given, ast.Starred) else given)
-                owners = self.program.objects(call.func.value) if isinstance(call.func, ast.Attribute) else ()
+                    pending += self.program.objects(
+                        given.value if isinstance(given, ast.Starred) else given
+                    )
+                owners = (
+                    self.program.objects(call.func.value)
+                    if isinstance(call.func, ast.Attribute)
+                    else ()
+                )
                 pending += [owner for owner in owners if self._may_inherit(owner)]
         for unit in self.program.flow.project.units:
             for node in unit.nodes:
@@ -108,15 +119,21 @@ class Dataflow:
                 return [value]
             case ast.Attribute(value=value, attr="__dict__"):
                 return [value]
-            case ast.Attribute(value=value, ctx=ast.Store()) | ast.Subscript(value=value, ctx=ast.Store()):
+            case (
+                ast.Attribute(value=value, ctx=ast.Store())
+                | ast.Subscript(value=value, ctx=ast.Store())
+            ):
                 owners = self.program.objects(value)
                 known = owners and all(
-                    isinstance(owner, Instance | Container | Class | Module) and not is_any(owner) for owner in owners
+                    isinstance(owner, Instance | Container | Class | Module) and not is_any(owner)
+                    for owner in owners
                 )
                 statement = unit.parents.get(node)
                 return [statement.value] if not known and isinstance(statement, ast.Assign) else []
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                unknown = any(self.evaluations.is_unknown_decorator(one) for one in node.decorator_list)
+                unknown = any(
+                    self.evaluations.is_unknown_decorator(one) for one in node.decorator_list
+                )
                 return [node] if unknown else []
         return []
 
@@ -158,7 +175,9 @@ class Dataflow:
                 functions.append(item.node)
             if isinstance(item, Instance | Class):
                 cls = item.cls if isinstance(item, Instance) else item
-                functions += (one.node for members in self.program.members(cls).values() for one in members)
+                functions += (
+                    one.node for members in self.program.members(cls).values() for one in members
+                )
             if isinstance(item, Module) and item.unit is not None:
                 scope = self.program.flow.modules[item.unit]
                 modules |= {Variable(scope, name) for name in scope.names}
@@ -168,23 +187,31 @@ class Dataflow:
 
     # Within one run of a function
 
-    def stays(self, nodes: Iterable[ast.expr], first: ast.AST, second: ast.AST, known: bool = True) -> bool:
+    def stays(
+        self, nodes: Iterable[ast.expr], first: ast.AST, second: ast.AST, known: bool = True
+    ) -> bool:
         """Whether expressions have the same values at two moments of one run of a function, the first of which is met before.
 
         They must be `known` to change nothing themselves; else nothing is asked of what functions out of view make of theirs.
         """
         found = [self.effects(node) for node in nodes]
-        if (run := self._run(first, second)) is None or (known and not all(effects.are_none for effects in found)):
+        if (run := self._run(first, second)) is None or (
+            known and not all(effects.are_none for effects in found)
+        ):
             return False
         order, start, end = run
-        return not self._change(order, order.between(start, end), {cell for effects in found for cell in effects.reads})
+        return not self._change(
+            order, order.between(start, end), {cell for effects in found for cell in effects.reads}
+        )
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
         """Whether a variable has the same value at two moments of one run of a function, the first of which is met before."""
         if (run := self._run(first, second)) is None:
             return False
         order, start, end = run
-        return order.dominates(start, end) and not self._change(order, order.between(start, end), {variable})
+        return order.dominates(start, end) and not self._change(
+            order, order.between(start, end), {variable}
+        )
 
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
@@ -216,12 +243,15 @@ class Dataflow:
         """Whether some evaluations may change what is in some cells."""
         unit = self.program.unit_of(order.owner)
         return bool(cells) and any(
-            number > EXIT and self.changes(self.evaluations.at(unit, order.nodes[number]), cells) for number in numbers
+            number > EXIT and self.changes(self.evaluations.at(unit, order.nodes[number]), cells)
+            for number in numbers
         )
 
     # From one function to another
 
-    def lasts(self, nodes: Iterable[ast.expr], made: ast.AST, later: ast.AST, carriers: Collection[Object]) -> bool:
+    def lasts(
+        self, nodes: Iterable[ast.expr], made: ast.AST, later: ast.AST, carriers: Collection[Object]
+    ) -> bool:
         """Whether evaluations find the same where something is made and wherever that is met at a later place.
 
         Args:
@@ -234,7 +264,11 @@ class Dataflow:
         if not all(effects.are_none for effects in found):
             return False
         cells = {cell for effects in found for cell in effects.reads}
-        moving = {cell for cell in cells if not (isinstance(cell, Variable) and self.is_settled(cell, carriers))}
+        moving = {
+            cell
+            for cell in cells
+            if not (isinstance(cell, Variable) and self.is_settled(cell, carriers))
+        }
         if not moving:
             return True
         unit, other = self.program.unit_of(made), self.program.unit_of(later)
@@ -251,7 +285,9 @@ class Dataflow:
         stores = self.definitions.stores(variable)
         if any(not isinstance(store, ast.alias) for store in stores) and len(stores) != 1:
             return False
-        looped = any(isinstance(outer, LOOPS) for store in stores for outer in self._around(store, variable))
+        looped = any(
+            isinstance(outer, LOOPS) for store in stores for outer in self._around(store, variable)
+        )
         return not looped and variable not in self._set_from_outside
 
     def is_settled(self, variable: Variable, carriers: Collection[Object]) -> bool:
@@ -265,7 +301,9 @@ class Dataflow:
 
     @staticmethod
     def _around(store: ast.AST, variable: Variable) -> Iterable[ast.AST]:
-        return takewhile(lambda outer: outer is not variable.scope.node, variable.unit.ancestors(store))
+        return takewhile(
+            lambda outer: outer is not variable.scope.node, variable.unit.ancestors(store)
+        )
 
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
@@ -283,7 +321,9 @@ class Dataflow:
                 found |= self.evaluations.own(unit, call).writes
         return {cell for cell in found if isinstance(cell, Variable)}
 
-    def _may_change(self, made: Site, later: Site, cells: set[Cell], carriers: Collection[Object]) -> bool:
+    def _may_change(
+        self, made: Site, later: Site, cells: set[Cell], carriers: Collection[Object]
+    ) -> bool:
         """Whether cells may change between something being made and a later place.
 
         Goes up from both to the functions that call those where they happen, until they meet in one of which a run cannot have
@@ -314,9 +354,13 @@ class Dataflow:
     @staticmethod
     def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
         """Whether some of the cells are variables that each run of a function has for itself."""
-        return any(isinstance(cell, Variable) and cell.scope.function.node is owner for cell in cells)
+        return any(
+            isinstance(cell, Variable) and cell.scope.function.node is owner for cell in cells
+        )
 
-    def _changes_on_the_way(self, made: Site, meeting: set[Owner], above: Numbers, cells: set[Cell]) -> bool:
+    def _changes_on_the_way(
+        self, made: Site, meeting: set[Owner], above: Numbers, cells: set[Cell]
+    ) -> bool:
         """Whether cells may change behind what makes something, in the functions below those of the meeting."""
         pending, seen = [made.owner], set[Owner]()
         while pending:
@@ -354,7 +398,13 @@ class Dataflow:
             return True
         items: list[Object] = []
         arguments = owner.args
-        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        for one in (
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+            arguments.vararg,
+            arguments.kwarg,
+        ):
             items += self.program.objects_at(function.scope, one.arg) if one is not None else ()
         scope = function.scope.parent
         while scope is not None:
@@ -368,4 +418,7 @@ def _is_local(cell: Cell) -> bool:
     """Whether a variable is set within its own function alone."""
     if not isinstance(cell, Variable) or isinstance(cell.scope.node, ast.Module | ast.ClassDef):
         return False
-    return not any(isinstance(node, ast.Nonlocal) and cell.name in node.names for node in ast.walk(cell.scope.node))
+    return not any(
+        isinstance(node, ast.Nonlocal) and cell.name in node.names
+        for node in ast.walk(cell.scope.node)
+    )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from codemods.dataflow.binding import values_of
+from codemods.flow.binding import values_of
 from codemods.flow.scopes import Comprehension
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -143,7 +143,9 @@ class _Builder:
                 self._expressions((*node.decorator_list, *_defaults(node.args)))
                 self._emit(node)
             case ast.ClassDef():
-                self._expressions((*node.decorator_list, *node.bases, *(word.value for word in node.keywords)))
+                self._expressions(
+                    (*node.decorator_list, *node.bases, *(word.value for word in node.keywords))
+                )
                 self.body(node.body)
                 self._emit(node)
             case _:
@@ -270,7 +272,11 @@ class _Builder:
                 ends = set(self.ends)
                 for index, other in enumerate(others):
                     self.expression(other)
-                    ends = ends | self.ends if index or isinstance(node, ast.BoolOp) else set(self.ends)
+                    ends = (
+                        ends | self.ends
+                        if index or isinstance(node, ast.BoolOp)
+                        else set(self.ends)
+                    )
                 self.ends = ends
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test)
@@ -296,7 +302,9 @@ class _Builder:
 
     def _comprehension(self, node: Comprehension, generators: list[ast.comprehension]) -> None:
         if not generators:
-            self._expressions([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+            self._expressions(
+                [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            )
             return
         first, *others = generators
         self.expression(first.iter)

@@ -12,9 +12,18 @@ from codemods.dataflow.order import ENTRY, FunctionNode, Order, Owner
 from codemods.dataflow.pure import CALLING
 from codemods.flow.constraints import Constraints
 from codemods.flow.containers import POOL
-from codemods.flow.modules import Unit
-from codemods.flow.objects import Class, Container, Derivative, External, Function, Method, Object, Partial
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    External,
+    Function,
+    Method,
+    Object,
+    Partial,
+)
 from codemods.flow.scopes import Scope, ScopeNode
+from codemods.sources.modules import Unit
 
 Members = dict[str, list[Function]]
 
@@ -89,7 +98,9 @@ class Program:
         """The scope in which a node stands."""
         if node in self.flow.reading.scopes and isinstance(node, ast.expr):
             return self.flow.reading.scopes[node]
-        around = (self.scopes.get(outer) for outer in unit.ancestors(node) if isinstance(outer, ScopeNode))
+        around = (
+            self.scopes.get(outer) for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)
+        )
         return next((scope for scope in around if scope is not None), self.flow.modules[unit])
 
     def objects_at(self, scope: Scope, name: str) -> tuple[Object, ...]:
@@ -103,7 +114,9 @@ class Program:
         scope = self.flow.reading.scopes.get(node)
         if scope is not None and isinstance(node, ast.expr):
             return scope.unit
-        return next(unit for unit in self.flow.project.units if node in unit.parents or node is unit.tree)
+        return next(
+            unit for unit in self.flow.project.units if node in unit.parents or node is unit.tree
+        )
 
     @cached_property
     def functions(self) -> dict[ast.AST, Function]:
@@ -111,7 +124,11 @@ class Program:
         found: dict[ast.AST, Function] = {}
         for unit in self.flow.project.units:
             for node in (one for one in unit.nodes if isinstance(one, FunctionNode)):
-                own = (item for item in self.flow.solver.at(node) if isinstance(item, Function) and item.node is node)
+                own = (
+                    item
+                    for item in self.flow.solver.at(node)
+                    if isinstance(item, Function) and item.node is node
+                )
                 found.update((node, item) for item in own)
         return found
 
@@ -130,7 +147,11 @@ class Program:
         entered = self.flow.entered.get(function, ())
         if isinstance(function, ast.Lambda) and not entered:
             return self._mapping(function)
-        found = [self.site(site.unit, site.node) for site, _ in entered if isinstance(site.node, ast.expr)]
+        found = [
+            self.site(site.unit, site.node)
+            for site, _ in entered
+            if isinstance(site.node, ast.expr)
+        ]
         known = [site for site in found if site is not None]
         return known if known and len(known) == len(entered) else None
 
@@ -138,7 +159,11 @@ class Program:
         """The call that a function is given to without a name, if that does nothing but call it."""
         unit = self.unit_of(function)
         call = unit.parents.get(function)
-        site = self.site(unit, call) if isinstance(call, ast.Call) and self.full_name(call.func) in CALLING else None
+        site = (
+            self.site(unit, call)
+            if isinstance(call, ast.Call) and self.full_name(call.func) in CALLING
+            else None
+        )
         return None if site is None else [site]
 
     def members(self, cls: Class) -> Members:

@@ -37,10 +37,15 @@ PURE = (
     )
     | full_names("jax.dtypes", "canonicalize_dtype result_type")
     | full_names("flax.jax_utils", "replicate unreplicate partial_eval_by_shape pad_shard_unpad")
-    | full_names("flax.core flax.core.frozen_dict", "freeze unfreeze FrozenDict copy pop pretty_repr")
-    | full_names("flax.training.common_utils", "shard shard_prng_key onehot stack_forest get_metrics")
     | full_names(
-        "flax.traverse_util", "flatten_dict unflatten_dict path_aware_map ModelParamTraversal TraverseTree t_identity"
+        "flax.core flax.core.frozen_dict", "freeze unfreeze FrozenDict copy pop pretty_repr"
+    )
+    | full_names(
+        "flax.training.common_utils", "shard shard_prng_key onehot stack_forest get_metrics"
+    )
+    | full_names(
+        "flax.traverse_util",
+        "flatten_dict unflatten_dict path_aware_map ModelParamTraversal TraverseTree t_identity",
     )
     | full_names("flax.serialization", "to_state_dict from_state_dict to_bytes from_bytes")
     | full_names("flax.struct", "field dataclass")
@@ -61,7 +66,8 @@ PURE_MODULES = words(
 """Modules of which every function is such."""
 
 ITERATING = full_names(
-    "builtins", "all any dict enumerate frozenset list map max min set sorted sum tuple zip bytes filter"
+    "builtins",
+    "all any dict enumerate frozenset list map max min set sorted sum tuple zip bytes filter",
 ) | {"functools.reduce"}
 """What takes the elements of its arguments one by one, and so uses an iterator up."""
 
@@ -104,7 +110,9 @@ OUTSIDE = words(
 CONSTANTS = ("jax.numpy.", "numpy.", "math.", "cmath.", "string.", "sys.maxsize", "os.sep")
 """Modules of which no attribute is ever set."""
 
-CONTAINER_READING = words("get items keys values copy index count __getitem__ __contains__ union issubset")
+CONTAINER_READING = words(
+    "get items keys values copy index count __getitem__ __contains__ union issubset"
+)
 """Methods of tuples, lists, sets and dictionaries that change nothing."""
 
 TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
@@ -135,5 +143,7 @@ def is_pure(name: str) -> bool:
 def is_constant(name: str) -> bool:
     """Whether something external, by its full name, is never set to something else."""
     module = f"{name}."
-    is_module = any(known.startswith(module) for known in (*PURE_MODULES, *CONSTANTS, *PURE, *CALLING))
+    is_module = any(
+        known.startswith(module) for known in (*PURE_MODULES, *CONSTANTS, *PURE, *CALLING)
+    )
     return is_module or name.startswith(CONSTANTS) or is_pure(name) or name in CALLING

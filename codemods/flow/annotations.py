@@ -9,11 +9,40 @@ from dataclasses import dataclass
 Step = int | str | None
 """An index, None for every element, `"returned"` for what a callable returns."""
 
-SAME = ("Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Awaitable")
-MAPPINGS = ("Dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultDict", "FrozenDict", "dict", "defaultdict")
+SAME = (
+    "Optional",
+    "Union",
+    "Annotated",
+    "Final",
+    "ClassVar",
+    "Required",
+    "NotRequired",
+    "ReadOnly",
+    "Awaitable",
+)
+MAPPINGS = (
+    "Dict",
+    "Mapping",
+    "MutableMapping",
+    "OrderedDict",
+    "DefaultDict",
+    "FrozenDict",
+    "dict",
+    "defaultdict",
+)
 TUPLES = ("Tuple", "tuple")
 COLLECTIONS = (
-    *("List", "Sequence", "MutableSequence", "Iterable", "Iterator", "Generator", "Set", "FrozenSet", "Deque"),
+    *(
+        "List",
+        "Sequence",
+        "MutableSequence",
+        "Iterable",
+        "Iterator",
+        "Generator",
+        "Set",
+        "FrozenSet",
+        "Deque",
+    ),
     *("AsyncIterator", "AsyncIterable", "AsyncGenerator", "Collection", "ContextManager"),
     *("list", "set", "frozenset", "deque"),
 )
@@ -27,7 +56,9 @@ class TypeWithin:
     path: tuple[tuple[ast.expr, Step], ...] = ()
 
 
-def types_within(annotation: ast.expr, path: tuple[tuple[ast.expr, Step], ...] = ()) -> Iterator[TypeWithin]:
+def types_within(
+    annotation: ast.expr, path: tuple[tuple[ast.expr, Step], ...] = ()
+) -> Iterator[TypeWithin]:
     """`X` in `X`, `Optional[X]`, `X | None`, `List[X]`, `Dict[str, X]`, `Tuple[int, X]`, `Callable[..., X]` and their like.
 
     Of `Type[X]` a value is the class itself, so that it is found whole, and `X` is not. A type may be in quotes.
@@ -74,7 +105,8 @@ def quoted_types(annotation: ast.expr) -> Iterator[ast.Constant]:
         case ast.Subscript(value=ast.Name(id="Literal") | ast.Attribute(attr="Literal")):
             return
         case ast.Subscript(
-            value=ast.Name(id="Annotated") | ast.Attribute(attr="Annotated"), slice=ast.Tuple(elts=parts)
+            value=ast.Name(id="Annotated") | ast.Attribute(attr="Annotated"),
+            slice=ast.Tuple(elts=parts),
         ):
             yield from quoted_types(parts[0])
         case ast.Subscript(slice=inner):

@@ -7,21 +7,16 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
 
-from codemods.flow.classes import Classes
 from codemods.flow.containers import (
     MERGING,
     METHODS,
     POOL,
     arguments,
-    call_container_method,
     is_container_class,
     key_argument,
-    may_hold_pairs,
-    scramble,
 )
-from codemods.flow.modules import Unit
+from codemods.flow.elements import Elements
 from codemods.flow.objects import (
     AnyDerived,
     Class,
@@ -45,54 +40,13 @@ from codemods.flow.objects import (
     Thing,
 )
 from codemods.flow.scopes import Scope
+from codemods.flow.sites import CallSite, Effect, Key
 from codemods.flow.solver import Watcher
-
-Key = int | str | None
-
-
-@dataclass(frozen=True, eq=False)
-class CallSite:
-    """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked.
-
-    `partials` are the calls that filled in arguments before, in the order of these.
-    """
-
-    unit: Unit
-    node: ast.AST
-    positional: tuple[Place, ...]
-    keywords: dict[str, Place]
-    result: Place
-    starred: int | None = None
-    unpacked: tuple[Place, ...] = ()
-    scope: Scope | None = None
-    partials: tuple[ast.Call, ...] = ()
-
-    def argument(self, index: int, name: str) -> Place | None:
-        """The place of a parameter's argument, by position or name; None when it is not given plainly."""
-        if index < len(self.positional) and (self.starred is None or index < self.starred):
-            return self.positional[index]
-        return self.keywords.get(name)
-
-    def constant(self, name: str) -> object:
-        """The literal given to a keyword; None when it is not given or is no literal."""
-        if isinstance(self.node, ast.Call):
-            for keyword in self.node.keywords:
-                if keyword.arg == name and isinstance(keyword.value, ast.Constant):
-                    return keyword.value.value
-        return None
-
 
 DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
 
 Behaviour = Callable[["Calls", CallSite], object]
-
-
-Effect = Literal["none", "result", "contents", "unknown"]
-"""What code out of view does with its arguments.
-
-It neither keeps nor returns them; it makes its result of them; it keeps and gives back the very objects; or nothing is known.
-"""
 
 
 class Library:
@@ -139,23 +93,23 @@ class HandedBack:
 
 
 @dataclass(kw_only=True)
-class Calls(Classes):
+class Calls(Elements):
     """The part of the analysis that acts when objects arrive: at a callee, a receiver, a subscripted value."""
 
     library: Library
     places: dict[ast.expr, Place] = field(default_factory=dict)
-    entered: dict[ast.AST, list[tuple[CallSite, int]]] = field(default_factory=lambda: defaultdict(list))
+    entered: dict[ast.AST, list[tuple[CallSite, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     """The calls that reach each function, with the number of parameters that are bound to something else than an argument."""
     returned: dict[Place, dict[Place, None]] = field(default_factory=lambda: defaultdict(dict))
     """The places of what functions return, by the place that gets it."""
-    got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(default_factory=lambda: defaultdict(dict))
+    got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
-    _merged: set[tuple[Container, Container]] = field(default_factory=set)
     _handed: dict[ast.AST, HandedBack] = field(default_factory=dict)
-    _taking_all: set[Container] = field(default_factory=set)
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
-    _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
-    _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
     _special: set[tuple[str, Instance]] = field(default_factory=set)
     """The special methods that were looked for, by name and instance."""
 
@@ -181,7 +135,9 @@ class Calls(Classes):
                 self.solver.connect(self.field(item, name), result)
                 self._replace_method(item, name, result)
             case Container():
-                self.solver.connect(("element", item, name), result)  # a namespace, or a dict with attributes
+                self.solver.connect(
+                    ("element", item, name), result
+                )  # a namespace, or a dict with attributes
                 if name in METHODS:
                     self.solver.add(result, Method(item, name))
                 if item.role == POOL:
@@ -226,7 +182,9 @@ class Calls(Classes):
         """Do what concerns the instances of a class if it derives from a container of Python, now or once that is known."""
 
         def react() -> None:
-            if any(isinstance(base, Record) or is_container_class(base) for base in self.ancestry(cls)):
+            if any(
+                isinstance(base, Record) or is_container_class(base) for base in self.ancestry(cls)
+            ):
                 action()
 
         self.by_ancestry(cls, react)
@@ -268,12 +226,18 @@ class Calls(Classes):
         decorators = self.decorators(item) if isinstance(item, Function) else set()
         if isinstance(item, Partial) and item.is_method and isinstance(item.function, Function):
             self.solver.add(result, Partial(item.call, Method(owner, name, item.function)))
-        elif isinstance(item, Instance) and isinstance(owner, Instance) and self._has(item, "__get__"):
+        elif (
+            isinstance(item, Instance)
+            and isinstance(owner, Instance)
+            and self._has(item, "__get__")
+        ):
             self.call_special(item, "__get__", result, self._owner_place(owner))
         elif not isinstance(item, Function) or "staticmethod" in decorators:
             self.solver.add(result, item)
         elif "classmethod" in decorators:
-            self.solver.add(result, Method(owner.cls if isinstance(owner, Instance) else owner, name, item))
+            self.solver.add(
+                result, Method(owner.cls if isinstance(owner, Instance) else owner, name, item)
+            )
         elif isinstance(owner, Class):
             self.solver.add(result, item)
         elif decorators & {"property", "cached_property"}:
@@ -332,9 +296,15 @@ class Calls(Classes):
         def arrive(member: Object) -> None:
             if isinstance(member, Function) and "setter" in self.decorators(member):
                 self._pass_self(member, item)
-                self.enter(member, CallSite(member.unit, member.node, (source,), {}, ("set", member.node)), 1)
+                self.enter(
+                    member,
+                    CallSite(member.unit, member.node, (source,), {}, ("set", member.node)),
+                    1,
+                )
             elif isinstance(member, Instance):
-                self.call_special(member, "__set__", ("set", member, name), self._owner_place(item), source)
+                self.call_special(
+                    member, "__set__", ("set", member, name), self._owner_place(item), source
+                )
 
         self.by_ancestry(item.cls, find)
 
@@ -345,34 +315,6 @@ class Calls(Classes):
 
     # Containers
 
-    def store_element(self, container: Container, key: Key, source: Place) -> None:
-        place = ("element", container, key)
-        keys = self._keys.setdefault(container, {})
-        if key not in keys:
-            keys[key] = None
-            for action in tuple(self._key_actions.get(container, ())):
-                action(key)
-        self.solver.connect(source, place)
-        self.solver.connect(place, ("elements", container))
-
-    def keys_of(self, container: Container) -> tuple[Key, ...]:
-        """The keys under which a container has elements, None among them if some are not known."""
-        return tuple(self._keys.get(container, ()))
-
-    def by_key(self, container: Container, action: Callable[[Key], object]) -> None:
-        """Do something for each key under which a container has elements, now and later."""
-        self._key_actions.setdefault(container, []).append(action)
-        for key in tuple(self._keys.get(container, ())):
-            action(key)
-
-    def load_element(self, container: Container, key: Key, result: Place) -> None:
-        if key is None:
-            self.solver.connect(("elements", container), result)
-            self.solver.connect(("keys", container), result)
-        else:
-            self.solver.connect(("element", container, key), result)
-            self.solver.connect(("element", container, None), result)
-
     def load(self, source: Place, key: Key, result: Place, whole: bool = False) -> None:
         """Let `source[key]` reach `result`; a slice (`whole`) is the container itself."""
         self.solver.watch(source, lambda item: self._load(item, key, result, whole))
@@ -380,7 +322,7 @@ class Calls(Classes):
     def _load(self, item: Object, key: Key, result: Place, whole: bool) -> None:
         match item:
             case Container() if whole:
-                scramble(self, item)
+                self.scramble(item)
                 self.solver.add(result, item)
             case Container():
                 self.load_element(item, key, result)
@@ -393,7 +335,9 @@ class Calls(Classes):
                 elif key is not None:
                     self.solver.connect(self.field(cls, key), result)  # of its state dict
                 if not isinstance(key, str):
-                    self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
+                    self.as_container(
+                        cls, lambda: self.solver.connect(self.any_field(cls)[0], result)
+                    )
             case Namespace(owner=owner):
                 place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[0]
                 self.solver.connect(place, result)
@@ -431,57 +375,13 @@ class Calls(Classes):
                 self.as_container(cls, lambda: self.solver.connect(source, place))
             case Namespace(owner=owner):
                 self.solver.connect(
-                    source, self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1]
+                    source,
+                    self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1],
                 )
             case Module():
                 self.store_in_module(item, key if isinstance(key, str) else None, source)
             case _:
                 pass
-
-    def merge(self, source: Place, target: Container) -> None:
-        """Let all elements of the containers at `source` be elements of `target`: under their names, or at any index."""
-        joined: set[Container] = set()
-
-        def arrive(item: Object) -> None:
-            if isinstance(item, Container) and item not in joined:
-                joined.add(item)
-                self.by_key(item, lambda key: self._merge_key(item, key, target))
-            elif isinstance(item, Namespace):
-                self.store_element(target, None, self.any_field(item.owner)[0])
-
-        self.solver.watch(source, arrive)
-
-    def merge_whole(self, source: Container, target: Container) -> None:
-        """Let all that is in one container, and in those within it, be in another."""
-        if source is target or (source, target) in self._merged:
-            return
-        if target not in self._taking_all:
-            self._taking_all.add(target)
-            for place in (("elements", target), ("keys", target)):
-                self.solver.watch(place, lambda item: self._merge_within(item, target))
-        self._merged.add((source, target))
-        for place in (("elements", source), ("keys", source)):
-            self.store_element(target, None, place)
-
-    def _merge_within(self, item: Object, target: Container) -> None:
-        if isinstance(item, Container) and item != target:
-            self.merge_whole(item, target)
-
-    def _merge_key(self, source: Container, key: Key, target: Container) -> None:
-        self.store_element(target, key if isinstance(key, str) else None, ("element", source, key))
-        self.solver.connect(("keys", source), ("keys", target))
-
-    def merge_pairs(self, source: Place, target: Container) -> None:
-        """Let the seconds of pairs in the containers at `source` be elements of `target`, as `dict(pairs)` has them."""
-        pairs = ("pairs", target)
-
-        def arrive(item: Object) -> None:
-            if isinstance(item, Container) and may_hold_pairs(item):
-                self.solver.connect(("elements", item), pairs)
-
-        self.solver.watch(source, arrive)
-        self.load(pairs, 1, ("second", target))
-        self.store_element(target, None, ("second", target))
 
     def iterate(self, source: Place, result: Place) -> None:
         """Let whatever a loop over `source` gives reach `result`."""
@@ -528,7 +428,7 @@ class Calls(Classes):
                 self.enter(callee, site, 0)
                 self.call(("alternatives", callee.node), site)
             case Container(role=role) if role == POOL:
-                call_container_method(self, callee, "__call__", site)
+                self.call_container_method(callee, "__call__", site)
             case Getter():
                 self._get(callee, site)
             case Method(owner=owner, function=Function() as function):
@@ -627,7 +527,10 @@ class Calls(Classes):
                 self.solver.connect(place, ("variable", function.scope, name))
             elif extra is not None:
                 self.store_element(extra, name, place)
-        bound = {*names[: site.starred if site.starred is not None else len(site.positional)], *site.keywords}
+        bound = {
+            *names[: site.starred if site.starred is not None else len(site.positional)],
+            *site.keywords,
+        }
         for place in site.unpacked:
             for name in sorted(named - bound):  # a second value for one of the others is an error
                 self.load(place, name, ("variable", function.scope, name))
@@ -644,7 +547,9 @@ class Calls(Classes):
         given = (*site.positional, *site.keywords.values())
         self.returned[site.result][("return", function.node)] = None
         if not given or site.unpacked or site.starred is not None:
-            self.solver.watch(("return", function.node), lambda item: self.solver.add(site.result, item))
+            self.solver.watch(
+                ("return", function.node), lambda item: self.solver.add(site.result, item)
+            )
             return
         handed = self._handed_back(function)
 
@@ -670,11 +575,15 @@ class Calls(Classes):
             return self._handed[function.node]
         handed = self._handed[function.node] = HandedBack()
         arguments = function.node.args
-        names = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        names = [
+            one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        ]
 
         def arrive(item: Object) -> None:
             is_function = isinstance(item, Function) and not is_wrapper(item.node)
-            if not is_function or not any(self.solver.has(("variable", function.scope, name), item) for name in names):
+            if not is_function or not any(
+                self.solver.has(("variable", function.scope, name), item) for name in names
+            ):
                 self.solver.add(("own", function.node), item)
                 return
             handed.back.add(item)
@@ -769,7 +678,7 @@ class Calls(Classes):
                 self.solver.connect(place, site.result)
             self.solver.add(site.result, Method(owner, name))
         elif isinstance(owner, Container):
-            call_container_method(self, owner, name, site)
+            self.call_container_method(owner, name, site)
         elif (behaviour := self.library.method(owner, name)) is not None:
             behaviour(self, site)
 
@@ -806,13 +715,20 @@ class Calls(Classes):
             self.by_key(
                 item,
                 lambda key: self.solver.connect(
-                    ("element", item, key), self.field(owner, key) if isinstance(key, str) else written
+                    ("element", item, key),
+                    self.field(owner, key) if isinstance(key, str) else written,
                 ),
             )
 
     def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
-        earlier = [self.places[argument] for argument in call.args[1:] if not isinstance(argument, ast.Starred)]
-        keywords = {keyword.arg: self.places[keyword.value] for keyword in call.keywords if keyword.arg}
+        earlier = [
+            self.places[argument]
+            for argument in call.args[1:]
+            if not isinstance(argument, ast.Starred)
+        ]
+        keywords = {
+            keyword.arg: self.places[keyword.value] for keyword in call.keywords if keyword.arg
+        }
         starred = None if site.starred is None else site.starred + len(earlier)
         combined = CallSite(
             site.unit,
@@ -847,9 +763,15 @@ def wrapping(item: Object) -> int:
 
 def is_wrapper(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
     """Whether a function takes any arguments, and says by `functools.wraps` which other function it stands for."""
-    if isinstance(node, ast.Lambda) or node.args.vararg is None or node.args.args or node.args.posonlyargs:
+    if (
+        isinstance(node, ast.Lambda)
+        or node.args.vararg is None
+        or node.args.args
+        or node.args.posonlyargs
+    ):
         return False
     return any(
-        isinstance(decorator, ast.Call) and ast.unparse(decorator.func).rpartition(".")[2] == "wraps"
+        isinstance(decorator, ast.Call)
+        and ast.unparse(decorator.func).rpartition(".")[2] == "wraps"
         for decorator in node.decorator_list
     )

@@ -67,7 +67,9 @@ class Classes:
             for action in tuple(self._reactions[heir]):
                 action()
         if isinstance(base, Class):
-            self.solver.connect(("self", cls), ("self", base))  # what a base does to itself, it does to a subclass
+            self.solver.connect(
+                ("self", cls), ("self", base)
+            )  # what a base does to itself, it does to a subclass
             for name in tuple(self._fields[cls]):
                 self._join_field(cls, base, name)
             if cls in self._whole:
@@ -137,7 +139,12 @@ class Classes:
         own = self._fields.get(owner, {})
         ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]
         owners = [item for item in ancestry if isinstance(item, Class | Opaque)]
-        inherited = (("field", one, name) for one in owners for name in self._fields.get(one, ()) if name not in own)
+        inherited = (
+            ("field", one, name)
+            for one in owners
+            for name in self._fields.get(one, ())
+            if name not in own
+        )
         named = [*(("field", owner, name) for name in own), *inherited]
         return [*named, *((word, one) for word in ("some field", "held") for one in owners)]
 
@@ -158,7 +165,9 @@ class Classes:
                 names.update(dict.fromkeys(ancestor.fields))
             if isinstance(ancestor, Class):
                 for statement in ancestor.node.body:
-                    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                    if isinstance(statement, ast.AnnAssign) and isinstance(
+                        statement.target, ast.Name
+                    ):
                         names[statement.target.id] = None
         return list(names)
 

@@ -6,19 +6,17 @@ import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 
 from codemods.flow.annotations import TypeWithin, quoted_types, types_within
-from codemods.flow.calls import Calls, CallSite, Key
-from codemods.flow.containers import GENERATOR, scramble
+from codemods.flow.calls import Calls
+from codemods.flow.containers import GENERATOR
 from codemods.flow.containers import METHODS as CONTAINER_METHODS
 from codemods.flow.derived import Derivation
 from codemods.flow.dynamic import ANY as ANY_NAME
 from codemods.flow.dynamic import named_module
 from codemods.flow.exports import exported, open_stars, stars_of
-from codemods.flow.modules import Project, Unit, file_of, name_of
 from codemods.flow.objects import (
     Class,
     Container,
@@ -32,7 +30,10 @@ from codemods.flow.objects import (
     Place,
     Result,
 )
+from codemods.flow.reading import Annotation, Import, PassedOn, Reading, Store
 from codemods.flow.scopes import Comprehension, Scope, open_scope
+from codemods.flow.sites import CallSite, Key
+from codemods.sources.modules import Project, Unit, file_of, name_of
 
 BUILTINS = frozenset(vars(builtins))
 ANY, UNNAMED = "*", "?"
@@ -63,70 +64,14 @@ MANY = 50
 """If a computed name may be that of more modules, none of them is followed: what they are given is lost, and comes back wherever
 such a thing is read."""
 
-UNARY: dict[type[ast.unaryop], str] = {ast.Invert: "__invert__", ast.UAdd: "__pos__", ast.USub: "__neg__"}
+UNARY: dict[type[ast.unaryop], str] = {
+    ast.Invert: "__invert__",
+    ast.UAdd: "__pos__",
+    ast.USub: "__neg__",
+}
 
 JOINING = ("add", "mul", "or", "and", "sub", "xor")
 """The operators that make a container of two."""
-
-
-@dataclass(frozen=True, eq=False)
-class Annotation:
-    """A type annotation: its node, the expression that stands for (another node if quoted), its scope, what it annotates."""
-
-    unit: Unit
-    node: ast.expr
-    expression: ast.expr
-    scope: Scope
-    target: Place
-
-
-@dataclass(frozen=True, eq=False)
-class Import:
-    """An import that binds `name`, in `scope`, to something outside the project."""
-
-    unit: Unit
-    statement: ast.Import | ast.ImportFrom
-    alias: ast.alias
-    scope: Scope
-    name: str
-    target: str
-
-
-@dataclass(frozen=True, eq=False)
-class Store:
-    """An assignment to an attribute or an element: of what is at `owner`, from what is at `source`."""
-
-    unit: Unit
-    node: ast.Attribute | ast.Subscript
-    owner: Place
-    source: Place
-
-
-@dataclass(frozen=True, eq=False)
-class PassedOn:
-    """An import that binds `name`, in `scope`, to what one of the modules with the scopes `sources` has; `*` for a star."""
-
-    unit: Unit
-    statement: ast.ImportFrom
-    alias: ast.alias
-    scope: Scope
-    name: str
-    sources: tuple[Scope, ...]
-
-
-@dataclass
-class Reading:
-    """What was met on the way and is asked for afterwards."""
-
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
-    annotations: list[Annotation] = field(default_factory=list)
-    imports: list[Import] = field(default_factory=list)
-    passed_on: list[PassedOn] = field(default_factory=list)
-    attributes: list[tuple[Unit, ast.Attribute]] = field(default_factory=list)
-    calls: list[tuple[Unit, ast.Call]] = field(default_factory=list)
-    classes: list[Class] = field(default_factory=list)
-    decorated: list[tuple[Place, Place]] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
 
 
 class TooDeepError(Exception):
@@ -149,10 +94,14 @@ class Constraints(Calls):
         self.project = project
         self.reading = Reading()
         self.derivation = Derivation(self)
-        self.modules: dict[Unit, Scope] = {unit: open_scope(unit, unit.tree, None) for unit in project.units}
+        self.modules: dict[Unit, Scope] = {
+            unit: open_scope(unit, unit.tree, None) for unit in project.units
+        }
         # To run a file in the place of a statement gives its names, as a star import would.
         self.runs = {
-            ast.ImportFrom(names=[ast.alias("*")], level=0): unit for unit in project.units if project.run_by(unit)
+            ast.ImportFrom(names=[ast.alias("*")], level=0): unit
+            for unit in project.units
+            if project.run_by(unit)
         }
         stars = [(unit, node) for unit in project.units for node in stars_of(unit)]
         stars += [(unit, node) for node, unit in self.runs.items()]
@@ -188,7 +137,9 @@ class Constraints(Calls):
         sources: dict[Scope, list[Scope]] = defaultdict(list)
         for unit, node in stars:
             found[self.modules[unit]].update(self._others(unit, node))
-            sources[self.modules[unit]] += (self.modules[source] for source in self._star_units(unit, node))
+            sources[self.modules[unit]] += (
+                self.modules[source] for source in self._star_units(unit, node)
+            )
         changed = True
         while changed:
             before = sum(map(len, found.values()))
@@ -199,7 +150,11 @@ class Constraints(Calls):
 
     def _by_star(self, scope: Scope, name: str) -> Iterator[External]:
         """What a name may be that a module takes by a star import from a file that is not analysed."""
-        for file in sorted(self._starred.get(scope.module, ())) if scope.module.binding(name) is None else ():
+        for file in (
+            sorted(self._starred.get(scope.module, ()))
+            if scope.module.binding(name) is None
+            else ()
+        ):
             if self.project.may_have(file, name):
                 yield External(f"{name_of(file)}.{name}")
 
@@ -249,7 +204,9 @@ class Constraints(Calls):
                         self.iterate(source, item)
                         self.solver.connect(source, item)
                         self._enter_context(
-                            source, item, "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
+                            source,
+                            item,
+                            "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__",
                         )
                         self._assign(item.optional_vars, item, scope)
                 self._body(node.body, scope)
@@ -264,8 +221,12 @@ class Constraints(Calls):
             case ast.Delete(targets=targets):
                 for target in targets:
                     place = self.expression(target, scope)
-                    if isinstance(target, ast.Subscript) and not isinstance(self.key(target.slice), str):
-                        self.load(self.places[target.value], None, place, whole=True)  # what is behind it moves up
+                    if isinstance(target, ast.Subscript) and not isinstance(
+                        self.key(target.slice), str
+                    ):
+                        self.load(
+                            self.places[target.value], None, place, whole=True
+                        )  # what is behind it moves up
             case ast.Match():
                 subject = self.expression(node.subject, scope)
                 for case in node.cases:
@@ -344,7 +305,9 @@ class Constraints(Calls):
             if first is not None and "classmethod" in self.decorators(function):
                 self.solver.add(("variable", inner, first.arg), self.class_of(scope.node))
             elif first is not None:
-                self.solver.connect(("self", self.class_of(scope.node)), ("variable", inner, first.arg))
+                self.solver.connect(
+                    ("self", self.class_of(scope.node)), ("variable", inner, first.arg)
+                )
         place: Place = node
         self.solver.add(place, function)
         for decorator in reversed(node.decorator_list):
@@ -363,7 +326,9 @@ class Constraints(Calls):
             *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
         ]:
             if default is not None:
-                self.solver.connect(self.expression(default, outer), ("variable", inner, argument.arg))
+                self.solver.connect(
+                    self.expression(default, outer), ("variable", inner, argument.arg)
+                )
         for argument in (*positional, *arguments.kwonlyargs):
             if argument.annotation is not None:
                 self.annotate(argument.annotation, outer, ("variable", inner, argument.arg))
@@ -398,11 +363,14 @@ class Constraints(Calls):
                 target = alias.name if alias.asname else bound
                 self.solver.add(place, External(target))
                 owner = scope.binding(bound) or scope
-                self.reading.imports.append(Import(scope.unit, node, alias, owner, bound, alias.name))
+                self.reading.imports.append(
+                    Import(scope.unit, node, alias, owner, bound, alias.name)
+                )
             for path in paths:
                 steps = path.split("/")
                 self._bind_module(
-                    place, path if alias.asname else "/".join(steps[: len(steps) - alias.name.count(".")])
+                    place,
+                    path if alias.asname else "/".join(steps[: len(steps) - alias.name.count(".")]),
                 )
 
     def _absolute(self, unit: Unit, name: str) -> tuple[str, ...]:
@@ -420,12 +388,20 @@ class Constraints(Calls):
         """The modules of the project from which a statement may import; none if it is from outside."""
         if node in self.runs:
             return [Module(found) for found in self.project.run_by(unit)]
-        return [Module(*found) for path in self._paths(unit, node) if (found := self.project.at(path)) is not None]
+        return [
+            Module(*found)
+            for path in self._paths(unit, node)
+            if (found := self.project.at(path)) is not None
+        ]
 
     def _paths(self, unit: Unit, node: ast.ImportFrom) -> tuple[str, ...]:
         """The paths, without ending, of the modules of the project that a statement may mean."""
         name = node.module or ""
-        return (self.project.relative(unit, node.level, name),) if node.level else self._absolute(unit, name)
+        return (
+            (self.project.relative(unit, node.level, name),)
+            if node.level
+            else self._absolute(unit, name)
+        )
 
     def _others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
         """The files that are not analysed from which a statement may import."""
@@ -450,8 +426,12 @@ class Constraints(Calls):
                     self._member(module, alias.name, self._bind(name, scope))
             owner = scope.binding(name) or scope
             if sources:
-                scopes = tuple(self.modules[module.unit] for module in sources if module.unit is not None)
-                self.reading.passed_on.append(PassedOn(scope.unit, node, alias, owner, name, scopes))
+                scopes = tuple(
+                    self.modules[module.unit] for module in sources if module.unit is not None
+                )
+                self.reading.passed_on.append(
+                    PassedOn(scope.unit, node, alias, owner, name, scopes)
+                )
             elif not others:
                 self.reading.imports.append(Import(scope.unit, node, alias, owner, name, target))
 
@@ -499,7 +479,11 @@ class Constraints(Calls):
             self.solver.add(result, module)
             return
         self._member(module, name, result)
-        if name in CONTAINER_METHODS and module.unit is not None and name not in self.modules[module.unit].names:
+        if (
+            name in CONTAINER_METHODS
+            and module.unit is not None
+            and name not in self.modules[module.unit].names
+        ):
             self.solver.add(result, Method(module, name))  # of `globals()`
 
     def load_from_module(self, module: Module, name: Key, result: Place) -> None:
@@ -510,9 +494,13 @@ class Constraints(Calls):
             for member in (*sorted(scope.names), ANY, UNNAMED):
                 place = ("variable", scope, member)
                 items = self.solver.at(place)
-                if items and all(map(_is_left_out, items)):  # a table of a whole library: one name for all
+                if items and all(
+                    map(_is_left_out, items)
+                ):  # a table of a whole library: one name for all
                     self.solver.add(result, External(f"{name_of(module.unit.path)}.{ANY}"))
-                    self.solver.watch(place, lambda item: _is_left_out(item) or self.solver.add(result, item))
+                    self.solver.watch(
+                        place, lambda item: _is_left_out(item) or self.solver.add(result, item)
+                    )
                 else:
                     self.solver.connect(place, result)
 
@@ -544,7 +532,10 @@ class Constraints(Calls):
         if len(units) + len(others) > MANY:
             units, others = [], ["*.py"]
         for unit in units:
-            self.solver.add(site.result, Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""))
+            self.solver.add(
+                site.result,
+                Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""),
+            )
         for file in others:
             self.solver.add(site.result, External(name_of(file)))
 
@@ -560,7 +551,8 @@ class Constraints(Calls):
                 self._assign(value, target, scope)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 starred = next(
-                    (i for i, element in enumerate(elements) if isinstance(element, ast.Starred)), len(elements)
+                    (i for i, element in enumerate(elements) if isinstance(element, ast.Starred)),
+                    len(elements),
                 )
                 for index, element in enumerate(elements):
                     self.load(source, index if index < starred else None, ("unpacked", element))
@@ -585,7 +577,7 @@ class Constraints(Calls):
 
         def arrive(item: Object) -> None:
             if isinstance(item, Container):
-                scramble(self, item)
+                self.scramble(item)
 
         self.solver.watch(owner, arrive)
         self.iterate(source, ("sliced", target))
@@ -693,7 +685,12 @@ class Constraints(Calls):
                 self._dict(node, keys, values, scope)
             case ast.Subscript(value=value, slice=key):
                 self.expression(key, scope)
-                self.load(self.expression(value, scope), self.key(key), node, whole=isinstance(key, ast.Slice))
+                self.load(
+                    self.expression(value, scope),
+                    self.key(key),
+                    node,
+                    whole=isinstance(key, ast.Slice),
+                )
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     self._load_by_name(self.expression(value, scope), key.value, node)
                 if isinstance(key, ast.Name) and key.id == "__name__":
@@ -721,7 +718,9 @@ class Constraints(Calls):
                 source = self.expression(value, scope)
                 self.solver.connect(source, node)
                 if type(operator) in UNARY:
-                    self.solver.watch(source, partial(self._operate_on, UNARY[type(operator)], node))
+                    self.solver.watch(
+                        source, partial(self._operate_on, UNARY[type(operator)], node)
+                    )
             case ast.Yield(value=value) | ast.YieldFrom(value=value):
                 self._yield(node, value, scope)
                 self.solver.connect(("element", Container(scope.node, GENERATOR), "sent"), node)
@@ -748,7 +747,10 @@ class Constraints(Calls):
         current = self._current(node.target, scope)
         name = OPERATORS.get(type(node.op), "")
         self.solver.connect(source, result)
-        for side, other, prefixes in ((current, source, ("__i", "__")), (source, current, ("__r",))):
+        for side, other, prefixes in (
+            (current, source, ("__i", "__")),
+            (source, current, ("__r",)),
+        ):
             methods = [f"{prefix}{name}__" for prefix in prefixes]
             self.solver.watch(side, partial(self._call_methods, methods, other, result))
         self._assign(node.target, result, scope)
@@ -813,9 +815,19 @@ class Constraints(Calls):
                 self.expression(argument, scope)
             else:
                 positional.append(self.expression(argument, scope))
-        keywords = {keyword.arg: self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg}
-        unpacked = [self.expression(keyword.value, scope) for keyword in node.keywords if keyword.arg is None]
-        call = CallSite(scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope)
+        keywords = {
+            keyword.arg: self.expression(keyword.value, scope)
+            for keyword in node.keywords
+            if keyword.arg
+        }
+        unpacked = [
+            self.expression(keyword.value, scope)
+            for keyword in node.keywords
+            if keyword.arg is None
+        ]
+        call = CallSite(
+            scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope
+        )
         self.derivation.add(self.expression(node.func, scope), call)
         self.call(self.expression(node.func, scope), call)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "__new__":
@@ -832,9 +844,13 @@ class Constraints(Calls):
         exact = True
         for index, element in enumerate(elements):
             exact = exact and not isinstance(element, ast.Starred)
-            self.store_element(Container(node), index if exact else None, self.expression(element, scope))
+            self.store_element(
+                Container(node), index if exact else None, self.expression(element, scope)
+            )
 
-    def _dict(self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope) -> None:
+    def _dict(
+        self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope
+    ) -> None:
         self.solver.add(node, Container(node))
         for key, value in zip(keys, values, strict=True):
             source = self.expression(value, scope)

@@ -6,9 +6,9 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from codemods.dataflow.binding import values_of
+from codemods.flow.binding import values_of
+from codemods.flow.calls import Calls
 from codemods.flow.objects import (
     AnyDerived,
     Class,
@@ -24,9 +24,6 @@ from codemods.flow.objects import (
     Place,
     Thing,
 )
-
-if TYPE_CHECKING:
-    from codemods.flow.calls import Calls
 
 Token = Thing | Derived | AnyDerived
 """A thing that is carried; as something derived from itself, if containers alone are around it."""

@@ -11,12 +11,10 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from codemods.flow.calls import Calls, CallSite, Effect
-from codemods.flow.containers import POOL, arguments, mix
+from codemods.flow.calls import Calls
+from codemods.flow.containers import POOL, arguments
 from codemods.flow.contents import Contents, Token
-from codemods.flow.modules import Unit
 from codemods.flow.objects import (
     AnyDerived,
     Class,
@@ -33,18 +31,24 @@ from codemods.flow.objects import (
     Result,
     Thing,
 )
+from codemods.flow.reading import Store
 from codemods.flow.roots import Roots
-
-if TYPE_CHECKING:
-    from codemods.flow.constraints import Store
-
+from codemods.flow.sites import CallSite, Effect
+from codemods.sources.modules import Unit
 
 NAMESPACES = (Class, Instance, Module, Namespace)
 """What may have something put in under any name."""
 
 
 TAKING_FIELDS = frozenset(
-    ("typing.NamedTuple", "flax.struct.PyTreeNode", "abc.ABC", "typing.Generic", "typing.Protocol", "builtins.object")
+    (
+        "typing.NamedTuple",
+        "flax.struct.PyTreeNode",
+        "abc.ABC",
+        "typing.Generic",
+        "typing.Protocol",
+        "builtins.object",
+    )
 )
 """External bases of which it is known that a call makes an instance with the fields that it is given, and does nothing else."""
 
@@ -63,7 +67,9 @@ class Derivation:
 
     flow: Calls
     escapes: dict[Thing, Escape] = field(default_factory=dict)
-    _sites: dict[Place, list[tuple[Place, CallSite]]] = field(default_factory=lambda: defaultdict(list))
+    _sites: dict[Place, list[tuple[Place, CallSite]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     _stores: dict[Place, list[Store]] = field(default_factory=lambda: defaultdict(list))
     _mixed: set[CallSite] = field(default_factory=set)
     _derived: int = 0
@@ -95,7 +101,9 @@ class Derivation:
     def round(self) -> bool:
         """Derive what follows from the present solution. Whether any of that was new."""
         touched = self.contents.update(self.flow.solver.take_touched())
-        if self._derived != self.flow.solver.derived:  # `AnyDerived` stands for more, wherever it is
+        if (
+            self._derived != self.flow.solver.derived
+        ):  # `AnyDerived` stands for more, wherever it is
             self._derived = self.flow.solver.derived
             touched.update(dict.fromkeys(self.contents.watched()))
         sites = {site: callee for place in touched for callee, site in self._sites.get(place, ())}
@@ -130,17 +138,25 @@ class Derivation:
         ancestry = self.flow.ancestry(cls)
         defined = any(isinstance(base, Class) and method in base.scope.names for base in ancestry)
         known = TAKING_FIELDS if method == "__init__" else ()
-        return not defined and any(isinstance(base, External) and base.name not in known for base in ancestry)
+        return not defined and any(
+            isinstance(base, External) and base.name not in known for base in ancestry
+        )
 
     # Calls
 
     def is_only_looked_at(self, call: ast.AST, keyword: str | None) -> bool:
         """Whether an argument is the `choices` of an option of a command."""
-        names = self.roots.names(call.func) if keyword == "choices" and isinstance(call, ast.Call) else {""}
+        names = (
+            self.roots.names(call.func)
+            if keyword == "choices" and isinstance(call, ast.Call)
+            else {""}
+        )
         return all(name.startswith("argparse.") for name in names)
 
     def _call(self, callee: Place, site: CallSite) -> bool:
-        looked_at = [site.keywords[name] for name in site.keywords if self.is_only_looked_at(site.node, name)]
+        looked_at = [
+            site.keywords[name] for name in site.keywords if self.is_only_looked_at(site.node, name)
+        ]
         carried = self.contents.at(place for place in arguments(site) if place not in looked_at)
         if carried and self._sets_unknown(callee, site):
             self._escape(carried, site.unit, site.node)
@@ -150,10 +166,16 @@ class Derivation:
         if effect == "none":
             return False
         if effect == "contents" and any(isinstance(token, Thing) for token in carried):
-            if any(isinstance(item, NAMESPACES) for place in arguments(site) for item in self.flow.solver.at(place)):
+            if any(
+                isinstance(item, NAMESPACES)
+                for place in arguments(site)
+                for item in self.flow.solver.at(place)
+            ):
                 self._escape(carried, site.unit, site.node)
             roots = self._receiver_roots(site)
-            if roots and not any(isinstance(root, ast.Call) for root in roots):  # nothing to keep it in
+            if roots and not any(
+                isinstance(root, ast.Call) for root in roots
+            ):  # nothing to keep it in
                 self._escape(carried, site.unit, site.node)
             return self._mix(site)
         near = [token for token in carried if isinstance(token, Derived | AnyDerived)]
@@ -176,11 +198,16 @@ class Derivation:
 
     def _sets_unknown(self, callee: Place, site: CallSite) -> bool:
         """Whether this is `setattr` of an object of which nothing is known."""
-        sets = External("builtins.setattr") in self.flow.solver.at(callee) and len(site.positional) == 3
+        sets = (
+            External("builtins.setattr") in self.flow.solver.at(callee)
+            and len(site.positional) == 3
+        )
         return sets and self._tells_nothing(site.positional[0])
 
     def _tells_nothing(self, owner: Place) -> bool:
-        return all(isinstance(item, Derived | Result | External) for item in self.flow.solver.at(owner))
+        return all(
+            isinstance(item, Derived | Result | External) for item in self.flow.solver.at(owner)
+        )
 
     def _escape(self, carried: Iterable[Token], unit: Unit, node: ast.AST) -> None:
         for token in carried:
@@ -204,7 +231,7 @@ class Derivation:
         if site in self._mixed:
             return new
         self._mixed.add(site)
-        mix(self.flow, site, arguments(site))
+        self.flow.mix(site, arguments(site))
         return True
 
     def _receivers(self, site: CallSite) -> Iterator[Place]:
@@ -245,6 +272,10 @@ class Derivation:
             return False
         new = False
         for root in self.roots.of(store.owner):
-            made = Container(store.node, "opaque") if isinstance(store.node, ast.Subscript) else Opaque(root)
+            made = (
+                Container(store.node, "opaque")
+                if isinstance(store.node, ast.Subscript)
+                else Opaque(root)
+            )
             new = self.flow.solver.add(root, made) or new
         return new

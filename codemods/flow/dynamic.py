@@ -35,7 +35,9 @@ def named_module(call: ast.Call, package: str) -> str | re.Pattern[str]:
 def _files(argument: ast.expr) -> list[str]:
     """The names, without ending, of the files with code that an expression says."""
     texts = [
-        part.value for part in ast.walk(argument) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        part.value
+        for part in ast.walk(argument)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
     paths = [PurePosixPath(text) for text in texts if text.endswith(".py")]
     return [path.stem for path in paths if path.suffix]
@@ -43,7 +45,12 @@ def _files(argument: ast.expr) -> list[str]:
 
 def _is_old_form(call: ast.Call) -> bool:
     """Whether this is `__import__("package.module")`, which gives the package."""
-    return isinstance(call.func, ast.Name) and call.func.id == "__import__" and len(call.args) < 4 and not call.keywords
+    return (
+        isinstance(call.func, ast.Name)
+        and call.func.id == "__import__"
+        and len(call.args) < 4
+        and not call.keywords
+    )
 
 
 def _package(call: ast.Call, own: str) -> str | None:

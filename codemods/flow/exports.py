@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 
-from codemods.flow.modules import Unit
 from codemods.flow.scopes import Scope
+from codemods.sources.modules import Unit
 
 LIST = "__all__"
 
@@ -33,7 +33,9 @@ def open_stars(
     while changed:
         changed = False
         for scope, node in opened:
-            new = {name for unit in found(scope.unit, node) for name in exported(modules[unit])} - scope.names
+            new = {
+                name for unit in found(scope.unit, node) for name in exported(modules[unit])
+            } - scope.names
             scope.names |= new
             changed = changed or bool(new)
 
@@ -48,7 +50,11 @@ def exported(scope: Scope) -> set[str]:
 
 def stars_of(unit: Unit) -> list[ast.ImportFrom]:
     """The star imports of a module."""
-    return [node for node in unit.nodes if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+    return [
+        node
+        for node in unit.nodes
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+    ]
 
 
 def _listed(unit: Unit) -> set[str] | None:
@@ -82,5 +88,9 @@ def _said(unit: Unit, node: ast.Name) -> set[str] | None:
 def _words(node: ast.expr) -> set[str] | None:
     if not isinstance(node, ast.List | ast.Tuple | ast.Set):
         return None
-    words = {part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    words = {
+        part.value
+        for part in node.elts
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
     return words if len(words) == len({ast.dump(part) for part in node.elts}) else None

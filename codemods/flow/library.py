@@ -6,8 +6,8 @@ import ast
 import dataclasses
 
 from codemods import vocabulary
-from codemods.flow.calls import DEEPEST_WRAPPING, Behaviour, Calls, CallSite, wrapping
-from codemods.flow.containers import BY_CLASS, BY_NAME, arguments, mix
+from codemods.flow.calls import DEEPEST_WRAPPING, Behaviour, Calls, wrapping
+from codemods.flow.containers import BY_CLASS, BY_NAME, arguments
 from codemods.flow.objects import (
     LEAVES,
     Class,
@@ -26,8 +26,14 @@ from codemods.flow.objects import (
     Result,
     Thing,
 )
+from codemods.flow.sites import CallSite
 
-BY_FILE = ("runpy.run_path", "runpy.run_module", "importlib.util.spec_from_file_location", "imp.load_source")
+BY_FILE = (
+    "runpy.run_path",
+    "runpy.run_module",
+    "importlib.util.spec_from_file_location",
+    "imp.load_source",
+)
 """What gives a module, or its namespace, for a file or a name."""
 
 PRYING = frozenset(("builtins.setattr", "builtins.vars", *BY_FILE))
@@ -63,7 +69,13 @@ def derivative(value: bool) -> Behaviour:
     """`jax.grad`, `jax.value_and_grad` and their kin."""
 
     def behaviour(flow: Calls, site: CallSite) -> None:
-        layout = ("value", "gradient") if value else ("gradient", "auxiliary") if site.constant("has_aux") else ()
+        layout = (
+            ("value", "gradient")
+            if value
+            else ("gradient", "auxiliary")
+            if site.constant("has_aux")
+            else ()
+        )
 
         def arrive(item: Object) -> None:
             if wrapping(item) < DEEPEST_WRAPPING:
@@ -76,13 +88,19 @@ def derivative(value: bool) -> Behaviour:
     return behaviour
 
 
-def _apply(flow: Calls, site: CallSite, function: object, arguments: tuple[object, ...], result: object) -> None:
+def _apply(
+    flow: Calls, site: CallSite, function: object, arguments: tuple[object, ...], result: object
+) -> None:
     flow.call(function, CallSite(site.unit, site.node, arguments, {}, result, None, (), site.scope))
 
 
 def scan(flow: Calls, site: CallSite) -> None:
     """`jax.lax.scan(f, init, xs)`: `f(carry, x)` gives `(carry, y)`."""
-    function, initial, inputs = site.argument(0, "f"), site.argument(1, "init"), site.argument(2, "xs")
+    function, initial, inputs = (
+        site.argument(0, "f"),
+        site.argument(1, "init"),
+        site.argument(2, "xs"),
+    )
     if function is None or initial is None:
         return
     carry, step, element = ("carry", site.node), ("step", site.node), ("input", site.node)
@@ -101,7 +119,11 @@ def scan(flow: Calls, site: CallSite) -> None:
 
 def while_loop(flow: Calls, site: CallSite) -> None:
     """`jax.lax.while_loop(cond_fun, body_fun, init_val)`."""
-    condition, body, initial = site.argument(0, "cond_fun"), site.argument(1, "body_fun"), site.argument(2, "init_val")
+    condition, body, initial = (
+        site.argument(0, "cond_fun"),
+        site.argument(1, "body_fun"),
+        site.argument(2, "init_val"),
+    )
     if condition is None or body is None or initial is None:
         return
     flow.solver.connect(initial, site.result)
@@ -127,7 +149,13 @@ def cond(flow: Calls, site: CallSite) -> None:
         branch = site.argument(index, name)
         if branch is not None:
             operand = site.keywords.get("operand")
-            _apply(flow, site, branch, site.positional[3:] or ((operand,) if operand is not None else ()), site.result)
+            _apply(
+                flow,
+                site,
+                branch,
+                site.positional[3:] or ((operand,) if operand is not None else ()),
+                site.result,
+            )
 
 
 def switch(flow: Calls, site: CallSite) -> None:
@@ -217,7 +245,9 @@ def make_dict(flow: Calls, site: CallSite) -> None:
 def _copy_fields(flow: Calls, item: Object, outcome: Container) -> None:
     """Let a dict have the elements of what is neither a container nor a namespace, such as a configuration that carries some."""
     if isinstance(item, Instance | Opaque):
-        flow.store_element(outcome, None, flow.any_field(item.cls if isinstance(item, Instance) else item)[0])
+        flow.store_element(
+            outcome, None, flow.any_field(item.cls if isinstance(item, Instance) else item)[0]
+        )
 
 
 def replace(flow: Calls, site: CallSite) -> None:
@@ -235,7 +265,9 @@ def replace(flow: Calls, site: CallSite) -> None:
 
 def parent_class(flow: Calls, site: CallSite) -> None:
     """`super()`."""
-    node = next((outer for outer in site.unit.ancestors(site.node) if isinstance(outer, ast.ClassDef)), None)
+    node = next(
+        (outer for outer in site.unit.ancestors(site.node) if isinstance(outer, ast.ClassDef)), None
+    )
     if node is None:
         return
     cls = flow.class_of(node)
@@ -255,7 +287,11 @@ def vjp(flow: Calls, site: CallSite) -> None:
         return
     value, outcome = ("value", site.node), Container(site.node, "vjp")
     arguments: tuple[Place, ...] = site.positional[1:]
-    if isinstance(site.node, ast.Call) and len(site.node.args) > 1 and isinstance(site.node.args[1], ast.Tuple):
+    if (
+        isinstance(site.node, ast.Call)
+        and len(site.node.args) > 1
+        and isinstance(site.node.args[1], ast.Tuple)
+    ):
         arguments = tuple(flow.places[item] for item in site.node.args[1].elts)  # of `jvp`
     _apply(flow, site, function, arguments, value)
     flow.solver.add(site.result, outcome)
@@ -270,7 +306,9 @@ def evaluate(flow: Calls, site: CallSite) -> None:
     function = site.argument(0, "fun")
     if function is not None:
         keywords = {name: place for name, place in site.keywords.items() if name != "fun"}
-        flow.call(function, CallSite(site.unit, site.node, site.positional[1:], keywords, site.result))
+        flow.call(
+            function, CallSite(site.unit, site.node, site.positional[1:], keywords, site.result)
+        )
 
 
 def flatten(flow: Calls, site: CallSite) -> None:
@@ -361,12 +399,21 @@ def make_default_dict(flow: Calls, site: CallSite) -> None:
 
 def record(flow: Calls, site: CallSite) -> None:
     """`collections.namedtuple(name, "first second")` and `typing.NamedTuple(name, [("first", type)])`."""
-    node = site.node.args[1] if isinstance(site.node, ast.Call) and len(site.node.args) > 1 else None
+    node = (
+        site.node.args[1] if isinstance(site.node, ast.Call) and len(site.node.args) > 1 else None
+    )
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         flow.solver.add(site.result, Record(tuple(node.value.replace(",", " ").split())))
     elif isinstance(node, ast.Tuple | ast.List):
-        firsts = [item.elts[0] if isinstance(item, ast.Tuple) and item.elts else item for item in node.elts]
-        names = [item.value for item in firsts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        firsts = [
+            item.elts[0] if isinstance(item, ast.Tuple) and item.elts else item
+            for item in node.elts
+        ]
+        names = [
+            item.value
+            for item in firsts
+            if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        ]
         flow.solver.add(site.result, Record(tuple(names)))
 
 
@@ -382,7 +429,9 @@ def namespace(flow: Calls, site: CallSite) -> None:
 
     def arrive(item: Object) -> None:
         if isinstance(item, Instance | Opaque):
-            flow.solver.add(site.result, Namespace(item.cls if isinstance(item, Instance) else item))
+            flow.solver.add(
+                site.result, Namespace(item.cls if isinstance(item, Instance) else item)
+            )
         elif isinstance(item, Module | Container | External):
             flow.solver.add(site.result, item)
 
@@ -446,7 +495,9 @@ def getter(word: str) -> Behaviour:
         node = site.node
         if not isinstance(node, ast.Call):
             return
-        values = [argument.value if isinstance(argument, ast.Constant) else None for argument in node.args]
+        values = [
+            argument.value if isinstance(argument, ast.Constant) else None for argument in node.args
+        ]
         names = [value for value in values if isinstance(value, str)]
         if word == "itemgetter":
             keys = tuple(value if isinstance(value, int | str) else None for value in values)
@@ -465,12 +516,12 @@ def map_tree(flow: Calls, site: CallSite) -> None:
     if tree is not None:
         flow.solver.connect(tree, site.result)
     if "is_leaf" in site.keywords:
-        mix(flow, site, site.positional)
+        flow.mix(site, site.positional)
 
 
 def mixing(flow: Calls, site: CallSite) -> None:
     """Whatever goes in may come out, go into a container, or be given to a function that goes in, too."""
-    mix(flow, site, arguments(site))
+    flow.mix(site, arguments(site))
 
 
 def import_by_name(flow: Calls, site: CallSite) -> None:
@@ -495,7 +546,9 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
 def _load_any(flow: Calls, item: Object, result: Place) -> None:
     """Let any attribute of an object reach `result`."""
     if isinstance(item, Instance | Opaque):
-        flow.solver.connect(flow.any_field(item.cls if isinstance(item, Instance) else item)[0], result)
+        flow.solver.connect(
+            flow.any_field(item.cls if isinstance(item, Instance) else item)[0], result
+        )
     elif isinstance(item, Module):
         flow.load_from_module(item, None, result)
     elif isinstance(item, Container):
@@ -510,7 +563,8 @@ def of_class(name: str) -> Behaviour:
             starred = None if site.starred is None else site.starred - 1
             flow.load_attribute(site.positional[0], name, ("by class", site.node))
             flow.call(
-                ("by class", site.node), dataclasses.replace(site, positional=site.positional[1:], starred=starred)
+                ("by class", site.node),
+                dataclasses.replace(site, positional=site.positional[1:], starred=starred),
             )
 
     return behaviour
@@ -531,7 +585,9 @@ def set_named_attribute(flow: Calls, site: CallSite) -> None:
 def _store_any(flow: Calls, item: Object, source: Place) -> None:
     """Let any attribute of an object be what is at `source`."""
     if isinstance(item, Instance | Opaque):
-        flow.solver.connect(source, flow.any_field(item.cls if isinstance(item, Instance) else item)[1])
+        flow.solver.connect(
+            source, flow.any_field(item.cls if isinstance(item, Instance) else item)[1]
+        )
     elif isinstance(item, Module):
         flow.store_in_module(item, None, source)
     elif isinstance(item, Container):
@@ -585,13 +641,21 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(("builtins.max", "builtins.min", "random.choice", "random.sample"), choose),
     **dict.fromkeys(
         (
-            *("itertools.chain", "itertools.chain.from_iterable", "itertools.cycle", "itertools.islice"),
+            *(
+                "itertools.chain",
+                "itertools.chain.from_iterable",
+                "itertools.cycle",
+                "itertools.islice",
+            ),
             *("builtins.set", "builtins.frozenset", "builtins.reversed"),
         ),
         chain,
     ),
     "builtins.sorted": sort,
-    **dict.fromkeys(("builtins.filter", "itertools.filterfalse", "itertools.takewhile", "itertools.dropwhile"), select),
+    **dict.fromkeys(
+        ("builtins.filter", "itertools.filterfalse", "itertools.takewhile", "itertools.dropwhile"),
+        select,
+    ),
     **dict.fromkeys(vocabulary.CALL_BACK, mixing),
     **dict.fromkeys(
         (

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
-if TYPE_CHECKING:
-    from codemods.flow.modules import Unit
-    from codemods.flow.scopes import Scope
+from codemods.flow.scopes import Scope
+from codemods.sources.modules import Unit
 
 T = TypeVar("T")
 Place = Hashable

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import sys
 
-from codemods.flow.calls import Effect
+from codemods.flow.sites import Effect
 from codemods.vocabulary import NUMBERS
 
 FORGETFUL = frozenset(
     (
-        *("absl", "logging", "math", "os", "re", "sys", "time", "warnings", "traceback", "pprint", "textwrap"),
-        *("string", "datetime", "timeit", "gc", "json", "statistics", "pathlib", "shutil", "unittest", "pytest"),
+        *(
+            "absl",
+            "logging",
+            "math",
+            "os",
+            "re",
+            "sys",
+            "time",
+            "warnings",
+            "traceback",
+            "pprint",
+            "textwrap",
+        ),
+        *(
+            "string",
+            "datetime",
+            "timeit",
+            "gc",
+            "json",
+            "statistics",
+            "pathlib",
+            "shutil",
+            "unittest",
+            "pytest",
+        ),
     )
 )
 """Packages that look at what they are given, and neither keep it nor give it back."""
@@ -21,8 +44,25 @@ KEEPING = ("unittest.mock.",)
 DESCRIBING = frozenset(
     f"inspect.{name}"
     for name in (
-        *("signature", "getfullargspec", "getsource", "getsourcelines", "getsourcefile", "getfile", "getdoc"),
-        *("getcomments", "getmodule", "isfunction", "ismethod", "isclass", "ismodule", "isbuiltin", "isroutine"),
+        *(
+            "signature",
+            "getfullargspec",
+            "getsource",
+            "getsourcelines",
+            "getsourcefile",
+            "getfile",
+            "getdoc",
+        ),
+        *(
+            "getcomments",
+            "getmodule",
+            "isfunction",
+            "ismethod",
+            "isclass",
+            "ismodule",
+            "isbuiltin",
+            "isroutine",
+        ),
         *("isgenerator", "isgeneratorfunction", "iscoroutinefunction", "isabstract", "isawaitable"),
     )
 )
@@ -33,21 +73,72 @@ COMPUTING = frozenset(("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku
 
 OBJECT_ARRAYS = frozenset(
     (
-        *("array", "asarray", "asanyarray", "vectorize", "frompyfunc", "fromiter", "full", "nditer", "ndenumerate"),
-        *("append", "insert", "concatenate", "stack", "roll", "reshape", "ravel", "take", "where", "copy"),
+        *(
+            "array",
+            "asarray",
+            "asanyarray",
+            "vectorize",
+            "frompyfunc",
+            "fromiter",
+            "full",
+            "nditer",
+            "ndenumerate",
+        ),
+        *(
+            "append",
+            "insert",
+            "concatenate",
+            "stack",
+            "roll",
+            "reshape",
+            "ravel",
+            "take",
+            "where",
+            "copy",
+        ),
         "atleast_1d",
     )
 )
 """Functions of NumPy that give back, in arrays of objects, what they were given. The others compute numbers."""
 
-HOLDING = frozenset(("tqdm", "more_itertools", "toolz", "cytoolz", "joblib", "cloudpickle", "dill", "tree"))
+HOLDING = frozenset(
+    ("tqdm", "more_itertools", "toolz", "cytoolz", "joblib", "cloudpickle", "dill", "tree")
+)
 """Packages of containers and iterators, that give back what they were given."""
 
 FRAMEWORKS = frozenset(
     (
-        *("tensorflow", "tensorflow_datasets", "tensorflow_probability", "tensorboard", "tensorboardX", "torch"),
-        *("torchvision", "keras", "ml_collections", "gin", "hydra", "omegaconf", "wandb", "gym", "gymnasium"),
-        *("dm_env", "scipy", "pandas", "argparse", "configparser", "random", "sklearn", "matplotlib", "PIL", "cv2"),
+        *(
+            "tensorflow",
+            "tensorflow_datasets",
+            "tensorflow_probability",
+            "tensorboard",
+            "tensorboardX",
+            "torch",
+        ),
+        *(
+            "torchvision",
+            "keras",
+            "ml_collections",
+            "gin",
+            "hydra",
+            "omegaconf",
+            "wandb",
+            "gym",
+            "gymnasium",
+        ),
+        *(
+            "dm_env",
+            "scipy",
+            "pandas",
+            "argparse",
+            "configparser",
+            "random",
+            "sklearn",
+            "matplotlib",
+            "PIL",
+            "cv2",
+        ),
         *("yaml", "click", "fire", "transformers", "datasets", "seqio"),
     )
 )
@@ -58,8 +149,34 @@ PLAIN = tuple(f"builtins.{kind}" for kind in ("str", "int", "float", "bool", "by
 
 LOOKING = frozenset(
     (
-        *("print", "len", "isinstance", "issubclass", "id", "hash", "repr", "str", "bool", "int", "float", "abs"),
-        *("callable", "hasattr", "format", "ascii", "dir", "help", "input", "round", "any", "all", "range", "bytes"),
+        *(
+            "print",
+            "len",
+            "isinstance",
+            "issubclass",
+            "id",
+            "hash",
+            "repr",
+            "str",
+            "bool",
+            "int",
+            "float",
+            "abs",
+        ),
+        *(
+            "callable",
+            "hasattr",
+            "format",
+            "ascii",
+            "dir",
+            "help",
+            "input",
+            "round",
+            "any",
+            "all",
+            "range",
+            "bytes",
+        ),
         "delattr",
     )
 )
@@ -102,4 +219,8 @@ def is_well_known(name: str) -> bool:
     if name.startswith(PLAIN):
         return True
     computed = package in COMPUTING and "()" in name and effect_of(name) == "result"
-    return not name.startswith("flax.optim") and not computed and package in FORGETFUL | COMPUTING | FRAMEWORKS
+    return (
+        not name.startswith("flax.optim")
+        and not computed
+        and package in FORGETFUL | COMPUTING | FRAMEWORKS
+    )

@@ -6,12 +6,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import compress
-from typing import TYPE_CHECKING
 
+from codemods.flow.calls import Calls
 from codemods.flow.objects import Class, External, Instance, Place, Result
-
-if TYPE_CHECKING:
-    from codemods.flow.calls import Calls
 
 
 class Roots:
@@ -139,6 +136,12 @@ class Roots:
             case Result(name=name):
                 yield f"{name}()"
             case Class():
-                yield from (base.name for base in self.flow.ancestry(item) if isinstance(base, External))
+                yield from (
+                    base.name for base in self.flow.ancestry(item) if isinstance(base, External)
+                )
             case Instance(cls=cls):
-                yield from (f"{base.name}()" for base in self.flow.ancestry(cls) if isinstance(base, External))
+                yield from (
+                    f"{base.name}()"
+                    for base in self.flow.ancestry(cls)
+                    if isinstance(base, External)
+                )

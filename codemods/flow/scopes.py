@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from codemods.flow.modules import Unit
+from codemods.sources.modules import Unit
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | Comprehension
+ScopeNode = (
+    ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | Comprehension
+)
 SCOPES = (
     ast.ClassDef,
     ast.FunctionDef,
@@ -50,7 +52,11 @@ class Scope:
             return self
         scope = self.parent
         while scope is not None:
-            if not isinstance(scope.node, ast.ClassDef) and name in scope.names and name not in scope.elsewhere:
+            if (
+                not isinstance(scope.node, ast.ClassDef)
+                and name in scope.names
+                and name not in scope.elsewhere
+            ):
                 return scope
             if scope.elsewhere.get(name) == "global":
                 return scope.module
@@ -100,7 +106,11 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             for alias in (alias for alias in names if alias.name != "*"):
                 yield alias.asname or alias.name.partition(".")[0], ""
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+        ):
             yield name, ""
         case ast.MatchMapping(rest=str(name)):
             yield name, ""

@@ -59,7 +59,9 @@ class Solver:
         if ANY_DERIVED not in objects:
             return objects
         if objects not in self._every:
-            self._every[objects] = tuple(dict.fromkeys(every for item in objects for every in self.members(item)))
+            self._every[objects] = tuple(
+                dict.fromkeys(every for item in objects for every in self.members(item))
+            )
         return self._every[objects]
 
     def has(self, place: Place, item: Object) -> bool:

@@ -11,32 +11,52 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from codemods.edits import Edit, Replace
-from codemods.facts import unify
+from codemods.analysis.facts import unify
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.steps import Steps
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.functional.annotations import tuple_of_parts
 from codemods.functional.draft import Draft
 from codemods.functional.interfaces import Interfaces
 from codemods.functional.parts import Names
-from codemods.functional.places import Group, Index, gone
+from codemods.functional.places import Beside, Group, Index
 from codemods.functional.writing import write
 from codemods.idioms import Unproven
+from codemods.idioms.clipping import Clippings
+from codemods.idioms.groups import refuse_plain
 from codemods.idioms.order import Edits
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
+from codemods.idioms.overrides import Overrides
+from codemods.idioms.own_states import OwnStates
+from codemods.rewriting.edits import Edit, Replace
 
 KNOWN = (
-    *("definition", "custom", "class", "value", "dynamic", "base", "import", "module", "definition.create"),
-    *("optimizer.target", "optimizer.apply_gradient", "optimizer.replace", "optimizer.state", "state.step"),
+    *(
+        "definition",
+        "custom",
+        "class",
+        "value",
+        "dynamic",
+        "base",
+        "import",
+        "module",
+        "definition.create",
+    ),
+    *(
+        "optimizer.target",
+        "optimizer.apply_gradient",
+        "optimizer.replace",
+        "optimizer.state",
+        "state.step",
+    ),
     *("annotation", "stored", "restored", "filter"),
 )
 """The uses that have a counterpart in parts, or are none of an optimizer."""
 
-AT_RUN_TIME = tuple(f"builtins.{name}" for name in ("dir", "eval", "exec", "globals", "locals", "vars"))
+AT_RUN_TIME = tuple(
+    f"builtins.{name}" for name in ("dir", "eval", "exec", "globals", "locals", "vars")
+)
 """What finds variables by names that only the run tells."""
 
 
@@ -58,7 +78,9 @@ class Outcomes:
                 self.concerned[node] += draft.group.optimizers
         self.edits = draft.edits
         self.beside |= {
-            (node, edit) for beside in _beside(draft.context, draft.group.members) for node, (_, edit) in beside.items()
+            (node, edit)
+            for beside in draft.group.beside.edits(draft.group.members)
+            for node, (_, edit) in beside.items()
         }
         self.rewritten |= draft.rewritten.keys()
         self.uses |= draft.outcomes
@@ -67,20 +89,33 @@ class Outcomes:
 class Functional:
     """The groups of optimizers that fall into parts; for those that do not, the reason."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(
+        self,
+        stepping: Stepping,
+        overrides: Overrides,
+        clippings: Clippings,
+        own_states: OwnStates,
+        counted: Steps,
+    ) -> None:
         self.groups = Outcomes()
-        if context.options.style != "functional" or context.options.partial:
+        if stepping.options.style != "functional" or stepping.options.partial:
             return
-        attempts = _Attempts(context)
+        attempts = _Attempts(Beside(stepping, overrides, clippings, counted), own_states)
         self.groups = attempts.outcomes({})
         left: dict[Thing, str] = {}
         for thing, family in attempts.stored.items():
             if self.reason([thing]):
                 where = thing.unit.place(getattr(thing.node, "lineno", 1))
-                left.setdefault(family, f"so does the one made at {where}, which is stored in checkpoints, too")
+                left.setdefault(
+                    family, f"so does the one made at {where}, which is stored in checkpoints, too"
+                )
         if left:
-            refused = {thing: left[family] for thing, family in attempts.stored.items() if family in left}
-            self.groups = attempts.outcomes({thing: self.reason([thing]) or why for thing, why in refused.items()})
+            refused = {
+                thing: left[family] for thing, family in attempts.stored.items() if family in left
+            }
+            self.groups = attempts.outcomes(
+                {thing: self.reason([thing]) or why for thing, why in refused.items()}
+            )
 
     @property
     def outcomes(self) -> Mapping[ast.AST, Edit | None]:
@@ -105,20 +140,31 @@ class Functional:
 class _Attempts:
     """The proofs for all groups of a project."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.index = Index(context)
-        members = context.facts.members.values()
-        self.groups = [found for found in members if any(thing.kind == "optimizer" for thing in found)]
+    def __init__(self, beside: Beside, own_states: OwnStates) -> None:
+        self.beside = beside
+        self.own_states = own_states
+        self.facts = beside.stepping.facts
+        self.index = Index(self.facts)
+        members = self.facts.members.values()
+        self.groups = [
+            found for found in members if any(thing.kind == "optimizer" for thing in found)
+        ]
         self.stored = self._families()
-        removed = {node for found in self.groups for node in gone(context, found)}
-        steps = (use for use in context.facts.uses if use.kind == "state.step" and use.node not in removed)
-        self.counted = {self.stored[thing] for use in steps for thing in use.things if thing in self.stored}
+        removed = {node for found in self.groups for node in beside.gone(found)}
+        steps = (
+            use for use in self.facts.uses if use.kind == "state.step" and use.node not in removed
+        )
+        self.counted = {
+            self.stored[thing] for use in steps for thing in use.things if thing in self.stored
+        }
 
     def _families(self) -> dict[Thing, Thing]:
         """A representative for all optimizers that may restore what one of them stored: those of the same kind."""
         stored = {
-            thing for use in self.context.facts.uses if use.kind in ("stored", "restored") for thing in use.things
+            thing
+            for use in self.facts.uses
+            if use.kind in ("stored", "restored")
+            for thing in use.things
         }
         groups = [members for members in self.groups if not stored.isdisjoint(members)]
         alike: dict[str, list[Thing]] = defaultdict(list)
@@ -130,7 +176,7 @@ class _Attempts:
 
     def outcomes(self, refused: Mapping[Thing, str]) -> Outcomes:
         """What comes of each group; some are refused for a reason that is known."""
-        names, outcomes = Names(self.context.origins), Outcomes()
+        names, outcomes = Names(self.beside.stepping.origins), Outcomes()
         for members in self.groups:
             trial = names.copy()
             try:
@@ -143,13 +189,12 @@ class _Attempts:
         return outcomes
 
     def _written(self, members: list[Thing], names: Names, others: Outcomes) -> Draft:
-        context = self.context
-        if any({*members} & {*state.things} for state in context.own_states.states):
+        if any({*members} & {*state.things} for state in self.own_states.states):
             raise Unproven("the dataclass around it is a train state")
-        group = Group(context, self.index, members, self.stored.get(members[0]) in self.counted)
+        group = Group(self.beside, self.index, members, self.stored.get(members[0]) in self.counted)
         _check_uses(group)
         edits = Edits(others.edits)
-        for beside in _beside(context, members):
+        for beside in self.beside.edits(members):
             for node, (unit, edit) in beside.items():
                 if (node, edit) not in others.beside:
                     edits.put(node, unit, edit)
@@ -158,30 +203,27 @@ class _Attempts:
         for use in group.uses:
             if use.kind == "annotation":
                 draft.outcomes[use.node] = _annotation(use, draft)
-        new = Edits({node: change for node, change in draft.edits.items() if node not in others.edits})
-        context.refuse_plain(new, group.uses)
+        new = Edits(
+            {node: change for node, change in draft.edits.items() if node not in others.edits}
+        )
+        refuse_plain(new, group.uses, self.beside.stepping)
         return draft
 
 
-def _beside(context: Context, things: Iterable[Thing]) -> tuple[Edits, Edits]:
-    """What other idioms change for the sake of some things."""
-    return context.edits_beside(things), context.clippings.edits_of(things)
-
-
 def _check_uses(group: Group) -> None:
-    context = group.context
+    facts = group.facts
     for use in group.uses:
         if use.kind not in KNOWN:
             raise Unproven(f"`.{use.name}` is used at {use.where}")
         if use.kind == "definition.create" and use.call is None:
             raise Unproven(f"`create` is passed on at {use.where}")
-        if context.axes(use.things):
+        if group.beside.stepping.axes(use.things):
             raise Unproven("its own method replicated it")
     units = {use.unit for use in group.uses}
-    for unit, call in context.facts.flow.reading.calls:
-        if unit in units and context.facts.full_name(call.func) in AT_RUN_TIME:
+    for unit, call in facts.flow.reading.calls:
+        if unit in units and facts.full_name(call.func) in AT_RUN_TIME:
             raise Unproven(f"its variables may be found by name at {unit.place(call.lineno)}")
-    if not all(context.facts.legacy.definitions(thing) for thing in group.optimizers):
+    if not all(facts.legacy.definitions(thing) for thing in group.optimizers):
         raise Unproven("the place that makes it is not in view")
 
 

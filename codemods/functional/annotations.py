@@ -5,32 +5,38 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.dataflow.binding import parameters_of
-from codemods.edits import Edit, Replace, Spread
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import FunctionNode, Variable
+from codemods.flow.binding import parameters_of
 from codemods.functional.interfaces import Interface
 from codemods.functional.places import Group
 from codemods.idioms import Unproven
-from codemods.origins import FunctionNode, Variable
+from codemods.rewriting.edits import Edit, Replace, Spread
+from codemods.sources.modules import Unit
 
 TRANSFORMATION = "{optax}.GradientTransformation"
 TYPES = ("{optax}.Params", "{optax}.OptState", "{jax}.Array")
 
 
-def annotations_of(variable: Variable, node: FunctionNode, unit: Unit, group: Group, count: int) -> tuple[str, ...]:
+def annotations_of(
+    variable: Variable, node: FunctionNode, unit: Unit, group: Group, count: int
+) -> tuple[str, ...]:
     """Templates for the annotations of the parameters in the place of one.
 
     Raises:
       Unproven: if that has an annotation of which an optimizer is but a part.
     """
-    annotation = next(one.annotation for one in parameters_of(node.args) if one.arg == variable.name)
+    annotation = next(
+        one.annotation for one in parameters_of(node.args) if one.arg == variable.name
+    )
     if annotation is None:
         return ("",) * count
     legacy = _legacy_within(annotation, group)
     if legacy == [annotation]:
         return TYPES[:count]
     if legacy:
-        raise Unproven(f"its annotation at {unit.place(node.lineno)} says more than that it is an optimizer")
+        raise Unproven(
+            f"its annotation at {unit.place(node.lineno)} says more than that it is an optimizer"
+        )
     return (unit.source(annotation),) * count
 
 
@@ -51,10 +57,18 @@ def annotated(
         said = (TRANSFORMATION, *types) if is_given else types
         yield returns, Replace(unit.span(returns), f"tuple[{', '.join(said)}]")
         return
-    elements = returns.slice.elts if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple) else []
+    elements = (
+        returns.slice.elts
+        if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple)
+        else []
+    )
     indices = {index for _, index in interface.returns}
-    if {elements.index(one) for one in legacy if one in elements} != indices or isinstance(legacy[0], ast.Constant):
-        raise Unproven(f"the annotation at {unit.place(node.lineno)} says more than that an optimizer is returned")
+    if {elements.index(one) for one in legacy if one in elements} != indices or isinstance(
+        legacy[0], ast.Constant
+    ):
+        raise Unproven(
+            f"the annotation at {unit.place(node.lineno)} says more than that an optimizer is returned"
+        )
     for one in legacy:
         if interface.flat:
             first = one is elements[0] and is_given

@@ -6,17 +6,17 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from codemods.dataflow.binding import values_of
-from codemods.edits import Edit
-from codemods.flow.modules import Span, Unit
+from codemods.analysis.origins import Variable
+from codemods.analysis.uses import Use
+from codemods.flow.binding import values_of
 from codemods.functional.interfaces import Interfaces
 from codemods.functional.parts import Names, Parts
 from codemods.functional.places import Group
 from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.origins import Variable
-from codemods.uses import Use
+from codemods.rewriting.edits import Edit
+from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import CONTROL, PYTREES
 
 MAKERS = ("definition.create", "optimizer.apply_gradient", "optimizer.replace")
@@ -45,10 +45,16 @@ class Draft:
     """
 
     def __init__(
-        self, group: Group, interfaces: Interfaces, names: Names, edits: Edits, taken: Collection[ast.AST]
+        self,
+        group: Group,
+        interfaces: Interfaces,
+        names: Names,
+        edits: Edits,
+        taken: Collection[ast.AST],
     ) -> None:
         self.group = group
-        self.context = group.context
+        self.stepping = group.beside.stepping
+        self.overrides = group.beside.overrides
         self.origins = group.origins
         self.interfaces = interfaces
         self.names = names
@@ -58,8 +64,14 @@ class Draft:
         self.outcomes: dict[ast.AST, Edit | None] = {}
         self.parts = {variable: names.parts(variable, group) for variable in group.variables}
         self.transformations = Transformations(group, interfaces, names)
-        named = {node: self.origins.variable(node) for node in group.expressions if isinstance(node, ast.Name)}
-        self.by_variable = {node: self.parts[variable] for node, variable in named.items() if variable is not None}
+        named = {
+            node: self.origins.variable(node)
+            for node in group.expressions
+            if isinstance(node, ast.Name)
+        }
+        self.by_variable = {
+            node: self.parts[variable] for node, variable in named.items() if variable is not None
+        }
         self.done: set[ast.expr] = set()
         self.rewritten: dict[ast.AST, Edit] = {}
         self.replaced: list[ast.expr] = []
@@ -91,11 +103,17 @@ class Draft:
 
     def inner(self, node: ast.Call) -> list[ast.Call]:
         """The arguments of a call that are calls which give an optimizer."""
-        return [one for one in values_of(node) if isinstance(one, ast.Call) and one in self.group.expressions]
+        return [
+            one
+            for one in values_of(node)
+            if isinstance(one, ast.Call) and one in self.group.expressions
+        ]
 
     def is_held(self, node: ast.expr, unit: Unit) -> bool:
         """Whether an optimizer is kept in a tuple or the like, or goes to what takes any pytree."""
-        return isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict) or self.goes_to_jax(node, unit)
+        return isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict) or self.goes_to_jax(
+            node, unit
+        )
 
     def goes_to_jax(self, node: ast.expr, unit: Unit) -> bool:
         parent = unit.parents[node]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import values_of
-from codemods.edits import ChangeArguments, Edit, Replace, Spread
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Variable, statement_of
+from codemods.flow.binding import values_of
 from codemods.functional.draft import Draft
 from codemods.functional.parts import Parts
 from codemods.functional.places import function_around
 from codemods.idioms import Unproven
-from codemods.origins import Variable, statement_of
+from codemods.rewriting.edits import ChangeArguments, Edit, Replace, Spread
+from codemods.sources.modules import Unit
 
 
 class Handing:
@@ -31,7 +31,9 @@ class Handing:
             text = parts.flat
             if function in self.draft.transformations.given:
                 text = f"{self.draft.transformations.at(node, unit)}, {text}"
-        elif isinstance(parent, ast.Yield) or (isinstance(parent, ast.Assign) and parent.value is node):
+        elif isinstance(parent, ast.Yield) or (
+            isinstance(parent, ast.Assign) and parent.value is node
+        ):
             text = parts.flat
         elif isinstance(parent, ast.Tuple) and isinstance(unit.parents[parent], ast.Return):
             self._returned_element(node, parent, parts, unit)
@@ -45,12 +47,18 @@ class Handing:
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
         for interface, argument in self.draft.interfaces.arguments[node]:
             call, word = argument.call, argument.keyword
-            named = next((one for one in interface.split if word is not None and one.name == word.arg), None)
+            named = next(
+                (one for one in interface.split if word is not None and one.name == word.arg), None
+            )
             keywords = ("",) * len(parts.names) if named is None else self.draft.parts[named].names
-            spread = ((values_of(call).index(node), tuple(zip(keywords, parts.names, strict=True))),)
+            spread = (
+                (values_of(call).index(node), tuple(zip(keywords, parts.names, strict=True))),
+            )
             self.draft.edits.put(call, unit, ChangeArguments(unit.span(call), spread=spread))
 
-    def _returned_element(self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit) -> None:
+    def _returned_element(
+        self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit
+    ) -> None:
         statement, function = unit.parents[parent], function_around(node, unit)
         flat = self.draft.interfaces.of(function).flat
         if statement in self.draft.taken or (flat and statement in self.draft.rewritten):
@@ -77,7 +85,11 @@ class Handing:
         edit: Edit = Replace(unit.span(store), parts.nested)
         if outer is store:
             edit = Replace(unit.span(store), f"{name}, {parts.flat}" if name else parts.flat)
-        elif value is not None and unit.parents[store] is outer and self.draft.interfaces.is_flat(value):
+        elif (
+            value is not None
+            and unit.parents[store] is outer
+            and self.draft.interfaces.is_flat(value)
+        ):
             first = isinstance(outer, ast.Tuple) and store is outer.elts[0]
             edit = Spread(unit.span(store), ((name,) if first and name else ()) + parts.names)
         self.draft.edits.put(store, unit, edit)
@@ -88,6 +100,9 @@ class Handing:
         statement = statement_of(unit, call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         first = target.elts[0] if isinstance(target, ast.Tuple) else None
-        is_own = isinstance(first, ast.Name) and self.draft.group.target(first, call) in self.draft.group.variables
+        is_own = (
+            isinstance(first, ast.Name)
+            and self.draft.group.target(first, call) in self.draft.group.variables
+        )
         if first is not None and not is_own:
             self.draft.edits.put(first, unit, Spread(unit.span(first), (name, "{it}")))

@@ -6,11 +6,11 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from codemods.dataflow.binding import parameters_of
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Argument, Binding, FunctionNode, Variable
+from codemods.flow.binding import parameters_of
 from codemods.functional.places import Group, function_around
 from codemods.idioms import Unproven
-from codemods.origins import Argument, Binding, FunctionNode, Variable
+from codemods.sources.modules import Unit
 from codemods.vocabulary import CONTROL
 
 
@@ -64,7 +64,9 @@ class Interfaces:
         assert isinstance(node, FunctionNode)
         interface, where = self.of(node), self.group.where(node, unit)
         plain = [argument.arg for argument in parameters_of(node.args)]
-        if variable.name not in plain or (len(self.origins.stores(variable)) != 1 and isinstance(node, ast.Lambda)):
+        if variable.name not in plain or (
+            len(self.origins.stores(variable)) != 1 and isinstance(node, ast.Lambda)
+        ):
             raise Unproven(f"{where} takes any arguments")
         if interface.bindings is None:
             if not self._is_called_by_jax(node) or not isinstance(node, ast.FunctionDef):
@@ -76,14 +78,20 @@ class Interfaces:
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
             if argument is None or argument.value not in self.group.expressions:
-                raise Unproven(f"{where} is called without an optimizer at {binding.unit.place(binding.call.lineno)}")
+                raise Unproven(
+                    f"{where} is called without an optimizer at {binding.unit.place(binding.call.lineno)}"
+                )
             self.arguments[argument.value].append((interface, argument))
         interface.split.append(variable)
 
     def _is_called_by_jax(self, node: FunctionNode) -> bool:
         """Whether all calls of a function are made by a loop of JAX."""
         sites = [site.node for site, _ in self.origins.calls(node)]
-        calls = [call for call in sites if isinstance(call, ast.Call) and self.group.is_of_pytrees(call, CONTROL)]
+        calls = [
+            call
+            for call in sites
+            if isinstance(call, ast.Call) and self.group.is_of_pytrees(call, CONTROL)
+        ]
         return bool(calls) and len(calls) == len(sites)
 
     def _give(self, node: ast.expr, unit: Unit) -> None:
@@ -109,7 +117,9 @@ class Interfaces:
         while changed:
             changed = False
             for interface in self.found.values():
-                if interface.flat and not all(self._is_taken_apart(one, interface) for one in interface.bindings or ()):
+                if interface.flat and not all(
+                    self._is_taken_apart(one, interface) for one in interface.bindings or ()
+                ):
                     interface.flat, changed = False, True
 
     def _is_taken_apart(self, binding: Binding, interface: Interface) -> bool:
@@ -117,12 +127,18 @@ class Interfaces:
         statement = unit.parents[call]
         if isinstance(statement, ast.Expr):
             return True
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or self.group.is_derivative(call):
+        if (
+            not isinstance(statement, ast.Assign)
+            or len(statement.targets) != 1
+            or self.group.is_derivative(call)
+        ):
             return False
         target = statement.targets[0]
         if not self.is_flat(call) or not isinstance(target, ast.Tuple):
             return False
-        indices = {index for one in self.group.functions(call) for _, index in self.found[one.node].returns}
+        indices = {
+            index for one in self.group.functions(call) for _, index in self.found[one.node].returns
+        }
         return (
             {_size(place) for place, _ in interface.returns} == {len(target.elts)}
             and len(indices) == len({index for _, index in interface.returns})
@@ -132,9 +148,17 @@ class Interfaces:
     def is_flat(self, call: ast.expr) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
         functions = self.group.functions(call) if isinstance(call, ast.Call) else []
-        return bool(functions) and all(one.node in self.found and self.found[one.node].flat for one in functions)
+        return bool(functions) and all(
+            one.node in self.found and self.found[one.node].flat for one in functions
+        )
 
 
 def _size(place: ast.AST) -> int:
-    value = place.body if isinstance(place, ast.Lambda) else place.value if isinstance(place, ast.Return) else None
+    value = (
+        place.body
+        if isinstance(place, ast.Lambda)
+        else place.value
+        if isinstance(place, ast.Return)
+        else None
+    )
     return len(value.elts) if isinstance(value, ast.Tuple) else 1

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import arguments_of
-from codemods.edits import Replace
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Variable
+from codemods.analysis.uses import Use
+from codemods.flow.binding import arguments_of
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.parts import UPDATES, Parts
 from codemods.idioms import Unproven
 from codemods.optimizers.base import RATE
 from codemods.optimizers.methods import CREATE
-from codemods.origins import Variable
-from codemods.uses import Use
+from codemods.rewriting.edits import Replace
+from codemods.sources.modules import Unit
 
 
 class Making:
@@ -65,7 +65,7 @@ class Making:
             lines.templates.append(f"{parts.step} = {self._zero(node)}")
 
     def _zero(self, node: ast.Call) -> str:
-        return self.draft.context.counted.zero(self.draft.group.facts.things(node, "optimizer"))
+        return self.draft.group.counted.zero(self.draft.group.facts.things(node, "optimizer"))
 
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
@@ -93,17 +93,21 @@ class Making:
 
     def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         old, unit = self.draft.owner(use), use.unit
-        gradients = self.draft.context.gradients(use)
-        override = self.draft.context.override(use)
-        if gradients is None or self.draft.context.axes(use.things):
+        gradients = self.draft.stepping.gradients(use)
+        override = self.draft.overrides.of(use)
+        if gradients is None or self.draft.stepping.axes(use.things):
             raise Unproven(f"its gradients are not plain to see at {unit.place(node.lineno)}")
-        if self.draft.context.keeps_rate(use):
-            raise Unproven(f"the constructor's learning rate is set again at {unit.place(node.lineno)}")
+        if self.draft.overrides.keeps_rate(use):
+            raise Unproven(
+                f"the constructor's learning rate is set again at {unit.place(node.lineno)}"
+            )
         state = old.opt_state
         if override is not None:
-            if override.arg != RATE or not self.draft.group.facts.dataflow.may_swap(gradients, override.value):
+            if override.arg != RATE or not self.draft.group.facts.dataflow.may_swap(
+                gradients, override.value
+            ):
                 raise Unproven(f"other hyperparameters are set at {unit.place(node.lineno)}")
-            if self.draft.context.param_names.may_be_rate:
+            if self.draft.overrides.param_names.may_be_rate:
                 raise Unproven(
                     f"the learning rate that is set at {unit.place(node.lineno)} may be called as a parameter is"
                 )

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Origins, Variable, statement_of
 from codemods.flow.scopes import ScopeNode, bound_names
 from codemods.functional.places import Group
 from codemods.idioms import Unproven
-from codemods.origins import Origins, Variable, statement_of
 from codemods.renaming.names import WORD
+from codemods.sources.modules import Unit
 
 PARAMS = ("params", "model_params")
 OPT_STATE = ("opt_state", "optimizer_state")
@@ -34,7 +34,9 @@ class Parts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (self.params, self.opt_state, self.step) if self.step else (self.params, self.opt_state)
+        return (
+            (self.params, self.opt_state, self.step) if self.step else (self.params, self.opt_state)
+        )
 
     @property
     def flat(self) -> str:
@@ -51,9 +53,13 @@ class Names:
     `merged` are the statements that give a part a name of its own, and go since it has that name now.
     """
 
-    def __init__(self, origins: Origins, given: Mapping[ast.AST, set[str]] = MappingProxyType({})) -> None:
+    def __init__(
+        self, origins: Origins, given: Mapping[ast.AST, set[str]] = MappingProxyType({})
+    ) -> None:
         self.origins = origins
-        self._given: dict[ast.AST, set[str]] = defaultdict(set, {node: {*names} for node, names in given.items()})
+        self._given: dict[ast.AST, set[str]] = defaultdict(
+            set, {node: {*names} for node, names in given.items()}
+        )
         self.merged: dict[ast.stmt, Unit] = {}
         self._moments: dict[tuple[ast.AST, tuple[str, ...]], str] = {}
 
@@ -82,7 +88,9 @@ class Names:
             self._moments[key] = self.beside(variable, choices, group, plain=True)
         return self._moments[key]
 
-    def beside(self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False) -> str:
+    def beside(
+        self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False
+    ) -> str:
         """A name for something that has to do with a variable: `g_tx` for `g_optimizer`, if it is not to be a `plain` one."""
         names = [choice if plain else _named_after(variable.name, choice) for choice in choices]
         owner = variable.scope.node
@@ -112,7 +120,10 @@ class Names:
         """Whether a name means something else where a variable is read in a scope within that of the variable."""
         unit, scope = variable.unit, variable.scope.node
         readers = {_scope_around(load, unit) for load in self.origins.loads(variable)}
-        around = {outer for reader in readers for outer in (reader, *unit.ancestors(reader))} - {None, scope}
+        around = {outer for reader in readers for outer in (reader, *unit.ancestors(reader))} - {
+            None,
+            scope,
+        }
         return not around.isdisjoint(_binders(name, variable) - {*unit.ancestors(scope)})
 
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
@@ -136,7 +147,9 @@ class Names:
 
         def is_done(node: ast.AST) -> bool:
             here = isinstance(node, ast.Name) and _scope_around(node, unit) is other.scope.node
-            return isinstance(node, ast.arg) or (here and not any(follows(node, setting) for setting in settings))
+            return isinstance(node, ast.arg) or (
+                here and not any(follows(node, setting) for setting in settings)
+            )
 
         return all(map(is_done, (*self.origins.stores(other), *self.origins.loads(other))))
 
@@ -146,15 +159,22 @@ def _named_after(name: str, choice: str) -> str:
 
 
 def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
-    return next((outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)), unit.tree)
+    return next(
+        (outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)), unit.tree
+    )
 
 
 def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
     """What binds a name, for each place within the scope of a variable that says it; None for what no scope around it does."""
     nodes = (node for node in ast.walk(variable.scope.node) if isinstance(node, ast.Name | ast.arg))
     said = (node for node in nodes if name == (node.id if isinstance(node, ast.Name) else node.arg))
-    return {next((outer for outer in variable.unit.ancestors(node) if _binds(outer, name)), None) for node in said}
+    return {
+        next((outer for outer in variable.unit.ancestors(node) if _binds(outer, name)), None)
+        for node in said
+    }
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ScopeNode) and any(bound == name and not how for bound, how in bound_names(node))
+    return isinstance(node, ScopeNode) and any(
+        bound == name and not how for bound, how in bound_names(node)
+    )

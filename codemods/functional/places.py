@@ -5,32 +5,35 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from codemods.dataflow.binding import values_of
+from codemods.analysis.facts import Facts
+from codemods.analysis.origins import FunctionNode, Variable, block_of
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.steps import Steps
+from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
+from codemods.flow.binding import values_of
 from codemods.flow.holding import unwrapped
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Derivative, External, Function, Result, Thing
 from codemods.idioms import Unproven
-from codemods.origins import FunctionNode, Variable, block_of
-from codemods.uses import Use
+from codemods.idioms.clipping import Clippings
+from codemods.idioms.order import Edits
+from codemods.idioms.overrides import Overrides
+from codemods.sources.modules import Unit
 from codemods.vocabulary import PYTREES
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
 
 
 class Index:
     """The expressions of a project that hold an optimizer."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, facts: Facts) -> None:
         self.holding: dict[Thing, list[tuple[Unit, ast.expr]]] = defaultdict(list)
-        places = context.facts.flow.places
-        for unit in context.facts.project.units:
+        places = facts.flow.places
+        for unit in facts.project.units:
             for node in unit.nodes:
                 if isinstance(node, ast.expr) and node in places and _is_read(node):
-                    for thing in context.facts.things(node, "optimizer"):
+                    for thing in facts.things(node, "optimizer"):
                         self.holding[thing].append((unit, node))
 
 
@@ -38,9 +41,22 @@ def _is_read(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Load | None)
 
 
-def gone(context: Context, things: Iterable[Thing]) -> set[ast.AST]:
-    """What goes for the sake of some optimizers: their rates are schedules, or their gradients are clipped within the chain."""
-    return context.schedules.gone(things) | context.clippings.gone(things)
+@dataclass(frozen=True)
+class Beside:
+    """What is known of steps, and what other idioms make of them."""
+
+    stepping: Stepping
+    overrides: Overrides
+    clippings: Clippings
+    counted: Steps
+
+    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+        """What goes for the sake of some optimizers: their rates are schedules, or a clipping joins their chain."""
+        return self.overrides.schedules.gone(things) | self.clippings.gone(things)
+
+    def edits(self, things: Iterable[Thing]) -> tuple[Edits, Edits]:
+        """What other idioms change for the sake of some things."""
+        return self.clippings.edits_beside(things), self.clippings.edits_of(things)
 
 
 class Group:
@@ -52,18 +68,27 @@ class Group:
       Unproven: if one of them is kept, used or handed on in a way that has no counterpart in parts.
     """
 
-    def __init__(self, context: Context, index: Index, members: list[Thing], counts: bool) -> None:
-        self.context = context
-        self.facts = context.facts
-        self.origins = context.origins
+    def __init__(self, beside: Beside, index: Index, members: list[Thing], counts: bool) -> None:
+        self.beside = beside
+        self.facts = beside.stepping.facts
+        self.origins = beside.stepping.origins
+        self.counted = beside.counted
         self.members = {*members}
         self.optimizers = [thing for thing in members if thing.kind == "optimizer"]
-        self.gone = gone(context, members)
+        self.gone = beside.gone(members)
         self.expressions: dict[ast.expr, Unit] = {}
         for thing in self.optimizers:
-            self.expressions.update({node: unit for unit, node in index.holding[thing] if node not in self.gone})
-        self.uses = [use for use in self.facts.uses if self.members & {*use.things} and use.node not in self.gone]
-        self.by_call = {call: use for use in self.uses if (call := use.call) is not None and use.kind.count(".")}
+            self.expressions.update(
+                {node: unit for unit, node in index.holding[thing] if node not in self.gone}
+            )
+        self.uses = [
+            use
+            for use in self.facts.uses
+            if self.members & {*use.things} and use.node not in self.gone
+        ]
+        self.by_call = {
+            call: use for use in self.uses if (call := use.call) is not None and use.kind.count(".")
+        }
         self.counts = counts or any(use.kind == "state.step" for use in self.uses)
         self.variables: dict[Variable, None] = {}
         for node, unit in self.expressions.items():
@@ -71,7 +96,9 @@ class Group:
             if isinstance(node, ast.Name):
                 variable = self.origins.variable(node)
                 if variable is None:
-                    raise Unproven(f"nothing tells what `{node.id}` is at {unit.place(node.lineno)}")
+                    raise Unproven(
+                        f"nothing tells what `{node.id}` is at {unit.place(node.lineno)}"
+                    )
                 self.variables[variable] = None
             elif not isinstance(node, ast.Call):
                 raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
@@ -83,7 +110,11 @@ class Group:
 
     def where(self, node: ast.AST, unit: Unit) -> str:
         """What people call a scope."""
-        return f"`{node.name}`" if isinstance(node, ast.FunctionDef) else unit.place(getattr(node, "lineno", 1))
+        return (
+            f"`{node.name}`"
+            if isinstance(node, ast.FunctionDef)
+            else unit.place(getattr(node, "lineno", 1))
+        )
 
     def _check_alone(self, node: ast.expr, unit: Unit) -> None:
         for item in self.facts.objects(node):
@@ -108,13 +139,17 @@ class Group:
         unit = variable.unit
         for load in self.origins.loads(variable):
             if load not in self.expressions and load not in self.gone:
-                raise Unproven(f"nothing tells what `{variable.name}` is at {unit.place(load.lineno)}")
+                raise Unproven(
+                    f"nothing tells what `{variable.name}` is at {unit.place(load.lineno)}"
+                )
         stores = self.origins.stores(variable)
         if not stores:
             raise Unproven(f"`{variable.name}` is set from within another function")
         for store in stores:
             line = unit.place(getattr(store, "lineno", 1))
-            if isinstance(store, ast.arg) or (isinstance(store, ast.Name) and self._is_plain(store, unit)):
+            if isinstance(store, ast.arg) or (
+                isinstance(store, ast.Name) and self._is_plain(store, unit)
+            ):
                 continue
             raise Unproven(f"`{variable.name}` is set in a way that has no counterpart at {line}")
 
@@ -125,7 +160,11 @@ class Group:
             return True
         while isinstance(parent := unit.parents[outer], ast.Tuple):
             outer = parent
-        if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and parent.targets[0] is outer:
+        if (
+            isinstance(parent, ast.Assign)
+            and len(parent.targets) == 1
+            and parent.targets[0] is outer
+        ):
             return outer is not store or parent.value in self.expressions
         return isinstance(parent, ast.For) and parent.target is outer
 
@@ -137,9 +176,13 @@ class Group:
         owner: ast.AST | None = value
         while isinstance(owner, ast.Attribute | ast.Subscript):
             owner = owner.value
-        if use is None or not isinstance(owner, ast.Name) or self.origins.variable(owner) != variable:
+        if (
+            use is None
+            or not isinstance(owner, ast.Name)
+            or self.origins.variable(owner) != variable
+        ):
             return None
-        if use.kind == "state.step" and self.context.counted.read(use, owner, "") != "":
+        if use.kind == "state.step" and self.counted.read(use, owner, "") != "":
             return None
         if setting is None or len(block_of(other.unit, setting)) < 2:
             return None
@@ -149,7 +192,11 @@ class Group:
         """The variable with the parameters for which an optimizer is made, if neither changes; empty otherwise."""
         setting = self.origins.setting(variable)
         value = setting.value if isinstance(setting, ast.Assign) else None
-        if setting is None or not isinstance(value, ast.Call) or self.use_of(value, "definition.create") is None:
+        if (
+            setting is None
+            or not isinstance(value, ast.Call)
+            or self.use_of(value, "definition.create") is None
+        ):
             return ""
         given = values_of(value)
         other = self.origins.variable(given[0]) if len(given) == 1 else None
@@ -166,7 +213,12 @@ class Group:
     def functions(self, call: ast.Call) -> list[Function]:
         """The functions of the project that a call is of, if it is of nothing else."""
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
-        functions = [one for item in items if not isinstance(item, Derivative) for one in functions_in([item])]
+        functions = [
+            one
+            for item in items
+            if not isinstance(item, Derivative)
+            for one in functions_in([item])
+        ]
         return functions if len(functions) == len(items) else []
 
     def is_derivative(self, call: ast.Call) -> bool:
@@ -175,7 +227,9 @@ class Group:
     def is_of_pytrees(self, call: ast.Call, names: frozenset[str] = PYTREES) -> bool:
         """Whether a call is of something that takes any pytree."""
         items = list(self.facts.objects(call.func))
-        return bool(items) and all(isinstance(item, External) and item.name in names for item in items)
+        return bool(items) and all(
+            isinstance(item, External) and item.name in names for item in items
+        )
 
     def use_of(self, call: ast.Call, kind: str) -> Use | None:
         """The use that a call is, if it is one of a kind."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import parameters_of
-from codemods.edits import ChangeParameters, SplitParameter
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import FunctionNode, Variable
+from codemods.flow.binding import parameters_of
 from codemods.functional.annotations import annotated, annotations_of
 from codemods.functional.draft import Draft
 from codemods.functional.interfaces import Interface
-from codemods.origins import FunctionNode, Variable
+from codemods.rewriting.edits import ChangeParameters, SplitParameter
+from codemods.sources.modules import Unit
 
 
 class Signatures:
@@ -26,7 +26,11 @@ class Signatures:
         unit = next(unit for unit in self.draft.group.facts.project.units if node in unit.parents)
         if interface.split:
             split = tuple(
-                SplitParameter(variable.name, self._parameters(variable, node, unit), self._described(variable, node))
+                SplitParameter(
+                    variable.name,
+                    self._parameters(variable, node, unit),
+                    self._described(variable, node),
+                )
                 for variable in interface.split
             )
             self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), split=split))
@@ -36,10 +40,14 @@ class Signatures:
             transformations.wrappers.shift(interface, unit, self.draft.edits, more, is_given_one)
             names = {variable.name for variable in interface.split}
             self.draft.replaced += [
-                one.annotation for one in parameters_of(node.args) if one.arg in names and one.annotation is not None
+                one.annotation
+                for one in parameters_of(node.args)
+                if one.arg in names and one.annotation is not None
             ]
         if interface.whole:
-            unpacked = tuple(f"{self._needed(variable)} = {variable.name}" for variable in interface.whole)
+            unpacked = tuple(
+                f"{self._needed(variable)} = {variable.name}" for variable in interface.whole
+            )
             self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), unpacked=unpacked))
         if isinstance(node, ast.FunctionDef):
             prefix = node in self.draft.transformations.given
@@ -49,7 +57,11 @@ class Signatures:
     def _needed(self, variable: Variable) -> str:
         """The names of the parts, with `_` for those that nobody asks for."""
         parts, loads = self.draft.parts[variable], self.draft.origins.loads(variable)
-        reading = (use for use in self.draft.group.uses if use.kind in ("optimizer.target", "optimizer.state"))
+        reading = (
+            use
+            for use in self.draft.group.uses
+            if use.kind in ("optimizer.target", "optimizer.state")
+        )
         reads = {use.owner: use.name for use in reading}
         if not all(load in reads for load in loads):
             return parts.flat
@@ -57,10 +69,16 @@ class Signatures:
         known = zip(parts.names, ("target", "", "state"), strict=False)
         return ", ".join(name if word in asked else "_" for name, word in known)
 
-    def _parameters(self, variable: Variable, node: FunctionNode, unit: Unit) -> tuple[tuple[str, str], ...]:
+    def _parameters(
+        self, variable: Variable, node: FunctionNode, unit: Unit
+    ) -> tuple[tuple[str, str], ...]:
         parts = self.draft.parts[variable]
         return tuple(
-            zip(parts.names, annotations_of(variable, node, unit, self.draft.group, len(parts.names)), strict=True)
+            zip(
+                parts.names,
+                annotations_of(variable, node, unit, self.draft.group, len(parts.names)),
+                strict=True,
+            )
         )
 
     def _described(self, variable: Variable, node: FunctionNode) -> tuple[tuple[str, str], ...]:

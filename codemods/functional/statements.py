@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import ReplaceStatement
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Variable
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.making import Making
 from codemods.functional.parts import Parts
 from codemods.functional.places import function_around
 from codemods.idioms import Unproven
-from codemods.origins import Variable
+from codemods.rewriting.edits import ReplaceStatement
+from codemods.sources.modules import Unit
 
 
 class Statements:
@@ -27,20 +27,31 @@ class Statements:
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.Tuple) else parent
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-            self._assigned(parent, node, unit, self.draft.parts[self.draft.group.target(parent.targets[0], node)])
+            self._assigned(
+                parent,
+                node,
+                unit,
+                self.draft.parts[self.draft.group.target(parent.targets[0], node)],
+            )
         elif isinstance(outer, ast.Return):
             self._returned(outer, node, unit)
-        elif self._stays(node, unit) and (isinstance(parent, ast.Lambda | ast.Expr) or self.draft.is_held(node, unit)):
+        elif self._stays(node, unit) and (
+            isinstance(parent, ast.Lambda | ast.Expr) or self.draft.is_held(node, unit)
+        ):
             return
         elif not self._is_argument(node, unit):
-            raise Unproven(f"it is made or changed within something else at {unit.place(node.lineno)}")
+            raise Unproven(
+                f"it is made or changed within something else at {unit.place(node.lineno)}"
+            )
 
     def _stays(self, node: ast.Call, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
         if self.draft.is_maker(node) or self.draft.inner(node):
             return False
         transformations = self.draft.transformations
-        is_handed_on = node not in transformations.received or unit.parents[node] in transformations.given
+        is_handed_on = (
+            node not in transformations.received or unit.parents[node] in transformations.given
+        )
         return is_handed_on and self.draft.is_known(node, unit)
 
     def _is_argument(self, node: ast.Call, unit: Unit) -> bool:
@@ -65,14 +76,20 @@ class Statements:
         gives = function in self.draft.transformations.given
         self.draft.is_known(node, unit)
         plain = not self.draft.is_maker(node) and not self.draft.inner(node)
-        if plain and statement.value is node and gives == (node in self.draft.transformations.received):
+        if (
+            plain
+            and statement.value is node
+            and gives == (node in self.draft.transformations.received)
+        ):
             return
         if statement in self.draft.rewritten:
             raise Unproven(f"two optimizers are returned at {unit.place(statement.lineno)}")
         lines = Lines()
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
         dataflow = self.draft.group.facts.dataflow
-        if not all(dataflow.may_swap(element, node) for element in elements[: elements.index(node)]):
+        if not all(
+            dataflow.may_swap(element, node) for element in elements[: elements.index(node)]
+        ):
             raise Unproven(f"the order of what {unit.place(statement.lineno)} computes matters")
         names = self.making.in_place(node, lines)
         if names is None:
@@ -81,7 +98,11 @@ class Statements:
             names = parts.names
         interface = self.draft.interfaces.of(function)
         given = names if interface.flat or interface.gives_it_alone else (f"({', '.join(names)})",)
-        said = [name for one in elements for name in (given if one is node else (lines.hole(one, unit),))]
+        said = [
+            name
+            for one in elements
+            for name in (given if one is node else (lines.hole(one, unit),))
+        ]
         if gives:
             said.insert(0, self.draft.transformations.at(node, unit))
         lines.templates.append(f"return {', '.join(said)}")
@@ -92,7 +113,12 @@ class Statements:
         scope = self.draft.group.facts.scope(node).function
         use = self.draft.group.by_call.get(node)
         variable = self.draft.origins.variable(use.owner) if use is not None else None
-        if variable is not None and variable.scope is scope and use is not None and use.kind != "definition.create":
+        if (
+            variable is not None
+            and variable.scope is scope
+            and use is not None
+            and use.kind != "definition.create"
+        ):
             beside = {*ast.walk(statement)} - {*ast.walk(node)}
             if beside.isdisjoint(self.draft.origins.loads(variable)):
                 return self.draft.parts[variable]
@@ -100,12 +126,21 @@ class Statements:
         return self.draft.named(Variable(scope, "optimizer"))
 
     def _replace(self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr) -> None:
-        if any(statement in others for others in (self.draft.edits, self.draft.rewritten, self.draft.taken)):
+        if any(
+            statement in others
+            for others in (self.draft.edits, self.draft.rewritten, self.draft.taken)
+        ):
             raise Unproven(f"another change is made at {unit.place(statement.lineno)}")
-        edit = ReplaceStatement(unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw))
+        edit = ReplaceStatement(
+            unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw)
+        )
         self.draft.rewritten[statement] = edit
         within = set(ast.walk(node))
-        uses = [use for call, use in self.draft.group.by_call.items() if call in within and self.draft.is_maker(call)]
+        uses = [
+            use
+            for call, use in self.draft.group.by_call.items()
+            if call in within and self.draft.is_maker(call)
+        ]
         for use in uses:
             self.draft.outcomes[use.node] = edit
         if not uses:

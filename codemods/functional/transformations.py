@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.edits import ChangeArguments, ChangeParameters, Replace
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import FunctionNode, Variable, names_read, statement_of
+from codemods.analysis.uses import Use
 from codemods.flow.scopes import bound_names
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
@@ -14,9 +14,9 @@ from codemods.functional.places import Group
 from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.origins import FunctionNode, Variable, names_read, statement_of
 from codemods.renaming.names import DEFINITIONS
-from codemods.uses import Use
+from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.sources.modules import Unit
 
 Owner = FunctionNode | ast.Module
 """A function, or the module for what stands in none."""
@@ -53,10 +53,14 @@ class Transformations:
     def _in(self, owner: Owner, unit: Unit) -> str:
         if owner in self._known:
             return self._known[owner]
-        created = [use for use in self._created() if use.unit is unit and _owner(use.node, unit) is owner]
+        created = [
+            use for use in self._created() if use.unit is unit and _owner(use.node, unit) is owner
+        ]
         calls = dict.fromkeys(call for call, _ in self._fresh_calls())
         fresh = [call for call in calls if call in unit.parents and _owner(call, unit) is owner]
-        definitions = {ast.dump(use.node.value) for use in created if isinstance(use.node, ast.Attribute)}
+        definitions = {
+            ast.dump(use.node.value) for use in created if isinstance(use.node, ast.Attribute)
+        }
         interface = self.interfaces.found.get(owner)
         sources = len(definitions) + len(fresh)
         where = self.group.where(owner, unit)
@@ -67,7 +71,9 @@ class Transformations:
         if fresh:
             return self._from_call(fresh[0], owner, unit)
         outer = _owner(owner, unit) if not isinstance(owner, ast.Module) else None
-        if isinstance(outer, FunctionNode) or (outer is not None and not (interface and interface.split)):
+        if isinstance(outer, FunctionNode) or (
+            outer is not None and not (interface and interface.split)
+        ):
             name = self._in(outer, unit)
             if any(bound == name and not how for bound, how in bound_names(owner)):
                 raise Unproven(f"the name `{name}` is taken in {where}")
@@ -85,7 +91,12 @@ class Transformations:
     def _fresh_calls(self) -> Iterator[tuple[ast.Call, Interface]]:
         """The calls of functions that make an optimizer of their own."""
         for interface in self.interfaces.found.values():
-            if interface.returns and not interface.split and not interface.whole and self._makes(interface):
+            if (
+                interface.returns
+                and not interface.split
+                and not interface.whole
+                and self._makes(interface)
+            ):
                 for binding in interface.bindings or ():
                     yield binding.call, interface
 
@@ -93,8 +104,12 @@ class Transformations:
         inside = set(ast.walk(interface.node))
         if any(use.node in inside for use in self._created()):
             return True
-        others = (one for one in self.interfaces.found.values() if one is not interface and one.returns)
-        called = (one for one in others if any(binding.call in inside for binding in one.bindings or ()))
+        others = (
+            one for one in self.interfaces.found.values() if one is not interface and one.returns
+        )
+        called = (
+            one for one in others if any(binding.call in inside for binding in one.bindings or ())
+        )
         return depth > 0 and any(self._makes(one, depth - 1) for one in called if not one.split)
 
     def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
@@ -131,7 +146,9 @@ class Transformations:
         if variable.name not in DEFINITIONS or setting is None or variable.scope.parent is None:
             return variable.name
         try:
-            name = self.names.beside(Variable(variable.scope, "optimizer"), TRANSFORMATION[:1], self.group)
+            name = self.names.beside(
+                Variable(variable.scope, "optimizer"), TRANSFORMATION[:1], self.group
+            )
         except Unproven:
             return variable.name
         said = (*self.origins.stores(variable), *self.origins.loads(variable))
@@ -145,30 +162,42 @@ class Transformations:
         variable = Variable(self.group.facts.scope(call).function, "optimizer")
         match statement.targets if isinstance(statement, ast.Assign) else []:
             case [ast.Tuple(elts=elements), *_]:
-                within = (self.group.target(one, call) for one in elements if isinstance(one, ast.Name))
+                within = (
+                    self.group.target(one, call) for one in elements if isinstance(one, ast.Name)
+                )
                 variable = next((one for one in within if one in self.group.variables), variable)
             case [*targets]:
-                named = (self.group.target(target, call) for target in targets if isinstance(target, ast.Name))
+                named = (
+                    self.group.target(target, call)
+                    for target in targets
+                    if isinstance(target, ast.Name)
+                )
                 variable = next(named, variable)
         return self.names.beside(variable, TRANSFORMATION, self.group)
 
     def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
         """A function that makes the optimizer returns its transformation, too. A lambda hands all of it on."""
         if isinstance(owner, ast.Lambda) and owner.body is not call:
-            raise Unproven(f"its transformation does not get out of {self.group.where(owner, unit)}")
+            raise Unproven(
+                f"its transformation does not get out of {self.group.where(owner, unit)}"
+            )
         self._known[owner] = name = "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
         self._set_at[owner] = call
         for function in self.group.functions(call):
             interface = self.interfaces.of(function.node)
             where = self.group.where(function.node, function.unit)
             wrapped = any(self.wrappers.of(function.node, function.unit))
-            wrapped = wrapped or any(self.wrappers.name(binding.call) for binding in interface.bindings or ())
+            wrapped = wrapped or any(
+                self.wrappers.name(binding.call) for binding in interface.bindings or ()
+            )
             if wrapped or not (interface.flat or interface.gives_it_alone):
                 raise Unproven(f"{where} cannot return the transformation, too")
             self.given.add(function.node)
             self._in(function.node, function.unit)
             for binding in interface.bindings or ():
-                if not isinstance(statement_of(binding.unit, binding.call), ast.Assign | ast.Return | ast.Expr):
+                if not isinstance(
+                    statement_of(binding.unit, binding.call), ast.Assign | ast.Return | ast.Expr
+                ):
                     place = binding.unit.place(binding.call.lineno)
                     raise Unproven(f"what {where} returns is not taken apart at {place}")
                 self.received.setdefault(binding.call, "_")
@@ -211,20 +240,28 @@ class Transformations:
         for binding in interface.bindings or ():
             if binding.call not in reached:
                 if not static:
-                    raise Unproven(f"its transformation does not get to {binding.unit.place(binding.call.lineno)}")
+                    raise Unproven(
+                        f"its transformation does not get to {binding.unit.place(binding.call.lineno)}"
+                    )
                 self._give(binding.call, name, binding.unit)
         return name
 
     @staticmethod
     def _is_given_defaults(interface: Interface) -> bool:
         """Whether a call gives by position what has a default, behind which a parameter can only be named."""
-        given = ([one.keyword for one in binding.given.values()] for binding in interface.bindings or ())
+        given = (
+            [one.keyword for one in binding.given.values()] for binding in interface.bindings or ()
+        )
         return any(words.count(None) > required(interface.node) for words in given)
 
     def is_by_position(self, interface: Interface) -> bool:
         """Whether a function has the transformation as a parameter ahead of those with defaults."""
         node = interface.node
-        return node in self.taken and not node.args.kwonlyargs and not self._is_given_defaults(interface)
+        return (
+            node in self.taken
+            and not node.args.kwonlyargs
+            and not self._is_given_defaults(interface)
+        )
 
     def _is_itself(self, reference: ast.expr, node: ast.FunctionDef) -> bool:
         """Whether a reference says the function by its own name, and not what has been made of it."""
@@ -233,7 +270,9 @@ class Transformations:
         stores = self.origins.stores(self.origins.variable(reference))
         if node in stores and len(stores) > 1:
             raise Unproven(f"`{node.name}` is set several times")
-        return bool(stores) and (stores == [node] or all(isinstance(store, ast.alias) for store in stores))
+        return bool(stores) and (
+            stores == [node] or all(isinstance(store, ast.alias) for store in stores)
+        )
 
     def _give(self, call: ast.Call, name: str, unit: Unit) -> None:
         here = self.at(call, unit)
@@ -258,17 +297,31 @@ class Transformations:
         """The call around a partial application that wraps it; any other call itself."""
         parent = unit.parents[call]
         is_partial = self.wrappers.name(call.func) == PARTIAL
-        return parent if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call] else call
+        return (
+            parent
+            if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call]
+            else call
+        )
 
     def _calls_behind(self, interface: Interface, wrapper: ast.Call) -> list[ast.Call]:
         """The calls that reach a function through a wrapper: all that do not say it by its own name."""
         node = interface.node
         assert isinstance(node, ast.FunctionDef)
         references = self.origins.references(node)
-        direct = {unit.parents[reference] for unit, reference in references if self._is_itself(reference, node)}
-        return [binding.call for binding in interface.bindings or () if binding.call not in direct - {wrapper}]
+        direct = {
+            unit.parents[reference]
+            for unit, reference in references
+            if self._is_itself(reference, node)
+        }
+        return [
+            binding.call
+            for binding in interface.bindings or ()
+            if binding.call not in direct - {wrapper}
+        ]
 
 
 def _owner(node: ast.AST, unit: Unit) -> Owner:
-    found = (outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode | ast.Module))
+    found = (
+        outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode | ast.Module)
+    )
     return next(found, unit.tree)

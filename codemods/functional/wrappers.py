@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.dataflow.binding import names_by_position
+from codemods.analysis.origins import FunctionNode
 from codemods.dataflow.program import functions_in
-from codemods.edits import MakeStatic, Replace
-from codemods.flow.modules import Unit
+from codemods.flow.binding import names_by_position
 from codemods.functional.interfaces import Interface
 from codemods.functional.places import Group
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.origins import FunctionNode
+from codemods.rewriting.edits import MakeStatic, Replace
+from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT
 
 PARTIAL = "functools.partial"
@@ -41,12 +41,21 @@ class Wrappers:
         if isinstance(node, ast.Call):
             name = self.name(node.func)
             return (self.name(node.args[0]) or name) if name == PARTIAL and node.args else name
-        return next((name for name in self.facts.externals(node) if name == PARTIAL or name.startswith("jax.")), "")
+        return next(
+            (
+                name
+                for name in self.facts.externals(node)
+                if name == PARTIAL or name.startswith("jax.")
+            ),
+            "",
+        )
 
     def _functions(self, node: ast.expr) -> set[ast.AST]:
         return {function.node for function in functions_in(self.facts.objects(node))}
 
-    def shift(self, interface: Interface, unit: Unit, edits: Edits, more: int, is_given_one: bool) -> None:
+    def shift(
+        self, interface: Interface, unit: Unit, edits: Edits, more: int, is_given_one: bool
+    ) -> None:
         """Let positions that are given to JAX count the parts of an optimizer, of which there are `more` than one.
 
         A function that `is_given_one` has its transformation as a parameter, too, behind those without defaults.
@@ -57,7 +66,9 @@ class Wrappers:
         names = parameters_by_position(interface.node)
         own = [variable.name for variable in interface.split]
         added = [required(interface.node)] if is_given_one else []
-        shifts = sorted([*(names.index(name) for name in own if name in names for _ in range(more)), *added])
+        shifts = sorted(
+            [*(names.index(name) for name in own if name in names for _ in range(more)), *added]
+        )
         split = [names.index(name) for name in own if name in names]
         for other, wrapper in self.of(interface.node, unit):
             for word in wrapper.keywords if isinstance(wrapper, ast.Call) else ():
@@ -67,7 +78,9 @@ class Wrappers:
                     raise Unproven(f"parameters are named in quotes at {where}")
                 if word.arg in BY_POSITION:
                     if self._has_positional_partial(wrapper):
-                        raise Unproven(f"positions are counted behind a partial application at {where}")
+                        raise Unproven(
+                            f"positions are counted behind a partial application at {where}"
+                        )
                     text = _shifted(word.arg, word.value, split, shifts, more)
                     if text is None:
                         raise Unproven(f"the `{word.arg}` at {where} are not plain to see")
@@ -76,7 +89,9 @@ class Wrappers:
 
     def _has_positional_partial(self, wrapper: ast.expr) -> bool:
         inner = wrapper.args[0] if isinstance(wrapper, ast.Call) and wrapper.args else None
-        return isinstance(inner, ast.Call) and self.name(inner.func) == PARTIAL and len(inner.args) > 1
+        return (
+            isinstance(inner, ast.Call) and self.name(inner.func) == PARTIAL and len(inner.args) > 1
+        )
 
     def make_static(self, wrapper: ast.expr, unit: Unit, name: str, edits: Edits) -> None:
         """Tell `jax.jit` that a parameter is static.
@@ -87,7 +102,9 @@ class Wrappers:
         where = unit.place(wrapper.lineno)
         if self.name(wrapper) != JIT:
             raise Unproven(f"its transformation cannot be given to what is wrapped at {where}")
-        if isinstance(wrapper, ast.Call) and any(word.arg in (None, "static_argnames") for word in wrapper.keywords):
+        if isinstance(wrapper, ast.Call) and any(
+            word.arg in (None, "static_argnames") for word in wrapper.keywords
+        ):
             raise Unproven(f"other parameters are static at {where}")
         edits.put(wrapper, unit, MakeStatic(unit.span(wrapper), (name,)))
 
@@ -103,7 +120,9 @@ def required(node: FunctionNode) -> int:
     return len(parameters_by_position(node)) - len(node.args.defaults)
 
 
-def _shifted(word: str, value: ast.expr, split: list[int], shifts: list[int], more: int) -> str | None:
+def _shifted(
+    word: str, value: ast.expr, split: list[int], shifts: list[int], more: int
+) -> str | None:
     """The positions, or the axes, with those of the parts; None if that cannot be told."""
     if isinstance(value, ast.Constant) and (value.value is None or word == "in_axes"):
         return ast.unparse(value)
@@ -121,9 +140,17 @@ def _shifted(word: str, value: ast.expr, split: list[int], shifts: list[int], mo
         if one.value in split and word != "donate_argnums":
             return None
         is_split = one.value in split
-        first = one.value + sum(at < one.value or (at == one.value and not is_split) for at in shifts)
+        first = one.value + sum(
+            at < one.value or (at == one.value and not is_split) for at in shifts
+        )
         found += range(first, first + 1 + more * is_split)
     if len(found) == 1 and not isinstance(value, ast.Tuple | ast.List):
         return str(found[0])
     texts = ", ".join(map(str, found))
-    return f"[{texts}]" if isinstance(value, ast.List) else f"({texts},)" if len(found) == 1 else f"({texts})"
+    return (
+        f"[{texts}]"
+        if isinstance(value, ast.List)
+        else f"({texts},)"
+        if len(found) == 1
+        else f"({texts})"
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Replace, ReplaceStatement
+from codemods.analysis.uses import Use, owner_of_state
 from codemods.functional.draft import Draft
 from codemods.functional.handing import Handing
 from codemods.functional.signatures import Signatures
 from codemods.functional.statements import Statements
 from codemods.idioms import Unproven
-from codemods.uses import Use, owner_of_state
+from codemods.rewriting.edits import Replace, ReplaceStatement
 from codemods.vocabulary import GET, UNREPLICATE
 
 
@@ -50,9 +50,11 @@ def _attribute(draft: Draft, use: Use) -> None:
             draft.outcomes[use.node] = None
         return
     owner = (owner_of_state(use.owner) if part == "step" else None) or use.owner
-    around = draft.context.counted.read(use, owner, "%s") if part == "step" else "%s"
+    around = draft.group.counted.read(use, owner, "%s") if part == "step" else "%s"
     if isinstance(owner, ast.Name) and owner in draft.by_variable:
-        draft.outcomes[use.node] = Replace(use.span, around % getattr(draft.by_variable[owner], part))
+        draft.outcomes[use.node] = Replace(
+            use.span, around % getattr(draft.by_variable[owner], part)
+        )
         draft.done.add(owner)
         return
     if not (isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)) or draft.inner(owner):
@@ -60,8 +62,14 @@ def _attribute(draft: Draft, use: Use) -> None:
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
     is_named = isinstance(inner, ast.Name) and inner in draft.by_variable
-    if isinstance(inner, ast.Name) and is_named and draft.group.is_of_pytrees(owner, UNREPLICATE | GET):
-        draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), getattr(draft.by_variable[inner], part)))
+    if (
+        isinstance(inner, ast.Name)
+        and is_named
+        and draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
+    ):
+        draft.edits.put(
+            inner, use.unit, Replace(use.unit.span(inner), getattr(draft.by_variable[inner], part))
+        )
         draft.done.add(inner)
     else:
         text = f"{text}[{0 if part == 'params' else 2}]"

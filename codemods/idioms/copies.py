@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
-from codemods.dataflow.binding import arguments_of, taking, values_of
+from codemods.analysis.origins import Origins
+from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.flow.holding import holders, unwrapped
 from codemods.flow.library import PRYING
-from codemods.flow.modules import Unit
 from codemods.flow.objects import (
     Class,
     Container,
@@ -25,16 +25,30 @@ from codemods.flow.objects import (
     Record,
     Thing,
 )
-from codemods.origins import Origins
+from codemods.sources.modules import Unit
 
 Kind = Callable[[Object], bool]
 Holders = set[Object]
-CHANGES = vocabulary.MAP_TREES_WITH_PATH | vocabulary.UNFLATTEN | vocabulary.ADD_OVER_DEVICES | vocabulary.CALL_BACK
+CHANGES = (
+    vocabulary.MAP_TREES_WITH_PATH
+    | vocabulary.UNFLATTEN
+    | vocabulary.ADD_OVER_DEVICES
+    | vocabulary.CALL_BACK
+)
 """What gives an object like its argument, with other leaves."""
 
 READS = (
-    (vocabulary.STORE | vocabulary.LIST_LEAVES | vocabulary.REDUCE_TREES | vocabulary.FLATTEN | vocabulary.SHAPES_OF)
-    | {f"builtins.{name}" for name in ("bool", "hasattr", "hash", "id", "isinstance", "len", "print", "repr", "str")}
+    (
+        vocabulary.STORE
+        | vocabulary.LIST_LEAVES
+        | vocabulary.REDUCE_TREES
+        | vocabulary.FLATTEN
+        | vocabulary.SHAPES_OF
+    )
+    | {
+        f"builtins.{name}"
+        for name in ("bool", "hasattr", "hash", "id", "isinstance", "len", "print", "repr", "str")
+    }
     | {"dataclasses.asdict", "dataclasses.astuple", "dataclasses.fields", "dataclasses.replace"}
 )
 """What makes nothing of an object that has its class; what `replace` changes is seen where it is called."""
@@ -67,7 +81,9 @@ class Copies:
             if held and any(self._changes(name, call) for name in self._called(call)):
                 yield unit, call
             match call.func:
-                case ast.Attribute(attr="unflatten", value=structure) if self._holds(structure, holding):
+                case ast.Attribute(attr="unflatten", value=structure) if self._holds(
+                    structure, holding
+                ):
                     yield unit, call
 
     def of_class(self, cls: Class, names: tuple[str, ...]) -> Iterator[tuple[Unit, ast.expr]]:
@@ -81,15 +97,25 @@ class Copies:
         yield from self._heirs(cls)
         yield from self._changed(holding)
         for unit, node in self.facts.flow.reading.attributes:
-            is_set = not isinstance(node.ctx, ast.Load) and node.attr in names and unit.path in program
+            is_set = (
+                not isinstance(node.ctx, ast.Load) and node.attr in names and unit.path in program
+            )
             if (is_set and self._may_be(node.value, cls)) or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
             unseen = unit.path in program and self._is_replaced_unseen(call, names)
-            if unseen or self._escapes(unit, call, holding, cls) or self._is_filled(call, holding, names, program):
+            if (
+                unseen
+                or self._escapes(unit, call, holding, cls)
+                or self._is_filled(call, holding, names, program)
+            ):
                 yield unit, call
         for unit in self.facts.project.units:
-            stored = (one for one in unit.nodes if isinstance(one, ast.Subscript) and not isinstance(one.ctx, ast.Load))
+            stored = (
+                one
+                for one in unit.nodes
+                if isinstance(one, ast.Subscript) and not isinstance(one.ctx, ast.Load)
+            )
             yield from ((unit, element) for element in stored if self.is_at(element.value, is_one))
 
     def is_at(self, node: ast.expr, kind: Kind) -> bool:
@@ -107,7 +133,10 @@ class Copies:
             case Container():
                 return [("elements", item)]
             case Instance(cls=cls):
-                return [self.facts.flow.field(cls, name) for name in self.facts.flow.fields_in_order(cls)]
+                return [
+                    self.facts.flow.field(cls, name)
+                    for name in self.facts.flow.fields_in_order(cls)
+                ]
             case Function(node=node):
                 return [("return", node)]
         return []
@@ -148,7 +177,9 @@ class Copies:
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in ARRAY_METHODS:
                 return self._keeps(value, leaf)
             case ast.Call(func=function, args=[value, *_]):
-                return self.facts.full_name(function) in vocabulary.KEEP_VALUES and self._keeps(value, leaf)
+                return self.facts.full_name(function) in vocabulary.KEEP_VALUES and self._keeps(
+                    value, leaf
+                )
         return False
 
     # Classes
@@ -166,13 +197,19 @@ class Copies:
         """Whether an expression is an instance, or something of which nothing is known."""
         items = [*self.facts.objects(node)]
         known = (Class, Container, External, Function, Instance, Method, Thing)
-        return not items or any(item == Instance(cls) or not isinstance(item, known) for item in items)
+        return not items or any(
+            item == Instance(cls) or not isinstance(item, known) for item in items
+        )
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
         """Whether this is `__class__` or `__dict__` of an instance, or `_make` of the class."""
         if node.attr in ("__class__", "__dict__") and self.facts.may_be_one(node.value, cls):
             return True
-        return node.attr.startswith("_") and node.attr not in cls.scope.names and cls in self.facts.objects(node.value)
+        return (
+            node.attr.startswith("_")
+            and node.attr not in cls.scope.names
+            and cls in self.facts.objects(node.value)
+        )
 
     def _escapes(self, unit: Unit, call: ast.Call, holding: Holders, cls: Class) -> bool:
         """Whether a call gives an instance, or the class, to something that is not known to keep what counts."""
@@ -204,23 +241,37 @@ class Copies:
         called = self._called(call)
         changed: list[ast.expr] = []
         match call:
-            case ast.Call(args=[value]) if "dataclasses.replace" in called and words & {None, *names}:
+            case ast.Call(args=[value]) if "dataclasses.replace" in called and words & {
+                None,
+                *names,
+            }:
                 changed = [value]
-            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=value)) if words & {None, *names}:
+            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=value)) if words & {
+                None,
+                *names,
+            }:
                 changed = [value]
-            case ast.Call(args=[value, ast.Constant(value=name), _]) if name in names and "builtins.setattr" in called:
+            case ast.Call(args=[value, ast.Constant(value=name), _]) if (
+                name in names and "builtins.setattr" in called
+            ):
                 changed = [value]
             case ast.Call(
-                func=ast.Attribute(attr="__setattr__", value=owner), args=[*values, ast.Constant(value=name), _]
+                func=ast.Attribute(attr="__setattr__", value=owner),
+                args=[*values, ast.Constant(value=name), _],
             ):
                 changed = [values[0] if values else owner] if name in names else []
-            case ast.Call(args=values) if vocabulary.PARTIAL.intersection(called) and words & {None, *names}:
+            case ast.Call(args=values) if vocabulary.PARTIAL.intersection(called) and words & {
+                None,
+                *names,
+            }:
                 changed = values
         return not all([*self.facts.objects(value)] for value in changed)
 
     # Checkpoints
 
-    def _is_filled(self, call: ast.Call, holding: Holders, names: tuple[str, ...], program: set[str]) -> bool:
+    def _is_filled(
+        self, call: ast.Call, holding: Holders, names: tuple[str, ...], program: set[str]
+    ) -> bool:
         """Whether an instance gets content that may be another than that of a whole one."""
         called = {*self._called(call)} & vocabulary.FILL
         if not called or not any(self._holds(value, holding) for value in _arguments(call)):
@@ -229,7 +280,9 @@ class Copies:
             given = arguments_of(taking("target", "state", name=None), call)
             return given is None or not self._is_whole(given["state"])
         calls = self.facts.flow.reading.calls
-        return any(unit.path in program and self._stores_other(other, names) for unit, other in calls)
+        return any(
+            unit.path in program and self._stores_other(other, names) for unit, other in calls
+        )
 
     def _is_whole(self, node: ast.expr) -> bool:
         """Whether a state dict is as it was read or made."""
@@ -247,7 +300,11 @@ class Copies:
         if called & vocabulary.TO_MSGPACK:
             return True
         held = [item for value in _arguments(call) for item in self.facts.objects(value)]
-        dicts = [item.node for item in held if isinstance(item, Container)] if called & vocabulary.STORE else []
+        dicts = (
+            [item.node for item in held if isinstance(item, Container)]
+            if called & vocabulary.STORE
+            else []
+        )
         keys = [key for node in dicts if isinstance(node, ast.Dict) for key in node.keys]
         said = {key.value for key in keys if isinstance(key, ast.Constant)}
         words = {word.arg for node in dicts if isinstance(node, ast.Call) for word in node.keywords}

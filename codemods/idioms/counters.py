@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import arguments_of, taking
+from codemods.analysis.origins import Origins, Path
+from codemods.flow.binding import arguments_of, taking
 from codemods.flow.holding import unwrapped
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, External, Instance, Method
 from codemods.idioms import Unproven
 from codemods.idioms.copies import Copies, filled_in
-from codemods.origins import Origins, Path
+from codemods.sources.modules import Unit
 
 DEEPEST = 3
 """How many functions deep an optimizer may be made."""
@@ -61,16 +61,22 @@ class Counters:
             elif self._replaces(call, cls) and not self._keeps_pace(call, counter, field):
                 raise doubt(unit, call)
         if len(starts) != 1:
-            raise Unproven(f"`{counter}` of `{cls.node.name}` does not always begin at the same number")
+            raise Unproven(
+                f"`{counter}` of `{cls.node.name}` does not always begin at the same number"
+            )
         return starts.pop()
 
     # At the beginning
 
     def _start(self, cls: Class, call: ast.Call, counter: str, field: str) -> int | None:
         """At what a new object begins to count, if its optimizer is new, too."""
-        given = arguments_of(taking(**dict.fromkeys(self.facts.flow.fields_in_order(cls))), call) or {}
+        given = (
+            arguments_of(taking(**dict.fromkeys(self.facts.flow.fields_in_order(cls))), call) or {}
+        )
         match given.get(counter):
-            case ast.Constant(value=int(start)) if field in given and self._is_new(given[field], DEEPEST):
+            case ast.Constant(value=int(start)) if field in given and self._is_new(
+                given[field], DEEPEST
+            ):
                 return start
         return None
 
@@ -79,13 +85,17 @@ class Counters:
         match node:
             case ast.Name():
                 assigned = self.origins.values_of(node)
-                return bool(assigned) and all(value is not None and self._is_new(value, depth) for value in assigned)
+                return bool(assigned) and all(
+                    value is not None and self._is_new(value, depth) for value in assigned
+                )
             case ast.Call():
                 if any(thing.node is node for thing in self.facts.things(node, "optimizer")):
                     return True
                 made = self.facts.functions(node.func)
                 return bool(depth and made) and all(
-                    self._is_new(value, depth - 1) for function in made for value in self.origins.returned(function)
+                    self._is_new(value, depth - 1)
+                    for function in made
+                    for value in self.origins.returned(function)
                 )
         return False
 
@@ -95,7 +105,9 @@ class Counters:
         """Whether a call makes another object by changing some fields of one."""
         for item in map(unwrapped, self.facts.objects(call.func)):
             match item:
-                case Method(owner=Instance(cls=other), name="replace" | "_replace", function=None) if other is cls:
+                case Method(
+                    owner=Instance(cls=other), name="replace" | "_replace", function=None
+                ) if other is cls:
                     return True
                 case External(name="dataclasses.replace"):
                     base = call.args[0] if call.args else None
@@ -110,13 +122,21 @@ class Counters:
             return False
         if counter not in given and field not in given:
             return True
-        base = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
+        base = (
+            call.args[0]
+            if call.args
+            else call.func.value
+            if isinstance(call.func, ast.Attribute)
+            else None
+        )
         path = self.origins.path(base) if base is not None else None
         if path is None or field not in given:
             return False
         stepped = self._steps(given[field], Path(path.root, (*path.attributes, field)), call)
         count = Path(path.root, (*path.attributes, counter))
-        return stepped is not None and stepped == (self._counts(given[counter], count, call) if counter in given else 0)
+        return stepped is not None and stepped == (
+            self._counts(given[counter], count, call) if counter in given else 0
+        )
 
     def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
         """How many steps an optimizer has taken beyond the one at a path; None if that is not plain to see."""

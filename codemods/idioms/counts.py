@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from codemods.analysis.origins import Origins, Path
+from codemods.analysis.uses import Use, owner_of_state
 from codemods.flow.objects import Instance, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.copies import Copies
 from codemods.idioms.counters import Counters
-from codemods.origins import Origins, Path
-from codemods.uses import Use, owner_of_state
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,12 @@ class Counts:
         groups = self.facts.groups
         ours = {groups.get(thing) for thing in things}
         if not ours <= self._together:
-            for unit, node in self._copies.changed(lambda item: isinstance(item, Thing) and groups.get(item) in ours):
-                raise Unproven(f"the step of the optimizer is made of other leaves at {unit.place(node.lineno)}")
+            for unit, node in self._copies.changed(
+                lambda item: isinstance(item, Thing) and groups.get(item) in ours
+            ):
+                raise Unproven(
+                    f"the step of the optimizer is made of other leaves at {unit.place(node.lineno)}"
+                )
             self._together |= ours
 
     def _is_stepped(self, owner: ast.expr, step: Step) -> bool:
@@ -90,7 +94,9 @@ class Counts:
     def _counter(self, node: ast.Attribute, step: Step) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""
         base, optimizer = self.origins.path(node.value), step.optimizer
-        classes = {item.cls for item in self.facts.objects(node.value) if isinstance(item, Instance)}
+        classes = {
+            item.cls for item in self.facts.objects(node.value) if isinstance(item, Instance)
+        }
         if base is None or optimizer is None or not optimizer.attributes or len(classes) != 1:
             return None
         holder, field = Path(optimizer.root, optimizer.attributes[:-1]), optimizer.attributes[-1]

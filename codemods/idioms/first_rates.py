@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from codemods.analysis.facts import Facts
+from codemods.analysis.origins import Origins, statement_of
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
+from codemods.idioms.overrides import Overrides
 from codemods.optimizers.base import RATE
-from codemods.origins import statement_of
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
 
 SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
 
 
-def first_rate(use: Use, context: Context) -> str:
+def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
     """The source text of the rate that each step sets, for the constructor at a use; empty if that is not one number.
 
     It is a number, or a name at the top level of the constructor's own file that is a number from before the constructor on.
     """
-    steps = context.steps(found for thing in use.things for found in context.optimizers_of(thing))
-    given = [context.override(step) for step in steps]
-    if _takes_bare_steps(use.things, context):
+    made = (found for thing in use.things for found in stepping.optimizers_of(thing))
+    given = [overrides.of(step) for step in stepping.steps(made)]
+    if _takes_bare_steps(use.things, stepping.facts):
         return ""
-    texts = {_text(word.value, use, context) if word is not None and word.arg == RATE else "" for word in given}
+    texts = {
+        _text(word.value, use, stepping.origins) if word is not None and word.arg == RATE else ""
+        for word in given
+    }
     return texts.pop() if len(texts) == 1 else ""
 
 
@@ -37,22 +39,26 @@ def has_room(use: Use) -> bool:
     return isinstance(statement, SIMPLE) and not line[: statement.col_offset].strip()
 
 
-def _takes_bare_steps(things: Iterable[Thing], context: Context) -> bool:
+def _takes_bare_steps(things: Iterable[Thing], facts: Facts) -> bool:
     """Whether a definition takes steps without an optimizer."""
-    bare = (use for use in context.facts.uses if use.kind == "definition.apply_gradient")
+    bare = (use for use in facts.uses if use.kind == "definition.apply_gradient")
     return any(not {*things}.isdisjoint(use.things) for use in bare)
 
 
-def _text(rate: ast.expr, use: Use, context: Context) -> str:
-    origins = context.origins
+def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
     value = origins.expanded(rate)
     if _is_number(value):
         return ast.unparse(value)
     variable, only, setting = origins.variable(value), origins.only_value(value), None
     if variable is not None and only is not None and _is_number(only):
         setting = origins.setting(variable)
-    here = context.facts.scope(use.node) if isinstance(use.node, ast.expr) else None
-    if variable is None or setting is None or here is None or use.unit.parents.get(setting) is not use.unit.tree:
+    here = origins.facts.scope(use.node) if isinstance(use.node, ast.expr) else None
+    if (
+        variable is None
+        or setting is None
+        or here is None
+        or use.unit.parents.get(setting) is not use.unit.tree
+    ):
         return ""
     is_ahead = setting.lineno < use.node.lineno
     return variable.name if is_ahead and here.binding(variable.name) is variable.scope else ""

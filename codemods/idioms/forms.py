@@ -6,9 +6,9 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from codemods.dataflow.binding import values_of
+from codemods.analysis.origins import Origins
+from codemods.flow.binding import values_of
 from codemods.idioms.norms import Norms
-from codemods.origins import Origins
 
 Limits = Callable[[ast.expr], bool]
 
@@ -110,10 +110,14 @@ class Leaf:
                 return True
             further = self.origins.expanded(node)
             pending += [further] if further is not node else []
-            pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+            pending += [
+                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)
+            ]
         return False
 
-    def _matches(self, form: ast.expr, node: ast.expr, limit: ast.expr | None) -> Iterator[ast.expr | None]:
+    def _matches(
+        self, form: ast.expr, node: ast.expr, limit: ast.expr | None
+    ) -> Iterator[ast.expr | None]:
         """The limits, if any, for which an expression has a form; the limit is known where the form had one before."""
         match form:
             case ast.Name(id="g"):
@@ -123,23 +127,33 @@ class Leaf:
             case ast.Name(id="L"):
                 yield from self._as_limit(node, limit)
             case ast.Constant(value=value):
-                is_it = isinstance(node, ast.Constant) and node.value == value and node.value is not True
+                is_it = (
+                    isinstance(node, ast.Constant)
+                    and node.value == value
+                    and node.value is not True
+                )
                 yield from [limit] if is_it else []
             case _:
                 for parts, others in self._parts(form, self.origins.expanded(node)):
                     yield from self._all(parts, others, limit)
 
-    def _all(self, forms: list[ast.expr], nodes: list[ast.expr], limit: ast.expr | None) -> Iterator[ast.expr | None]:
+    def _all(
+        self, forms: list[ast.expr], nodes: list[ast.expr], limit: ast.expr | None
+    ) -> Iterator[ast.expr | None]:
         if not forms:
             yield limit
             return
         for found in self._matches(forms[0], nodes[0], limit):
             yield from self._all(forms[1:], nodes[1:], found)
 
-    def _parts(self, form: ast.expr, node: ast.expr) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
+    def _parts(
+        self, form: ast.expr, node: ast.expr
+    ) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
         """The parts of a form, with those of an expression that have to match them, in each order that means the same."""
         match form, node:
-            case ast.BinOp(left=first, op=op, right=second), ast.BinOp(left=left, op=other, right=right):
+            case ast.BinOp(left=first, op=op, right=second), ast.BinOp(
+                left=left, op=other, right=right
+            ):
                 if type(op) is type(other):
                     yield [first, second], [left, right]
                     if isinstance(op, ast.Mult):
@@ -154,12 +168,20 @@ class Leaf:
                     yield [first, second], [left, right]
                 if MIRRORED[type(op)] is type(other):
                     yield [first, second], [right, left]
-            case ast.Call(func=ast.Name(id="where"), args=parts), ast.IfExp(test=test, body=body, orelse=orelse):
+            case ast.Call(func=ast.Name(id="where"), args=parts), ast.IfExp(
+                test=test, body=body, orelse=orelse
+            ):
                 yield parts, [test, body, orelse]
-            case ast.Call(func=ast.Name(id=name), args=parts), ast.Call(func=function, keywords=words):
+            case ast.Call(func=ast.Name(id=name), args=parts), ast.Call(
+                func=function, keywords=words
+            ):
                 others = values_of(node)
                 plain = not words or (name == "clip" and [word.arg for word in words] in BOUNDS)
-                if self.facts.full_name(function) == f"jax.numpy.{name}" and plain and len(others) == len(parts):
+                if (
+                    self.facts.full_name(function) == f"jax.numpy.{name}"
+                    and plain
+                    and len(others) == len(parts)
+                ):
                     yield parts, others
                     if name in COMMUTATIVE:
                         yield parts, others[::-1]

@@ -6,17 +6,15 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from codemods.edits import Edit
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.optimizers import optimizers
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
+from codemods.rewriting.edits import Edit
 
 RESTORING = ("restore_checkpoint", "from_bytes", "msgpack_restore", "from_state_dict", "orbax")
 """What a file that reads checkpoints names."""
@@ -55,7 +53,9 @@ class Outcomes(Generic[T]):
             else:
                 self.edits = edits
                 for node in outcome.edits:
-                    self._concerned[node] += [thing for thing in members if thing.kind == "optimizer"][:1]
+                    self._concerned[node] += [
+                        thing for thing in members if thing.kind == "optimizer"
+                    ][:1]
         self.found.update(dict.fromkeys(members, outcome))
 
     def edits_of(self, things: Iterable[Thing]) -> Edits:
@@ -87,10 +87,13 @@ class Outcomes(Generic[T]):
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [replace(use, things=tuple(self._concerned[use.node])) for use in self.edits.uses(self.kind, ())]
+        return [
+            replace(use, things=tuple(self._concerned[use.node]))
+            for use in self.edits.uses(self.kind, ())
+        ]
 
 
-def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing]:
+def constructors(members: list[Thing], stepping: Stepping) -> dict[ast.Call, Thing]:
     """The calls that make the definitions of a group.
 
     Raises:
@@ -98,38 +101,51 @@ def constructors(members: list[Thing], context: Context) -> dict[ast.Call, Thing
     """
     made = {thing.node: thing for thing in members if thing.kind == "definition"}
     stepped = (thing for thing in members if thing.kind == "optimizer")
-    if not made or not all(map(context.facts.legacy.definitions, stepped)):
+    if not made or not all(map(stepping.facts.legacy.definitions, stepped)):
         raise Unproven("the place that makes the optimizer is not in view")
-    calls = {node: thing for node, thing in made.items() if isinstance(node, ast.Call) and thing.name in optimizers()}
-    if len(calls) < len(made) or not calls.keys() <= context.constructors:
+    calls = {
+        node: thing
+        for node, thing in made.items()
+        if isinstance(node, ast.Call) and thing.name in optimizers()
+    }
+    if len(calls) < len(made) or not calls.keys() <= stepping.constructors:
         raise Unproven("the optimizer is not made by a plain constructor")
     return calls
 
 
-def outermost(members: list[Thing], context: Context) -> list[ast.Call]:
-    """The constructors of a group that are no part of another. One with a mask stands for the groups that it was.
-
-    Raises:
-      Unproven: if one of the group's definitions is not made by a constructor in view.
-    """
-    made = constructors(members, context)
-    parts = {inner for thing in made.values() for inner in context.facts.legacy.definitions(thing) if inner != thing}
-    whole = [call for call, thing in made.items() if thing not in parts]
-    return [context.masks.found[call].definition if call in context.masks.found else call for call in whole]
-
-
-def refuse_templates(members: list[Thing], context: Context) -> None:
+def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
     """An optimizer that takes no step may be what restores the checkpoints of a group, and has to have the same state.
 
     Raises:
       Unproven: if there may be such an optimizer.
     """
     names = {thing.name for thing in members if thing.kind == "definition"}
-    stepped = {thing for use in context.all_steps for thing in use.things}
-    for thing in context.facts.groups:
-        if thing.kind != "optimizer" or thing in stepped or thing in members or thing.evidence != "proven":
+    stepped = {thing for use in stepping.all_steps for thing in use.things}
+    for thing in stepping.facts.groups:
+        if (
+            thing.kind != "optimizer"
+            or thing in stepped
+            or thing in members
+            or thing.evidence != "proven"
+        ):
             continue
-        made = {found.name for found in context.facts.legacy.definitions(thing)}
+        made = {found.name for found in stepping.facts.legacy.definitions(thing)}
         if made & names and any(word in thing.unit.code for word in RESTORING):
             where = thing.unit.place(getattr(thing.node, "lineno", 1))
-            raise Unproven(f"{where} restores checkpoints into such an optimizer that takes no step")
+            raise Unproven(
+                f"{where} restores checkpoints into such an optimizer that takes no step"
+            )
+
+
+def refuse_plain(edits: Edits, places: Iterable[Use | Thing], stepping: Stepping) -> None:
+    """See to it that an idiom changes nothing where none is to be tried.
+
+    Raises:
+      Unproven: if it does.
+    """
+    places = list(places)
+    units = {unit for unit, _ in edits.values()} | {place.unit for place in places}
+    if not units.isdisjoint(stepping.plain):
+        raise Unproven("the file could not be rewritten in this form")
+    if any(map(stepping.keeps_interface, places)):
+        raise Unproven("its definition keeps its interface")

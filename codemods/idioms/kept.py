@@ -5,25 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import FunctionNode, Origins, function_of, names_read, statement_of
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Derivative, Function
-from codemods.origins import FunctionNode, function_of, names_read, statement_of
-from codemods.uses import Use
+from codemods.sources.modules import Unit
 from codemods.vocabulary import ADD, BRANCH, DIFFERENTIATE, IS_FINITE, MAP_TREES, SELECT
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
 
 
 class Kept:
     """Tells of what stays around a step, and why."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.facts = context.facts
-        self.origins = context.origins
+    def __init__(self, origins: Origins) -> None:
+        self.facts = origins.facts
+        self.origins = origins
 
     def reasons(self, use: Use) -> Iterator[str]:
         """A sentence for each thing that stays around a step."""
@@ -51,8 +46,16 @@ class Kept:
     @cached_property
     def _replacements(self) -> list[tuple[Use, ast.expr]]:
         """Where an optimizer gets parameters that are computed from its own."""
-        replacing = (use for use in self.facts.uses if use.kind == "optimizer.replace" and use.call is not None)
-        words = ((use, word) for use in replacing for word in (use.call.keywords if use.call is not None else ()))
+        replacing = (
+            use
+            for use in self.facts.uses
+            if use.kind == "optimizer.replace" and use.call is not None
+        )
+        words = (
+            (use, word)
+            for use in replacing
+            for word in (use.call.keywords if use.call is not None else ())
+        )
         return [(use, word.value) for use, word in words if word.arg == "target"]
 
     def _changed_behind(self, use: Use) -> str | None:
@@ -62,7 +65,11 @@ class Kept:
         targets = {one.node for one in read_here if {*one.things} & {*use.things}}
         for other, value in self._replacements:
             behind = other.unit is use.unit and function_of(other.unit, other.node) is function
-            if not behind or not is_before(use.node, other.node) or not {*other.things} & {*use.things}:
+            if (
+                not behind
+                or not is_before(use.node, other.node)
+                or not {*other.things} & {*use.things}
+            ):
                 continue
             read = targets & {*ast.walk(self.origins.expanded(value))}
             if any(is_before(use.node, node) for node in read):
@@ -74,7 +81,11 @@ class Kept:
     def _added_up(self, use: Use, outermost: FunctionNode) -> str | None:
         for unit, function in self._in_reach(use, outermost):
             for node in ast.walk(function):
-                if isinstance(node, ast.Call) and self._is_addition(node) and self._adds_to_a_sum(node, unit):
+                if (
+                    isinstance(node, ast.Call)
+                    and self._is_addition(node)
+                    and self._adds_to_a_sum(node, unit)
+                ):
                     return unit.place(node.lineno)
         return None
 
@@ -108,13 +119,18 @@ class Kept:
             return self._is_derivative(node)
         names = (store for store in self.origins.stores(variable) if isinstance(store, ast.Name))
         settings = (statement_of(variable.unit, name) for name in names)
-        return any(isinstance(setting, ast.Assign) and self._is_derivative(setting.value) for setting in settings)
+        return any(
+            isinstance(setting, ast.Assign) and self._is_derivative(setting.value)
+            for setting in settings
+        )
 
     def _is_derivative(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Call):
             return False
         function = self.origins.expanded(node.func)
-        made = isinstance(function, ast.Call) and self.facts.full_name(function.func) in DIFFERENTIATE
+        made = (
+            isinstance(function, ast.Call) and self.facts.full_name(function.func) in DIFFERENTIATE
+        )
         return made or any(isinstance(item, Derivative) for item in self.facts.objects(node.func))
 
     # Guards
@@ -131,13 +147,21 @@ class Kept:
             parent = use.unit.parents[node]
             if isinstance(parent, ast.If) and node is not parent.test:
                 yield parent.test
-            if isinstance(parent, ast.Call) and node is not parent.func and self.facts.full_name(parent.func) in BRANCH:
+            if (
+                isinstance(parent, ast.Call)
+                and node is not parent.func
+                and self.facts.full_name(parent.func) in BRANCH
+            ):
                 yield parent.args[0]
             if isinstance(node, ast.FunctionDef):
                 names.add(node.name)
             node = parent
         step = statement_of(use.unit, use.node)
-        results = {name.id for name in ast.walk(step) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        results = {
+            name.id
+            for name in ast.walk(step)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        }
         for call in (inner for inner in ast.walk(outermost) if isinstance(inner, ast.Call)):
             read = {name.id for argument in call.args[1:] for name in names_read([argument])}
             name = self.facts.full_name(call.func)
@@ -149,7 +173,10 @@ class Kept:
     def _selections(self, function: ast.expr) -> Iterator[ast.expr]:
         """The condition of a function that takes one of two leaves."""
         match function:
-            case ast.Lambda(body=ast.Call(func=chosen, args=[condition, _, _])) | ast.Call(args=[chosen, condition]):
+            case (
+                ast.Lambda(body=ast.Call(func=chosen, args=[condition, _, _]))
+                | ast.Call(args=[chosen, condition])
+            ):
                 if self.facts.full_name(chosen) in SELECT:
                     yield condition
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
-from codemods.dataflow.binding import values_of
-from codemods.edits import ChangeArguments, ChangeParameters, Edit
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Argument, Binding, Origins, Variable, block_of, names_read
+from codemods.flow.binding import values_of
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.origins import Argument, Binding, Origins, Variable, block_of, names_read
+from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Edit
+from codemods.sources.modules import Unit
 
-SHIFTING = ("static_argnums", "donate_argnums", "in_axes", "static_broadcasted_argnums", "nondiff_argnums")
+SHIFTING = (
+    "static_argnums",
+    "donate_argnums",
+    "in_axes",
+    "static_broadcasted_argnums",
+    "nondiff_argnums",
+)
 """Arguments of JAX's transformations that name parameters by their position."""
 
 
@@ -64,9 +70,16 @@ class Leftovers:
             return
         setting = self.origins.setting(variable)
         value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
-        if setting is None or value is None or setting in self.edits or variable.scope.parent is None:
+        if (
+            setting is None
+            or value is None
+            or setting in self.edits
+            or variable.scope.parent is None
+        ):
             return
-        alone = len(block_of(variable.unit, setting)) > 1 and self._is_whole_line(variable.unit, setting)
+        alone = len(block_of(variable.unit, setting)) > 1 and self._is_whole_line(
+            variable.unit, setting
+        )
         inner = values_of(value) if isinstance(value, ast.Call) else [value]
         # what is called is the schedule, which the transformation calls from now on
         is_norm = self._norm is not None and self._norm(value) is not None
@@ -89,7 +102,11 @@ class Leftovers:
             return
         if not self.origins.are_its_own(function, bindings):
             return
-        given = [(one, argument) for one in bindings if (argument := one.given.get(variable.name)) is not None]
+        given = [
+            (one, argument)
+            for one in bindings
+            if (argument := one.given.get(variable.name)) is not None
+        ]
         shifts = any(argument.keyword is None for _, argument in given)
         if shifts and any(word in variable.unit.code for word in SHIFTING):
             return
@@ -108,8 +125,17 @@ class Leftovers:
     @staticmethod
     def _is_named(variable: Variable) -> bool:
         """Whether something in the file names a parameter in quotes, as `static_argnames="schedule"` does."""
-        words = (one for one in variable.unit.nodes if isinstance(one, ast.keyword) and one.arg == "static_argnames")
-        names = (name for word in words for name in ast.walk(word.value) if isinstance(name, ast.Constant))
+        words = (
+            one
+            for one in variable.unit.nodes
+            if isinstance(one, ast.keyword) and one.arg == "static_argnames"
+        )
+        names = (
+            name
+            for word in words
+            for name in ast.walk(word.value)
+            if isinstance(name, ast.Constant)
+        )
         return any(name.value == variable.name for name in names)
 
 
@@ -117,4 +143,6 @@ def _without(argument: Argument, binding: Binding) -> Edit:
     """The call without an argument."""
     call = argument.call
     index = values_of(call).index(argument.value)
-    return ChangeArguments(argument.unit.span(call), dropped=(index,), is_partial=call is not binding.call)
+    return ChangeArguments(
+        argument.unit.span(call), dropped=(index,), is_partial=call is not binding.call
+    )

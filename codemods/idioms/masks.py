@@ -5,32 +5,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
-from codemods.dataflow.binding import arguments_of, values_of
-from codemods.edits import Edit
-from codemods.flow.modules import Span, Unit
+from codemods.analysis.origins import block_of, statement_of
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
+from codemods.flow.binding import arguments_of, values_of
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
+from codemods.idioms.schedules import Schedules
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, given
 from codemods.optimizers.methods import TRAVERSAL
-from codemods.origins import block_of, statement_of
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
+from codemods.rewriting.edits import Edit
+from codemods.sources.modules import Span, Unit
 
 CODE = "FO304"
 DECAY = "weight_decay"
 Arguments = Mapping[str, ast.expr]
 LOOKING = ("state.param_states", "state.replace", "definition.hyper_params", "optimizer.state_dict")
 """The uses that look into the state of an optimizer."""
-
-DECAYING = ("AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum")
-"""The optimizers whose optax form decays weights in a link of its own."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,9 @@ class Mask:
 
     def predicate_in(self, unit: Unit) -> Span | str:
         """The predicate's name, or where it stands if it has none."""
-        return self.predicate.id if isinstance(self.predicate, ast.Name) else unit.span(self.predicate)
+        return (
+            self.predicate.id if isinstance(self.predicate, ast.Name) else unit.span(self.predicate)
+        )
 
 
 class Masks:
@@ -74,16 +72,21 @@ class Masks:
     For some that stay a partition, and were not expected to, `reasons` says why.
     """
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.facts = context.facts
-        self.origins = context.origins
+    def __init__(self, stepping: Stepping, schedules: Schedules) -> None:
+        self.stepping = stepping
+        self.schedules = schedules
+        self.facts = stepping.facts
+        self.origins = stepping.origins
         self.found: dict[ast.AST, Mask] = {}
         self.reasons: dict[ast.AST, str] = {}
-        if context.options.partial or not context.options.selects(CODE):
+        if stepping.options.partial or not stepping.options.selects(CODE):
             return
         for use in self.facts.uses:
-            is_one = use.kind == "definition" and use.name == "MultiOptimizer" and use.unit not in context.plain
+            is_one = (
+                use.kind == "definition"
+                and use.name == "MultiOptimizer"
+                and use.unit not in stepping.plain
+            )
             if is_one and isinstance(use.node, ast.Call):
                 try:
                     mask = self._mask(use, use.node)
@@ -104,7 +107,9 @@ class Masks:
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        return next(mask.edits[use.node][1] for mask in self.found.values() if use.node in mask.edits)
+        return next(
+            mask.edits[use.node][1] for mask in self.found.values() if use.node in mask.edits
+        )
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
@@ -124,7 +129,9 @@ class Masks:
             raise Unproven("nothing shows that each parameter is in just one of its two groups")
         self._refuse_other_uses(use)
         opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
-        mask = Mask(use.things, decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite)
+        mask = Mask(
+            use.things, decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite
+        )
         for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
             if isinstance(part, ast.Name):
                 self._refuse_shared(part)
@@ -144,40 +151,61 @@ class Masks:
 
     def _group(self, argument: ast.expr) -> Group | None:
         pair = self.origins.expanded(argument)
-        if not isinstance(pair, ast.Tuple | ast.List) or len(pair.elts) != 2 or pair is not argument:
+        if (
+            not isinstance(pair, ast.Tuple | ast.List)
+            or len(pair.elts) != 2
+            or pair is not argument
+        ):
             return None
         traversal, definition = (self.origins.expanded(part) for part in pair.elts)
         if not (self._is_made(traversal, "traversal") and self._is_made(definition, "definition")):
             return None
-        if arguments_of(TRAVERSAL, traversal) is None or definition not in self.context.constructors:
+        if (
+            arguments_of(TRAVERSAL, traversal) is None
+            or definition not in self.stepping.constructors
+        ):
             return None
         return Group(traversal, definition, *pair.elts)
 
     def _is_made(self, node: ast.expr, kind: str) -> TypeGuard[ast.Call]:
         """Whether an expression is the call that makes something."""
-        return isinstance(node, ast.Call) and any(thing.node is node for thing in self.facts.things(node, kind))
+        return isinstance(node, ast.Call) and any(
+            thing.node is node for thing in self.facts.things(node, kind)
+        )
 
     def _decaying(self, first: Group, second: Group, unit: Unit) -> Group | None:
         """The group that decays, of two that are otherwise the same."""
-        names = {thing.name for group in (first, second) for thing in self.facts.things(group.definition)}
-        if len(names) != 1 or not names <= {*DECAYING}:
+        names = {
+            thing.name for group in (first, second) for thing in self.facts.things(group.definition)
+        }
+        if len(names) != 1 or not all(optimizers()[name].masks_decay for name in names):
             return None
         signature = optimizers()[names.pop()].parameters
         found = [given(group.definition, signature) for group in (first, second)]
         one, other = (arguments if isinstance(arguments, dict) else {} for arguments in found)
-        if self.context.schedules.of(self.facts.things(first.definition)):
+        if self.schedules.of(self.facts.things(first.definition)):
             one.pop(RATE, None)
             other.pop(RATE, None)
         decays = [arguments.pop(DECAY, None) for arguments in (one, other)]
-        texts = [{name: ast.unparse(value) for name, value in arguments.items()} for arguments in (one, other)]
-        if texts[0] != texts[1] or not self._have_one_value(first.definition, second.definition, one, other, unit):
+        texts = [
+            {name: ast.unparse(value) for name, value in arguments.items()}
+            for arguments in (one, other)
+        ]
+        if texts[0] != texts[1] or not self._have_one_value(
+            first.definition, second.definition, one, other, unit
+        ):
             return None
-        zero = [decay is None or (isinstance(decay, ast.Constant) and decay.value == 0) for decay in decays]
+        zero = [
+            decay is None or (isinstance(decay, ast.Constant) and decay.value == 0)
+            for decay in decays
+        ]
         if zero == [False, True]:
             return first
         return second if zero == [True, False] else None
 
-    def _have_one_value(self, first: ast.Call, second: ast.Call, one: Arguments, other: Arguments, unit: Unit) -> bool:
+    def _have_one_value(
+        self, first: ast.Call, second: ast.Call, one: Arguments, other: Arguments, unit: Unit
+    ) -> bool:
         """Whether arguments of two calls that read alike are the same when the calls are made."""
         dataflow = self.facts.dataflow
         if statement_of(unit, first) is statement_of(unit, second):
@@ -213,13 +241,21 @@ class Masks:
         """Take away the statement that sets a variable that nothing needs any more."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
-        if variable is not None and setting is not None and len(block_of(variable.unit, setting)) > 1:
+        if (
+            variable is not None
+            and setting is not None
+            and len(block_of(variable.unit, setting)) > 1
+        ):
             mask.edits.take_away(setting, variable.unit)
 
     def _take_function_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away a function within a function that was the predicate of a group alone."""
         variable = self.origins.variable(name)
-        if variable is None or variable.scope.parent is None or self.origins.loads(variable) != [name]:
+        if (
+            variable is None
+            or variable.scope.parent is None
+            or self.origins.loads(variable) != [name]
+        ):
             return
         setting = self.origins.setting(variable)
         if isinstance(setting, ast.FunctionDef):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from codemods import vocabulary
-from codemods.origins import Origins
+from codemods.analysis.origins import Origins
 
 
 class Norms:
@@ -36,16 +36,24 @@ class Norms:
         """The tree of which an expression is the sum of the squares of all elements."""
         node = self.origins.expanded(node)
         match node:
-            case ast.Call(func=function, args=[only], keywords=[]) if self.facts.full_name(function) in vocabulary.SUM:
+            case ast.Call(func=function, args=[only], keywords=[]) if (
+                self.facts.full_name(function) in vocabulary.SUM
+            ):
                 return self._each(self._unstacked(only), self._is_sum_of_squares)
             case (
-                ast.Call(func=function, args=[ast.Lambda() as step, tree, ast.Constant(value=0)], keywords=[])
+                ast.Call(
+                    func=function,
+                    args=[ast.Lambda() as step, tree, ast.Constant(value=0)],
+                    keywords=[],
+                )
                 | ast.Call(
                     func=function,
                     args=[ast.Lambda() as step, tree],
                     keywords=[ast.keyword(arg="initializer", value=ast.Constant(value=0))],
                 )
-            ) if self.facts.full_name(function) in vocabulary.REDUCE_TREES and self._adds_squares(step):
+            ) if self.facts.full_name(function) in vocabulary.REDUCE_TREES and self._adds_squares(
+                step
+            ):
                 return tree
         return None
 
@@ -58,7 +66,9 @@ class Norms:
     def _argument(self, node: ast.expr | None, functions: frozenset[str]) -> ast.expr | None:
         """The only argument by position of a call, if it is one of some functions."""
         match node:
-            case ast.Call(func=function, args=[only]) if self.facts.full_name(function) in functions:
+            case ast.Call(func=function, args=[only]) if (
+                self.facts.full_name(function) in functions
+            ):
                 return only
         return None
 
@@ -68,26 +78,44 @@ class Norms:
         if ravelled is not None:
             return ravelled
         elements = self._unstacked(node)
-        return None if elements is node else self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
+        return (
+            None
+            if elements is node
+            else self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
+        )
 
     def _each(self, node: ast.expr, accept: Callable[[ast.expr, str], bool]) -> ast.expr | None:
         """The tree over whose leaves a comprehension goes, or whose leaves a mapped tree has, if each gives what is accepted."""
         match node:
-            case ast.ListComp(elt=element, generators=[each]) | ast.GeneratorExp(elt=element, generators=[each]):
-                if isinstance(each.target, ast.Name) and not each.ifs and accept(element, each.target.id):
+            case (
+                ast.ListComp(elt=element, generators=[each])
+                | ast.GeneratorExp(elt=element, generators=[each])
+            ):
+                if (
+                    isinstance(each.target, ast.Name)
+                    and not each.ifs
+                    and accept(element, each.target.id)
+                ):
                     return self._leaves(each.iter)
         mapped = self._argument(node, vocabulary.LIST_LEAVES)
         match self.origins.expanded(mapped) if mapped is not None else None:
-            case ast.Call(func=mapping, args=[ast.Lambda(args=ast.arguments(args=[leaf]), body=body), tree]):
+            case ast.Call(
+                func=mapping, args=[ast.Lambda(args=ast.arguments(args=[leaf]), body=body), tree]
+            ):
                 return (
-                    tree if self.facts.full_name(mapping) in vocabulary.MAP_TREES and accept(body, leaf.arg) else None
+                    tree
+                    if self.facts.full_name(mapping) in vocabulary.MAP_TREES
+                    and accept(body, leaf.arg)
+                    else None
                 )
         return None
 
     def _leaves(self, node: ast.expr) -> ast.expr | None:
         """The tree of whose leaves an expression is the list."""
         node = self.origins.expanded(node)
-        return self._argument(node, vocabulary.LIST_LEAVES) or self._is_first(node, vocabulary.FLATTEN)
+        return self._argument(node, vocabulary.LIST_LEAVES) or self._is_first(
+            node, vocabulary.FLATTEN
+        )
 
     def _is_first(self, node: ast.expr, functions: frozenset[str]) -> ast.expr | None:
         """The argument of a call whose first result an expression is: `f(tree)[0]`, or `x` after `x, _ = f(tree)`."""
@@ -108,10 +136,14 @@ class Norms:
 
     def _is_sum_of_squares(self, node: ast.expr, leaf: str) -> bool:
         match node:
-            case ast.Call(func=function, args=[ast.Name(id=first), ast.Name(id=second)], keywords=[]):
+            case ast.Call(
+                func=function, args=[ast.Name(id=first), ast.Name(id=second)], keywords=[]
+            ):
                 return first == second == leaf and self.facts.full_name(function) in vocabulary.DOT
             case ast.Call(func=function, args=[squares], keywords=[]):
-                return self.facts.full_name(function) in vocabulary.SUM and self._is_square(squares, leaf)
+                return self.facts.full_name(function) in vocabulary.SUM and self._is_square(
+                    squares, leaf
+                )
             case ast.Call(func=ast.Attribute(value=squares, attr="sum"), args=[], keywords=[]):
                 return self._is_square(squares, leaf)
             case ast.BinOp(left=norm, op=ast.Pow(), right=ast.Constant(value=2)):
@@ -136,9 +168,17 @@ class Norms:
 
     def _is_flat(self, node: ast.expr, leaf: str) -> bool:
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="ravel" | "flatten"), args=[], keywords=[]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="ravel" | "flatten"),
+                args=[],
+                keywords=[],
+            ):
                 return name == leaf
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="reshape"), args=[size], keywords=[]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="reshape"),
+                args=[size],
+                keywords=[],
+            ):
                 return name == leaf and ast.unparse(size) == "-1"
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
                 return name == leaf and self.facts.full_name(function) in vocabulary.RAVEL

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, MoveStatement, ReplaceStatement, merged
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import Origins, Variable, block_of, names_read, statement_of
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
-from codemods.origins import Origins, Variable, block_of, names_read, statement_of
-from codemods.uses import Use
+from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement, merged
+from codemods.sources.modules import Unit
 
 
 class Edits(dict[ast.AST, tuple[Unit, Edit]]):
@@ -66,7 +66,9 @@ def _needed(
     value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
     effects = origins.dataflow.effects(setting if value is None else value)
     if value is not None and not effects.are_none:
-        raise Unproven(f"`{variable.name}` is made after the optimizer, by something that may do more than that")
+        raise Unproven(
+            f"`{variable.name}` is made after the optimizer, by something that may do more than that"
+        )
     between = block[block.index(target) : block.index(setting)]
     needed: list[ast.stmt] = []
     for name in names_read([setting] if value is None else [value]):
@@ -76,10 +78,16 @@ def _needed(
             continue
         earlier = origins.setting(read)
         if earlier is None or earlier not in between:
-            raise Unproven(f"`{variable.name}` depends on what is computed after the optimizer was made")
-        needed += [one for one in _needed(read, earlier, target, block, origins) if one not in needed]
+            raise Unproven(
+                f"`{variable.name}` depends on what is computed after the optimizer was made"
+            )
+        needed += [
+            one for one in _needed(read, earlier, target, block, origins) if one not in needed
+        ]
     for statement in between:
-        if statement not in needed and origins.dataflow.changes(origins.dataflow.effects(statement), effects.reads):
+        if statement not in needed and origins.dataflow.changes(
+            origins.dataflow.effects(statement), effects.reads
+        ):
             raise Unproven(
                 f"something of which `{variable.name}` is made may change at {variable.unit.place(statement.lineno)}, after the "
                 "optimizer was made"
@@ -93,5 +101,10 @@ def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, origins: Origins) -> 
     block = block_of(unit, statement)
     if later not in block or block.index(statement) >= block.index(later):
         return False
-    children = [child.value if isinstance(child, ast.keyword) else child for child in ast.iter_child_nodes(value)]
-    return origins.dataflow.stays([child for child in children if isinstance(child, ast.expr)], statement, later)
+    children = [
+        child.value if isinstance(child, ast.keyword) else child
+        for child in ast.iter_child_nodes(value)
+    ]
+    return origins.dataflow.stays(
+        [child for child in children if isinstance(child, ast.expr)], statement, later
+    )

@@ -5,14 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from codemods.dataflow.binding import names_by_position
-from codemods.edits import ChangeArguments, ChangeParameters, Replace
-from codemods.flow.modules import Unit
+from codemods.analysis.origins import (
+    Argument,
+    Binding,
+    Origins,
+    Variable,
+    names_within,
+    statement_of,
+)
+from codemods.flow.binding import names_by_position
 from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.values import Part, Value
-from codemods.origins import Argument, Binding, Origins, Variable, names_within, statement_of
+from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.sources.modules import Unit
 
 
 class Passing:
@@ -94,7 +101,9 @@ class Passing:
                 if bindings and not any(name in binding.given for binding in bindings):
                     raise self._out_of_reach(call)
                 who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
-                raise Unproven(f"not all calls of {who} are in view, and give it the same {self.what}")
+                raise Unproven(
+                    f"not all calls of {who} are in view, and give it the same {self.what}"
+                )
             self._introduce(name, part, self._function_around(call), self.facts.scope(call).unit)
         return name
 
@@ -144,7 +153,10 @@ class Passing:
             self._filled.add(argument.value)
             text = self._at(argument.call, argument.value)
             if text != ast.unparse(argument.value):
-                self.edits[argument.value] = (argument.unit, Replace(argument.unit.span(argument.value), text))
+                self.edits[argument.value] = (
+                    argument.unit,
+                    Replace(argument.unit.span(argument.value), text),
+                )
 
     def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
         call, unit = binding.call, binding.unit
@@ -152,24 +164,42 @@ class Passing:
 
     def _introduce(self, name: str, part: Part, function: ast.FunctionDef, unit: Unit) -> None:
         """Give a function a parameter for a value, and each of its calls an argument."""
-        change = ChangeParameters(unit.span(function), added=((name, self._annotation(part, unit)),))
+        change = ChangeParameters(
+            unit.span(function), added=((name, self._annotation(part, unit)),)
+        )
         if (function, name) in self._introduced:
             return
         self._introduced.add((function, name))
         if name in names_within(function):
             raise Unproven(f"the name `{name}` is taken where the optimizer is made")
         if function.args.vararg or function.args.kwarg or function.decorator_list:
-            raise Unproven(f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated")
+            raise Unproven(
+                f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated"
+            )
         self.edits.put(function, unit, change)
         required = len(names_by_position(function.args)) - len(function.args.defaults)
         for binding in self._bindings(function):
-            is_next = len(binding.call.args) == len(binding.given) == required and not binding.call.keywords
-            self._add_argument(binding, "" if is_next else name, self._brought_part(part, binding.call))
+            is_next = (
+                len(binding.call.args) == len(binding.given) == required
+                and not binding.call.keywords
+            )
+            self._add_argument(
+                binding, "" if is_next else name, self._brought_part(part, binding.call)
+            )
 
     def _annotation(self, part: Part, unit: Unit) -> str:
         """The source text of the annotation that a value has in this file already."""
-        stores = (store for one in part.variables if one.unit is unit for store in self.origins.stores(one))
-        found = (store.annotation for store in stores if isinstance(store, ast.arg) and store.annotation is not None)
+        stores = (
+            store
+            for one in part.variables
+            if one.unit is unit
+            for store in self.origins.stores(one)
+        )
+        found = (
+            store.annotation
+            for store in stores
+            if isinstance(store, ast.arg) and store.annotation is not None
+        )
         return next((unit.source(annotation) for annotation in found), "")
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import Wrong, bind_values, signature_of
+from codemods.analysis.origins import FunctionNode, Origins
 from codemods.dataflow.pure import TEXT_METHODS
-from codemods.origins import FunctionNode, Origins
+from codemods.flow.binding import Wrong, bind_values, signature_of
 
 DEEPEST = 4
 """How many functions deep a predicate may be."""
 
-OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotIn: ast.In, ast.NotEq: ast.Eq, ast.IsNot: ast.Is}
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.NotIn: ast.In,
+    ast.NotEq: ast.Eq,
+    ast.IsNot: ast.Is,
+}
 """Comparisons that are the negation of another."""
 
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
@@ -39,10 +43,18 @@ class Predicates:
         arguments: list[Form] = [("path",), ("value",)]
         return self._applied(made[0].node, arguments, negated, depth) if len(made) == 1 else None
 
-    def _applied(self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int) -> Form | None:
+    def _applied(
+        self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int
+    ) -> Form | None:
         body = _body(function)
         found = bind_values(signature_of(function.args), arguments, {})
-        if body is None or not depth or isinstance(found, Wrong) or found.defaults or function.args.kwarg:
+        if (
+            body is None
+            or not depth
+            or isinstance(found, Wrong)
+            or found.defaults
+            or function.args.kwarg
+        ):
             return None
         bound: Bindings = {**found.given}
         if function.args.vararg is not None:
@@ -59,10 +71,12 @@ class Predicates:
                 return None if None in parts else ("and" if is_and else "or", *parts)
             case ast.Compare(ops=[op], left=left, comparators=[right]):
                 plain = OPPOSITES.get(type(op))
-                return self._compared(plain or type(op), left, right, bound, negated is not (plain is not None))
-            case ast.Call(func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]) if isinstance(
-                each, ast.GeneratorExp | ast.ListComp
-            ) and self._is_builtin(node.func):
+                return self._compared(
+                    plain or type(op), left, right, bound, negated is not (plain is not None)
+                )
+            case ast.Call(func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]) if (
+                isinstance(each, ast.GeneratorExp | ast.ListComp) and self._is_builtin(node.func)
+            ):
                 return self._quantified(word, each, bound, negated, depth)
             case ast.Call(func=function, args=given, keywords=[]):
                 return self._inner_call(function, given, bound, negated, depth)
@@ -75,17 +89,30 @@ class Predicates:
         return None if None in parts else ("not" if negated else "is", op.__name__, *parts)
 
     def _quantified(
-        self, word: str, each: ast.GeneratorExp | ast.ListComp, bound: Bindings, negated: bool, depth: int
+        self,
+        word: str,
+        each: ast.GeneratorExp | ast.ListComp,
+        bound: Bindings,
+        negated: bool,
+        depth: int,
     ) -> Form | None:
         generator = each.generators[0]
         if len(each.generators) != 1 or generator.ifs or not isinstance(generator.target, ast.Name):
             return None
         over = self._value(generator.iter, bound)
-        if not _is_text(over) and not self.facts.dataflow.evaluations.kinds.is_again(generator.iter):
+        if not _is_text(over) and not self.facts.dataflow.evaluations.kinds.is_again(
+            generator.iter
+        ):
             return None  # what one predicate takes from an iterator, the other does not get
-        inner = self._form(each.elt, {**bound, generator.target.id: ("each", len(bound))}, negated, depth)
+        inner = self._form(
+            each.elt, {**bound, generator.target.id: ("each", len(bound))}, negated, depth
+        )
         exists = (word == "any") is not negated
-        return None if over is None or inner is None else ("exists" if exists else "for all", over, inner)
+        return (
+            None
+            if over is None or inner is None
+            else ("exists" if exists else "for all", over, inner)
+        )
 
     def _inner_call(
         self, function: ast.expr, given: list[ast.expr], bound: Bindings, negated: bool, depth: int
@@ -129,10 +156,16 @@ class Predicates:
             case ast.Subscript(value=value, slice=key):
                 pair = (self._value(value, bound), self._value(key, bound))
                 return None if None in pair else ("item", *pair)
-            case ast.Call(func=ast.Name(id="len" | "str" | "tuple" as name) as function, args=[value], keywords=[]):
+            case ast.Call(
+                func=ast.Name(id="len" | "str" | "tuple" as name) as function,
+                args=[value],
+                keywords=[],
+            ):
                 inner = self._value(value, bound) if self._is_builtin(function) else None
                 return None if inner is None else (name, inner)
-            case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if name in TEXT_METHODS:
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if (
+                name in TEXT_METHODS
+            ):
                 parts = [self._value(part, bound) for part in (value, *given)]
                 return None if None in parts or not _is_text(parts[0]) else ("method", name, *parts)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from codemods.dataflow.binding import values_of
+from codemods.analysis.origins import Origins, Path
+from codemods.analysis.uses import Use
 from codemods.dataflow.evaluation import evaluated
+from codemods.flow.binding import values_of
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, Step
 from codemods.idioms.tracing import is_traceable
 from codemods.idioms.values import Value, Values, common_value
-from codemods.origins import Origins, Path
-from codemods.uses import Use
 
 COUNT = "step"
 
@@ -43,7 +43,12 @@ class Rates:
         variable = self.origins.variable(value)
         function = self.origins.parameter(variable)
         path = step.optimizer
-        if variable is None or function is None or path is None or path.root.scope.node is not function:
+        if (
+            variable is None
+            or function is None
+            or path is None
+            or path.root.scope.node is not function
+        ):
             return []
         if not self.origins.dataflow.unchanged(path.root, function.args, step.node):
             return []
@@ -54,7 +59,9 @@ class Rates:
             if rate is None or optimizer is None or outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
-            found.append((self.origins.expanded(rate.value), Step(whole, binding.call, optimizer.value)))
+            found.append(
+                (self.origins.expanded(rate.value), Step(whole, binding.call, optimizer.value))
+            )
         return found
 
     def _of(self, value: ast.expr, step: Step, until: ast.expr | None = None) -> Value:
@@ -85,7 +92,9 @@ class Rates:
         if not self._is_quiet(value, ahead):
             raise Unproven("what computes it changes something, too")
         if until is not None and not is_traceable(value, self.origins):
-            raise Unproven("it is computed outside of the step, by something that may need a plain number")
+            raise Unproven(
+                "it is computed outside of the step, by something that may need a plain number"
+            )
         if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")
         found = self.values.of(value, exchange)
@@ -104,7 +113,9 @@ class Rates:
             effects = facts.dataflow.evaluations.at(unit, node)
             given = values_of(node) if isinstance(node, ast.Call) else []
             of_step = any(ahead(one) is not None for one in given)
-            unknown = isinstance(node, ast.Call) and not facts.full_name(node.func).startswith("builtins.")
+            unknown = isinstance(node, ast.Call) and not facts.full_name(node.func).startswith(
+                "builtins."
+            )
             if effects.writes or (effects.acts and not (of_step and unknown)):
                 return False
         return True

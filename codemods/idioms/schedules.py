@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
-from codemods.idioms.groups import Outcomes, constructors, refuse_templates
+from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
 from codemods.idioms.values import Values, common_value
+from codemods.optimizers import composite
 from codemods.optimizers.base import RATE, learning_rate
-from codemods.optimizers.functions import COMPOSITE
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
-
 
 CODE = "FO404"
 
@@ -45,50 +41,54 @@ class Schedules(Outcomes[Schedule]):
 
     kind = "schedule"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, stepping: Stepping) -> None:
         super().__init__()
-        if context.options.partial or not context.options.selects(CODE):
+        if stepping.options.partial or not stepping.options.selects(CODE):
             return
-        for members, steps in context.stepped_groups:
-            if any(context.given_override(use) is not None for use in steps):
+        for members, steps in stepping.stepped_groups:
+            if any(stepping.given_override(use) is not None for use in steps):
                 try:
-                    outcome: Schedule | str = _schedule(context, members, steps)
+                    outcome: Schedule | str = _schedule(stepping, members, steps)
                 except Unproven as why:
                     outcome = str(why)
                 self.add(members, outcome)
 
 
-def _schedule(context: Context, things: list[Thing], steps: list[Use]) -> Schedule:
+def _schedule(stepping: Stepping, things: list[Thing], steps: list[Use]) -> Schedule:
     """The proof for one group, step by step; whatever cannot be shown raises `Unproven`."""
-    calls = _constructors(context, things)
-    origins = context.origins
+    calls = _constructors(stepping, things)
+    origins = stepping.origins
     values = Values(origins)
     rates = Rates(origins, Counts(origins), values)
-    rate = common_value([rates.of_step(_given(use, context), use) for use in steps])
+    rate = common_value([rates.of_step(_given(use, stepping), use) for use in steps])
     values.refuse_changes(rate, calls, things)
     passing = Passing(origins, rate, "schedule")
     filled = passing.as_argument({call: learning_rate(call) for call in calls})
     leftovers = Leftovers(origins, passing.edits, passing.needed, ())
     for use in steps:
-        leftovers.clear(_given(use, context))
-    context.refuse_plain(leftovers.edits, (*steps, *things))
-    return Schedule(filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone)
+        leftovers.clear(_given(use, stepping))
+    refuse_plain(leftovers.edits, (*steps, *things), stepping)
+    return Schedule(
+        filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone
+    )
 
 
-def _given(use: Use, context: Context) -> ast.expr:
-    override = context.given_override(use)
+def _given(use: Use, stepping: Stepping) -> ast.expr:
+    override = stepping.given_override(use)
     if override is None or override.arg != RATE:
         raise Unproven("a step does without it")
     return override.value
 
 
-def _constructors(context: Context, things: list[Thing]) -> list[ast.Call]:
+def _constructors(stepping: Stepping, things: list[Thing]) -> list[ast.Call]:
     """The constructors of a group's optimizers that take a learning rate."""
-    made = constructors(things, context)
+    made = constructors(things, stepping)
     reading = (
-        use for use in context.facts.uses if use.kind in ("definition.hyper_params", "definition.apply_gradient")
+        use
+        for use in stepping.facts.uses
+        if use.kind in ("definition.hyper_params", "definition.apply_gradient")
     )
     if any(not {*things}.isdisjoint(use.things) for use in reading):
         raise Unproven("the hyperparameters of the optimizer are read")
-    refuse_templates(things, context)
-    return [call for call, thing in made.items() if thing.name not in COMPOSITE]
+    refuse_templates(things, stepping)
+    return [call for call, thing in made.items() if thing.name not in composite()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.origins import Origins
+from codemods.analysis.origins import Origins
 
 CHOICES = (ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.For, ast.Match)
 """What needs to know whether something is true, or how long it is."""

@@ -8,11 +8,19 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from codemods.analysis.origins import FunctionNode, Origins, Variable
 from codemods.flow.objects import Object
 from codemods.idioms import Unproven
-from codemods.origins import FunctionNode, Origins, Variable
 
-NESTED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
+NESTED = (
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.NamedExpr,
+    ast.Await,
+)
 LONGEST = 60
 """An expression of more characters is not written elsewhere."""
 
@@ -39,8 +47,16 @@ class Part:
 
     def common(self, other: Part) -> Part:
         """What is the same in both."""
-        pairs = [pair for pair in zip(self.variables, self.names, strict=True) if pair[0] in other.variables]
-        same = self.given is not None and other.given is not None and self.given.shape == other.given.shape
+        pairs = [
+            pair
+            for pair in zip(self.variables, self.names, strict=True)
+            if pair[0] in other.variables
+        ]
+        same = (
+            self.given is not None
+            and other.given is not None
+            and self.given.shape == other.given.shape
+        )
         variables, names = tuple(one for one, _ in pairs), tuple(name for _, name in pairs)
         return Part(variables, names, self.given if same else None)
 
@@ -106,7 +122,9 @@ class Values:
         """
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 
-    def refuse_changes(self, value: Value, made: Collection[ast.AST], carriers: Collection[Object]) -> None:
+    def refuse_changes(
+        self, value: Value, made: Collection[ast.AST], carriers: Collection[Object]
+    ) -> None:
         """See to it that a value is the same if it is computed where optimizers are made, and not where it was before.
 
         A function of the step is called at each step, as before: there the variables alone have to be the same.
@@ -128,18 +146,29 @@ class Values:
             for variable, name in zip(part.variables, part.names, strict=True):
                 for call in made:
                     if not self._is_one(variable, name, call, carriers, later):
-                        raise Unproven(f"`{variable.name}` may have another value when the optimizer is made")
+                        raise Unproven(
+                            f"`{variable.name}` may have another value when the optimizer is made"
+                        )
             if part.given is not None:
                 self.refuse_changes(part.given, made, carriers)
         for node in value.read:
             for call in made:
                 moments = [node] if value.until is None else [node, value.until]
-                if not all(self.facts.dataflow.lasts([node], call, one, carriers) for one in moments):
+                if not all(
+                    self.facts.dataflow.lasts([node], call, one, carriers) for one in moments
+                ):
                     where = self.facts.scope(node).unit.place(node.lineno)
-                    raise Unproven(f"`{ast.unparse(node)}` at {where} may be another when the optimizer is made")
+                    raise Unproven(
+                        f"`{ast.unparse(node)}` at {where} may be another when the optimizer is made"
+                    )
 
     def _is_one(
-        self, variable: Variable, name: ast.Name, call: ast.AST, carriers: Collection[Object], later: bool
+        self,
+        variable: Variable,
+        name: ast.Name,
+        call: ast.AST,
+        carriers: Collection[Object],
+        later: bool,
     ) -> bool:
         """Whether a variable, if a call may say it, has the value there that a name reads; `later`, at each step."""
         dataflow = self.facts.dataflow
@@ -167,11 +196,18 @@ class Values:
                     return part
                 names.append(part)
                 return ast.Name(str(len(names) - 1), ast.Load())
-            if isinstance(part, ast.Attribute | ast.Subscript | ast.Call) and part in self.facts.flow.reading.scopes:
+            if (
+                isinstance(part, ast.Attribute | ast.Subscript | ast.Call)
+                and part in self.facts.flow.reading.scopes
+            ):
                 read.append(part)
             new = copy.copy(part)
             for name, value in ast.iter_fields(part):
-                setattr(new, name, [copied(item) for item in value] if isinstance(value, list) else copied(value))
+                setattr(
+                    new,
+                    name,
+                    [copied(item) for item in value] if isinstance(value, list) else copied(value),
+                )
             return new
 
         text = ast.unparse(node)

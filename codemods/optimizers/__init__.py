@@ -20,3 +20,9 @@ def optimizers() -> Mapping[str, LegacyOptimizer]:
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     found = (module.OPTIMIZER for module in modules if hasattr(module, "OPTIMIZER"))
     return MappingProxyType({optimizer.name: optimizer for optimizer in found})
+
+
+@cache
+def composite() -> frozenset[str]:
+    """The names of those that are made of others: their arguments tell how, so they are no functions of numbers."""
+    return frozenset(name for name, optimizer in optimizers().items() if optimizer.is_composite)

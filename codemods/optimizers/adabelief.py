@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from codemods.cst.pieces import source
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
-from codemods.optimizers.pieces import source
 
-SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-16", weight_decay="0.0")
+SIGNATURE = parameters(
+    learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-16", weight_decay="0.0"
+)
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 STATIC = ("b1", "b2", "eps", "eps_root")
 
@@ -44,5 +46,16 @@ return new_param, AdaBeliefParamState(grad_ema, grad_sq_ema)
 """
 
 OPTIMIZER = LegacyOptimizer(
-    "AdaBelief", SIGNATURE, STATE, convert, of_reals=True, refuses=refuser(SIGNATURE, plain=("eps",)), rule=RULE
+    "AdaBelief",
+    SIGNATURE,
+    STATE,
+    convert,
+    module="adabelief",
+    kept_in=("ScaleByBeliefState",),
+    counts=True,
+    is_viewable=True,
+    masks_decay=True,
+    of_reals=True,
+    refuses=refuser(SIGNATURE, plain=("eps",)),
+    rule=RULE,
 )

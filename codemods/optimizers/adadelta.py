@@ -35,4 +35,14 @@ acc_delta = rho * state.acc_delta + jnp.square(delta) * (1 - rho)
 return new_param, AdadeltaParamState(sq_avg, acc_delta)
 """
 
-OPTIMIZER = LegacyOptimizer("Adadelta", SIGNATURE, {"sq_avg": "e_g", "acc_delta": "e_x"}, convert, rule=RULE)
+OPTIMIZER = LegacyOptimizer(
+    "Adadelta",
+    SIGNATURE,
+    {"sq_avg": "e_g", "acc_delta": "e_x"},
+    convert,
+    module="adadelta",
+    kept_in=("ScaleByAdaDeltaState",),
+    is_viewable=True,
+    masks_decay=True,
+    rule=RULE,
+)

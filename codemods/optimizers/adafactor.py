@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from codemods.cst.pieces import Piece, new
+from codemods.cst.template import expression
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments, constant
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
-from codemods.optimizers.pieces import Piece, new
-from codemods.template import expression
 
 SIGNATURE = parameters(
     learning_rate="None",
@@ -32,7 +32,14 @@ SIGNATURE = parameters(
     dtype_momentum="jnp.float32",
 )
 NAMES = {"beta1": "momentum", "step_offset": "decay_offset", "epsilon1": "eps"}
-STATIC = ("min_dim_size_to_factor", "decay_rate", "decay_offset", "clipping_threshold", "dtype_momentum", "eps")
+STATIC = (
+    "min_dim_size_to_factor",
+    "decay_rate",
+    "decay_offset",
+    "clipping_threshold",
+    "dtype_momentum",
+    "eps",
+)
 MOMENTS = {
     "factored": "factored",
     "decay_rate": "decay_rate",
@@ -60,7 +67,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(arguments.chain(*links))
 
 
-def _unless_none(arguments: Arguments, name: str, function: str, *extra: Piece, default: str = "None") -> Piece | None:
+def _unless_none(
+    arguments: Arguments, name: str, function: str, *extra: Piece, default: str = "None"
+) -> Piece | None:
     value = arguments.value(name, default)
     if constant(value) is None:
         return None
@@ -79,7 +88,9 @@ def _scale(arguments: Arguments) -> Piece | None:
     link = arguments.link("optax.scale_by_param_block_rms", *arguments.take({"epsilon2": None}))
     if known is not ...:
         return link
-    return link.valued(expression("{link} if {scaled} else optax.identity()", link=link.value, scaled=scaled))
+    return link.valued(
+        expression("{link} if {scaled} else optax.identity()", link=link.value, scaled=scaled)
+    )
 
 
 def _average(arguments: Arguments) -> list[Piece]:
@@ -173,6 +184,9 @@ OPTIMIZER = LegacyOptimizer(
     SIGNATURE,
     STATE,
     convert,
+    module="adafactor",
+    kept_in=("EmaState", "FactoredState"),
+    counts=True,
     of_reals=True,
     refuses=refuser(SIGNATURE, OPTIONAL, OPTIONAL),
     interface=INTERFACE,

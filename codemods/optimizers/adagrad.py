@@ -42,7 +42,12 @@ def scale_by_sum_of_squares(eps=1e-8):
 
     return optax.GradientTransformation(init_fn, update_fn)
 ''',
-    imports=("from typing import NamedTuple", "import jax", "import jax.numpy as jnp", "import optax"),
+    imports=(
+        "from typing import NamedTuple",
+        "import jax",
+        "import jax.numpy as jnp",
+        "import optax",
+    ),
 )
 
 
@@ -57,4 +62,13 @@ update = hyper_params.learning_rate * grad / (jnp.sqrt(sum_of_squares) + hyper_p
 return param - update, AdagradParamState(sum_of_squares)
 """
 
-OPTIMIZER = LegacyOptimizer("Adagrad", SIGNATURE, {"G": "sum_of_squares"}, convert, rule=RULE)
+OPTIMIZER = LegacyOptimizer(
+    "Adagrad",
+    SIGNATURE,
+    {"G": "sum_of_squares"},
+    convert,
+    module="adagrad",
+    kept_in=("ScaleByRssState", "ScaleBySumOfSquaresState"),
+    is_viewable=True,
+    rule=RULE,
+)

@@ -14,7 +14,9 @@ from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
-SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-8", weight_decay="0.0")
+SIGNATURE = parameters(
+    learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-8", weight_decay="0.0"
+)
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 STATIC = ("b1", "b2", "eps", "eps_root")
 
@@ -41,5 +43,15 @@ return new_param, AdamParamState(grad_ema, grad_sq_ema)
 """
 
 OPTIMIZER = LegacyOptimizer(
-    "Adam", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True, rule=RULE
+    "Adam",
+    SIGNATURE,
+    {"grad_ema": "mu", "grad_sq_ema": "nu"},
+    convert,
+    module="adam",
+    kept_in=("ScaleByAdamState",),
+    counts=True,
+    is_viewable=True,
+    masks_decay=True,
+    of_reals=True,
+    rule=RULE,
 )

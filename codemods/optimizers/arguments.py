@@ -7,11 +7,11 @@ from inspect import Signature
 
 import libcst as cst
 
-from codemods.dataflow.binding import Bound, bind_values, taking
+from codemods.cst.pieces import EQUAL, Layout, Piece, new, source
+from codemods.cst.template import expression
+from codemods.flow.binding import Bound, bind_values, taking
 from codemods.optimizers.base import RATE, Parameter
 from codemods.optimizers.methods import RATE_FIRST
-from codemods.optimizers.pieces import EQUAL, Layout, Piece, new, source
-from codemods.template import expression
 
 UNSET_RATE = "0.0"
 """Stands where legacy gave no learning rate because every step sets one."""
@@ -21,7 +21,9 @@ class UnsetRate(cst.Float):
     """The same as a node, which is known again wherever it is put."""
 
     def _visit_and_replace_children(self, visitor: cst.CSTVisitorT) -> UnsetRate:
-        visited = super()._visit_and_replace_children(visitor)  # a plain number, whatever class this is
+        visited = super()._visit_and_replace_children(
+            visitor
+        )  # a plain number, whatever class this is
         return UnsetRate(visited.value, visited.lpar, visited.rpar)
 
 
@@ -57,18 +59,26 @@ class Arguments:
 
     def value(self, name: str, default: str = "None") -> cst.BaseExpression:
         """The value of an argument that was not taken yet."""
-        return self.left[name].argument.value if name in self.left else cst.parse_expression(default)
+        return (
+            self.left[name].argument.value if name in self.left else cst.parse_expression(default)
+        )
 
     def drop_if(self, name: str, value: object) -> None:
         """Forget an argument that is a constant which says nothing, unless a comment stands beside it."""
-        if name in self.left and constant(self.value(name)) == value and not self.left[name].comments:
+        if (
+            name in self.left
+            and constant(self.value(name)) == value
+            and not self.left[name].comments
+        ):
             del self.left[name]
 
     def take(self, names: Mapping[str, str | None], **defaults: str) -> list[Piece]:
         """The arguments among `names` under their new names (None: by position), and those of `defaults` not among them."""
         given = [(names[name], self.left.pop(name)) for name in [*self.left] if name in names]
         present = {keyword for keyword, _ in given}
-        missing = [new(keyword, value) for keyword, value in defaults.items() if keyword not in present]
+        missing = [
+            new(keyword, value) for keyword, value in defaults.items() if keyword not in present
+        ]
         return [*(piece.named(keyword) for keyword, piece in given), *missing]
 
     def take_all(self, names: Mapping[str, str], **defaults: str) -> list[Piece]:
@@ -80,7 +90,9 @@ class Arguments:
 
     # Building
 
-    def alias(self, function: str, names: Mapping[str, str], static: Sequence[str] = (), **explicit: str) -> cst.Call:
+    def alias(
+        self, function: str, names: Mapping[str, str], static: Sequence[str] = (), **explicit: str
+    ) -> cst.Call:
         """A call of an optax optimizer in the layout of the legacy call.
 
         Args:
@@ -107,11 +119,15 @@ class Arguments:
             return expression(function)
         words = [f"'{name}'" for name in static if name != RATE]
         names = ", ".join(words) + ("," if len(words) == 1 else "")
-        return expression(f"optax.inject_hyperparams({function}{f', static_args=({names})' if names else ''})")
+        return expression(
+            f"optax.inject_hyperparams({function}{f', static_args=({names})' if names else ''})"
+        )
 
     def link(self, function: str | cst.BaseExpression, *pieces: Piece) -> Piece:
         """A link of a chain, such as `optax.trace(decay=0.9)`."""
-        return self.layout.nest(expression(function) if isinstance(function, str) else function, pieces)
+        return self.layout.nest(
+            expression(function) if isinstance(function, str) else function, pieces
+        )
 
     def descent(self, **extra: str) -> Piece:
         """The link that multiplies by minus the learning rate."""
@@ -134,7 +150,9 @@ class Arguments:
 def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
     """The arguments of a call that unpacks nothing, by parameter; those that `**words` takes, by keyword."""
     positional = [argument for argument in call.args if argument.keyword is None]
-    keywords = {argument.keyword.value: argument for argument in call.args if argument.keyword is not None}
+    keywords = {
+        argument.keyword.value: argument for argument in call.args if argument.keyword is not None
+    }
     found = bind_values(signature, positional, keywords)
     assert isinstance(found, Bound)
     return {**found.given, **found.others}
@@ -144,7 +162,9 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     """A constructor call with another learning rate, or with one if it had none. It is every optimizer's first parameter."""
     given = bound(RATE_FIRST, call).get(RATE)
     if given is not None:
-        return call.with_changes(args=[arg.with_changes(value=rate) if arg is given else arg for arg in call.args])
+        return call.with_changes(
+            args=[arg.with_changes(value=rate) if arg is given else arg for arg in call.args]
+        )
     added = cst.Arg(rate, cst.Name(RATE), EQUAL)
     return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
 
@@ -157,8 +177,14 @@ def has_unset_rate(node: cst.CSTNode) -> bool:
 def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     """A constructor call with a mask for its weight decay, behind that."""
     layout = Layout(call)
-    mask = Piece(cst.Arg(expression("mask_by_path({predicate})", predicate=predicate), cst.Name(MASK), EQUAL))
-    at = next(index for index, arg in enumerate(call.args) if arg.keyword is not None and arg.keyword.value == DECAY)
+    mask = Piece(
+        cst.Arg(expression("mask_by_path({predicate})", predicate=predicate), cst.Name(MASK), EQUAL)
+    )
+    at = next(
+        index
+        for index, arg in enumerate(call.args)
+        if arg.keyword is not None and arg.keyword.value == DECAY
+    )
     return layout.arrange(call.func, [*layout.pieces[: at + 1], mask, *layout.pieces[at + 1 :]])
 
 

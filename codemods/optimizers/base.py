@@ -12,7 +12,7 @@ from inspect import Signature
 
 import libcst as cst
 
-from codemods.dataflow.binding import Wrong, bind, taking
+from codemods.flow.binding import Wrong, bind, taking
 from codemods.model import Form, Refusal
 from codemods.optimizers.methods import RATE_FIRST
 
@@ -44,10 +44,14 @@ def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
     """A helper whose code calls itself and others by other names."""
     lines = support.source.split("\n")
     tokens = [*tokenize.generate_tokens(io.StringIO(support.source).readline)]
-    for before, token in reversed([*zip(("", *(token.string for token in tokens)), tokens, strict=False)]):
+    for before, token in reversed(
+        [*zip(("", *(token.string for token in tokens)), tokens, strict=False)]
+    ):
         if token.type == tokenize.NAME and token.string in names and before != ".":
             (line, start), (_, end) = token.start, token.end
-            lines[line - 1] = f"{lines[line - 1][:start]}{names[token.string]}{lines[line - 1][end:]}"
+            lines[line - 1] = (
+                f"{lines[line - 1][:start]}{names[token.string]}{lines[line - 1][end:]}"
+            )
     return replace(support, name=names.get(support.name, support.name), source="\n".join(lines))
 
 
@@ -72,6 +76,11 @@ class LegacyOptimizer:
     The last argument of `convert` tells whether the learning rate is to be an injected hyperparameter. `state` maps each field of
     the legacy state of a parameter to the field of the optax state that holds the same values. `of_reals` tells that complex
     parameters are stepped otherwise. `refuses` decides on a call in the place of the check against the parameters alone.
+    `module` is the module of `flax.optim` that defined the class.
+
+    Of the state in optax, `kept_in` names the types that hold the fields of `state`, for checkpoints. It `counts` the steps, or
+    not; where `is_viewable`, the legacy state of a parameter can be made of it and put back. One that `is_composite` is made of
+    other optimizers. Where `masks_decay`, the optax expression takes the parameters that decay as `mask`.
 
     For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and `initial` has the fields of the
     state of a parameter before the first step, where these are not all zeros; of one that has more, `interface` is the class.
@@ -81,6 +90,12 @@ class LegacyOptimizer:
     parameters: tuple[Parameter, ...]
     state: Mapping[str, str]
     convert: Callable[[cst.Call, Form, bool], Converted]
+    module: str
+    kept_in: tuple[str, ...] = ()
+    counts: bool = False
+    is_viewable: bool = False
+    is_composite: bool = False
+    masks_decay: bool = False
     of_reals: bool = False
     refuses: Callable[[ast.Call], Refusal | None] | None = None
     rule: str = ""
@@ -105,7 +120,9 @@ def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
 # Deciding, on the plain syntax tree
 
 UNPACKED = Refusal(
-    "FO904", "The arguments of this optimizer are unpacked from a variable.", "Name the arguments, as optax names them."
+    "FO904",
+    "The arguments of this optimizer are unpacked from a variable.",
+    "Name the arguments, as optax names them.",
 )
 
 
@@ -120,7 +137,9 @@ def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr]
 def signature_of(parameters: Iterable[Parameter]) -> Signature:
     """The signature of a constructor."""
     required = [one.name for one in parameters if one.default is None]
-    return taking(*required, **{one.name: one.default for one in parameters if one.default is not None})
+    return taking(
+        *required, **{one.name: one.default for one in parameters if one.default is not None}
+    )
 
 
 def refuser(
@@ -133,7 +152,9 @@ def refuser(
       optional: the numbers that may be None all the same.
       plain: the parameters whose value the new code says twice, so that it must not be computed in the call.
     """
-    numbers = {parameter.name for parameter in signature if _is_number(parameter.default)} - {*optional}
+    numbers = {parameter.name for parameter in signature if _is_number(parameter.default)} - {
+        *optional
+    }
 
     def refuse(call: ast.Call) -> Refusal | None:
         found = given(call, signature)
@@ -141,9 +162,13 @@ def refuser(
             return found
         for name, value in found.items():
             if name in numbers and is_none(value):
-                return Refusal("FO905", f"With `{name}=None` the first step fails.", "Give a number.")
+                return Refusal(
+                    "FO905", f"With `{name}=None` the first step fails.", "Give a number."
+                )
             if name in plain and not is_plain(value):
-                return Refusal("FO905", f"The new code needs `{name}` twice.", "Give its value a name first.")
+                return Refusal(
+                    "FO905", f"The new code needs `{name}` twice.", "Give its value a name first."
+                )
         return None
 
     return refuse

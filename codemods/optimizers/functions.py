@@ -10,14 +10,11 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from codemods.cst.template import expression
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import UNSET_RATE
 from codemods.optimizers.base import RATE, LegacyOptimizer, Support
-from codemods.template import expression
-
-COMPOSITE = ("MultiOptimizer", "WeightNorm")
-"""Made of other optimizers: their arguments tell how, so they are no functions of numbers."""
 
 BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88

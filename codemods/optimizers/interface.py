@@ -103,7 +103,11 @@ def interface_of(name: str) -> tuple[Support, ...]:
         optimizer = name.removeprefix("_").removesuffix(part)
         if name == f"_{optimizer}{part}" and has_interface(optimizer):
             found = optimizers()[optimizer]
-            return (maker(optimizer),) if (found.state if part == PARAM_STATE else found.parameters) else ()
+            return (
+                (maker(optimizer),)
+                if (found.state if part == PARAM_STATE else found.parameters)
+                else ()
+            )
     return _optimizer(name) if has_interface(name) else ()
 
 
@@ -111,12 +115,17 @@ def by_name(names: Iterable[str]) -> tuple[Support, ...]:
     """A dictionary of the classes that keep the interface of some legacy ones, behind these."""
     classes = {support.name: support for name in names for support in interface_of(name)}
     entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
-    return *classes.values(), Support("FLAX_OPTIMIZERS", f"FLAX_OPTIMIZERS = {{\n{entries}}}\n", (), is_shared=True)
+    return *classes.values(), Support(
+        "FLAX_OPTIMIZERS", f"FLAX_OPTIMIZERS = {{\n{entries}}}\n", (), is_shared=True
+    )
 
 
 def _hyper_params(optimizer: str) -> Support:
     name = f"{optimizer}{HYPER_PARAMS}"
-    names = (FIELDS.get(parameter.name, parameter.name) for parameter in optimizers()[optimizer].parameters)
+    names = (
+        FIELDS.get(parameter.name, parameter.name)
+        for parameter in optimizers()[optimizer].parameters
+    )
     fields = "\n".join(f"    {field}: jax.Array" for field in names if field)
     source = f'@struct.dataclass\nclass {name}:\n    """The hyperparameters of {optimizer}."""\n\n{fields}\n'
     return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
@@ -148,4 +157,10 @@ def _optimizer(name: str) -> tuple[Support, ...]:
     hyper_params = (_hyper_params(name),) if found.parameters else ()
     kept = (param_state(name),) if found.state else ()
     needed = [statement for word, statement in IMPORTS.items() if word in source]
-    return OPTIMIZER_STATE, OPTIMIZER_DEF, *kept, *hyper_params, Support(name, source, tuple(needed), is_shared=True)
+    return (
+        OPTIMIZER_STATE,
+        OPTIMIZER_DEF,
+        *kept,
+        *hyper_params,
+        Support(name, source, tuple(needed), is_shared=True),
+    )

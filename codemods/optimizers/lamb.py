@@ -15,7 +15,9 @@ from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
 
-SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", weight_decay="0", eps="1e-6")
+SIGNATURE = parameters(
+    learning_rate="None", beta1="0.9", beta2="0.999", weight_decay="0", eps="1e-6"
+)
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 
 SCALE_BY_NORM_RATIO = Support(
@@ -42,7 +44,10 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments.drop_if("weight_decay", 0)
     moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES, eps="1e-6"))
     ratio = arguments.link(SCALE_BY_NORM_RATIO.name)
-    return Converted(arguments.chain(moments, arguments.decay(), ratio, arguments.descent()), (SCALE_BY_NORM_RATIO,))
+    return Converted(
+        arguments.chain(moments, arguments.decay(), ratio, arguments.descent()),
+        (SCALE_BY_NORM_RATIO,),
+    )
 
 
 RULE = """beta1, beta2 = hyper_params.beta1, hyper_params.beta2
@@ -60,5 +65,14 @@ return new_param, LAMBParamState(grad_ema, grad_sq_ema)
 """
 
 OPTIMIZER = LegacyOptimizer(
-    "LAMB", SIGNATURE, {"grad_ema": "mu", "grad_sq_ema": "nu"}, convert, of_reals=True, rule=RULE
+    "LAMB",
+    SIGNATURE,
+    {"grad_ema": "mu", "grad_sq_ema": "nu"},
+    convert,
+    module="lamb",
+    counts=True,
+    is_viewable=True,
+    masks_decay=True,
+    of_reals=True,
+    rule=RULE,
 )

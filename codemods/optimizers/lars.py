@@ -14,7 +14,12 @@ from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
 
 SIGNATURE = parameters(
-    learning_rate="None", beta="0.9", weight_decay="0", trust_coefficient="0.001", eps="0", nesterov="False"
+    learning_rate="None",
+    beta="0.9",
+    weight_decay="0",
+    trust_coefficient="0.001",
+    eps="0",
+    nesterov="False",
 )
 NAMES = {"beta": "momentum"}
 STATIC = ("weight_decay", "trust_coefficient", "eps", "momentum")
@@ -52,7 +57,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     if decayed:
         ratio = arguments.link(SCALE_BY_DECAYED_TRUST_RATIO.name, *arguments.take(RATIO))
     else:
-        ratio = arguments.link("optax.scale_by_trust_ratio", *arguments.take(RATIO, trust_coefficient="0.001"))
+        ratio = arguments.link(
+            "optax.scale_by_trust_ratio", *arguments.take(RATIO, trust_coefficient="0.001")
+        )
     trace = arguments.link("optax.trace", *arguments.take(TRACE, decay="0.9"))
     supports = (SCALE_BY_DECAYED_TRUST_RATIO,) if decayed else ()
     return Converted(arguments.chain(ratio, arguments.descent(), trace), supports)
@@ -70,4 +77,6 @@ update = scaled + hyper_params.beta * momentum if hyper_params.nesterov else mom
 return param - update, LARSParamState(momentum)
 """
 
-OPTIMIZER = LegacyOptimizer("LARS", SIGNATURE, {"momentum": "trace"}, convert, rule=RULE)
+OPTIMIZER = LegacyOptimizer(
+    "LARS", SIGNATURE, {"momentum": "trace"}, convert, module="lars", rule=RULE
+)

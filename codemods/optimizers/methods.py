@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import taking
+from codemods.flow.binding import taking
 
 CREATE = taking("target", focus=None)
 """`definition.create`."""

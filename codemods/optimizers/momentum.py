@@ -23,7 +23,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments.drop_if("weight_decay", 0)
     decay = arguments.decay()
     if form == "chain":
-        trace = arguments.link("optax.trace", *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9"))
+        trace = arguments.link(
+            "optax.trace", *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9")
+        )
         return Converted(arguments.chain(decay, trace, arguments.descent()))
     if decay is None:
         return Converted(arguments.alias("optax.sgd", NAMES, STATIC, momentum="0.9"))
@@ -38,4 +40,14 @@ update = grad + hyper_params.beta * momentum if hyper_params.nesterov else momen
 return param - hyper_params.learning_rate * update, MomentumParamState(momentum)
 """
 
-OPTIMIZER = LegacyOptimizer("Momentum", SIGNATURE, {"momentum": "trace"}, convert, rule=RULE)
+OPTIMIZER = LegacyOptimizer(
+    "Momentum",
+    SIGNATURE,
+    {"momentum": "trace"},
+    convert,
+    module="momentum",
+    kept_in=("TraceState",),
+    is_viewable=True,
+    masks_decay=True,
+    rule=RULE,
+)

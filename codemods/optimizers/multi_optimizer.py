@@ -118,7 +118,9 @@ def refuse(call: ast.Call) -> Refusal | None:
         return UNPACKED
     if call.keywords or not call.args:
         return Refusal(
-            "FO905", "MultiOptimizer takes pairs of traversal and optimizer, by position.", "Correct the call."
+            "FO905",
+            "MultiOptimizer takes pairs of traversal and optimizer, by position.",
+            "Correct the call.",
         )
     return None
 
@@ -127,4 +129,13 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     return Converted(call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,))
 
 
-OPTIMIZER = LegacyOptimizer("MultiOptimizer", parameters(), {}, convert, refuses=refuse, interface=INTERFACE)
+OPTIMIZER = LegacyOptimizer(
+    "MultiOptimizer",
+    parameters(),
+    {},
+    convert,
+    module="base",
+    is_composite=True,
+    refuses=refuse,
+    interface=INTERFACE,
+)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from codemods.cst.template import expression
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments, constant
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
-from codemods.template import expression
 
 SIGNATURE = parameters(learning_rate="None", beta2="0.9", eps="1e-8", centered="False")
 NAMES = {"beta2": "decay", "eps": "eps"}
@@ -26,14 +26,18 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments.drop_if("centered", False)
     if form == "alias":
         return Converted(arguments.alias("optax.rmsprop", NAMES, STATIC, eps_in_sqrt="False"))
-    rule = arguments.link(_scale(arguments.value("centered")), *arguments.take(NAMES, eps_in_sqrt="False"))
+    rule = arguments.link(
+        _scale(arguments.value("centered")), *arguments.take(NAMES, eps_in_sqrt="False")
+    )
     return Converted(arguments.chain(rule, arguments.descent()))
 
 
 def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
     known = constant(centered)
     if known is ...:
-        return expression("(optax.scale_by_stddev if {centered} else optax.scale_by_rms)", centered=centered)
+        return expression(
+            "(optax.scale_by_stddev if {centered} else optax.scale_by_rms)", centered=centered
+        )
     return expression("optax.scale_by_stddev" if known else "optax.scale_by_rms")
 
 
@@ -49,5 +53,18 @@ return param - update, RMSPropParamState(v, mg)
 INITIAL = "jnp.zeros_like(param), jnp.zeros_like(param) if self.hyper_params.centered else None"
 
 OPTIMIZER = LegacyOptimizer(
-    "RMSProp", SIGNATURE, {"v": "nu", "mg": "mu"}, convert, of_reals=True, rule=RULE, initial=INITIAL
+    "RMSProp",
+    SIGNATURE,
+    {"v": "nu", "mg": "mu"},
+    convert,
+    module="rmsprop",
+    kept_in=(
+        "ScaleByRmsState",
+        "ScaleByRmsWithCountState",
+        "ScaleByRStdDevState",
+        "ScaleByRStdDevWithCountState",
+    ),
+    of_reals=True,
+    rule=RULE,
+    initial=INITIAL,
 )

@@ -5,16 +5,11 @@ from __future__ import annotations
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
 
-VIEWABLE = frozenset(("AdaBelief", "Adadelta", "Adagrad", "Adam", "LAMB", "Momentum"))
-"""The optimizers whose optax state has for each field of the legacy one a field with the same values.
 
-The trace of LARS has the opposite sign: it is behind the learning rate, on the way down.
-"""
+def is_viewable(optimizer: str) -> bool:
+    """Whether an optimizer is known, and has in optax a field with the same values for each field of its legacy state."""
+    return optimizer in optimizers() and optimizers()[optimizer].is_viewable
 
-COUNTING = frozenset(("AdaBelief", "Adafactor", "Adam", "LAMB"))
-"""Those whose optax state counts the steps too."""
-
-COUNTLESS = frozenset(("Adadelta", "Adagrad", "GradientDescent", "LARS", "Momentum", "RMSProp"))
 
 SET_COUNT = Support(
     name="set_count",

@@ -70,7 +70,12 @@ def weight_norm(inner, decay=0.0, eps=1e-8):
 
     return optax.GradientTransformation(init_fn, update_fn)
 ''',
-    imports=("from typing import NamedTuple", "import jax", "import jax.numpy as jnp", "import optax"),
+    imports=(
+        "from typing import NamedTuple",
+        "import jax",
+        "import jax.numpy as jnp",
+        "import optax",
+    ),
 )
 INTERFACE = '''class WeightNorm(OptimizerDef):
     """Let an optimizer step direction and scale of each weight (Salimans and Kingma 2016).
@@ -138,8 +143,23 @@ NAMES = {"wrapped_optimizer": "inner", "wn_decay": "decay", "wn_eps": "eps"}
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     """The same call of another function; `inner` is converted, and its learning rate injected, on its own."""
-    return Converted(Arguments(call, SIGNATURE, inject=False).alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,))
+    return Converted(
+        Arguments(call, SIGNATURE, inject=False).alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,)
+    )
 
 
-STATE = {"direction_state": "inner_state", "scale_state": "inner_state", "direction": "direction", "scale": "scale"}
-OPTIMIZER = LegacyOptimizer("WeightNorm", SIGNATURE, STATE, convert, interface=INTERFACE)
+STATE = {
+    "direction_state": "inner_state",
+    "scale_state": "inner_state",
+    "direction": "direction",
+    "scale": "scale",
+}
+OPTIMIZER = LegacyOptimizer(
+    "WeightNorm",
+    SIGNATURE,
+    STATE,
+    convert,
+    module="weight_norm",
+    is_composite=True,
+    interface=INTERFACE,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from codemods.dataflow.binding import arguments_of, taking, values_of
+from codemods.flow.binding import arguments_of, taking, values_of
 
 SIGNATURE = taking("x", "idx", "y", indices_are_sorted=False, unique_indices=False)
 
@@ -30,7 +30,9 @@ def updated(call: ast.Call | None) -> Update | None:
     if order[:2] != ["x", "idx"]:
         return None
     others = enumerate(order[2:], start=2)
-    passed_on = tuple((_keyword(name, is_keyword=place >= len(call.args)), place) for place, name in others)
+    passed_on = tuple(
+        (_keyword(name, is_keyword=place >= len(call.args)), place) for place, name in others
+    )
     return Update(call, given["x"], given["idx"], passed_on)
 
 

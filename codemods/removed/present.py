@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from codemods.legacy import PACKAGE
 from codemods.removed.table import row_of
+from codemods.vocabulary import PACKAGE
 
 TITLES = {"flax": "Flax", "jax": "JAX", "numpy": "NumPy", "optax": "optax"}
 LIKELY = 3
@@ -50,7 +50,11 @@ def present() -> Mapping[str, Module]:
 @cache
 def unknown(name: str) -> Unknown | None:
     """What is to be said of a full name; None if it is there, as far as anyone can tell, or if it was removed."""
-    if name.partition(".")[0] not in TITLES or f"{name}.".startswith(f"{PACKAGE}.") or row_of(name) is not None:
+    if (
+        name.partition(".")[0] not in TITLES
+        or f"{name}.".startswith(f"{PACKAGE}.")
+        or row_of(name) is not None
+    ):
         return None
     for part in _beginnings(name):
         module, _, last = part.rpartition(".")
@@ -73,7 +77,12 @@ def _private(name: str) -> Unknown:
     package, _, rest = name.partition(".")
     message = f"`{name}` is private to {TITLES[package]}, which may change it in any release."
     last = rest.rpartition(".")[2]
-    return Unknown(name, message, _offered(_of_that_name(package, last)) or "Do without it, or pin the version.", "")
+    return Unknown(
+        name,
+        message,
+        _offered(_of_that_name(package, last)) or "Do without it, or pin the version.",
+        "",
+    )
 
 
 def _missing(name: str) -> Unknown:
@@ -81,7 +90,10 @@ def _missing(name: str) -> Unknown:
     version = present()[module].version
     package = name.partition(".")[0]
     message = f"`{name}` is not in {TITLES[package]} {version}."
-    alike = [f"{module}.{one}" for one in get_close_matches(last, sorted(present()[module].names), 1, ALIKE)]
+    alike = [
+        f"{module}.{one}"
+        for one in get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
+    ]
     likely = _of_that_name(package, last) or alike
     return Unknown(name, message, _offered(likely) or "Look up what was meant.", version)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from inspect import Signature
 
-from codemods.dataflow.binding import arguments_of, signature_of
+from codemods.flow.binding import arguments_of, signature_of
 
 ARROW = " -> "
 
@@ -80,7 +80,9 @@ def _expression(text: str) -> Expression:
     assert isinstance(function, ast.Lambda)
     signature = signature_of(function.args)
     tree = ast.parse(body, mode="eval").body
-    return Expression(signature, body, tuple(sorted(_parts(tree, signature), key=lambda part: part.start)))
+    return Expression(
+        signature, body, tuple(sorted(_parts(tree, signature), key=lambda part: part.start))
+    )
 
 
 def _parts(node: ast.AST, signature: Signature) -> Iterator[Part]:

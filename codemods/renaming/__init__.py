@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from codemods.facts import Facts
-from codemods.flow.modules import Unit
+from codemods.analysis.facts import Facts
+from codemods.analysis.origins import Origins
 from codemods.flow.objects import Thing
-from codemods.origins import Origins
 from codemods.renaming.attributes import plan_attributes
 from codemods.renaming.names import Functions, Renames
 from codemods.renaming.variables import plan_function
+from codemods.sources.modules import Unit
 
 
 def plan_renames(facts: Facts, origins: Origins, migrated: Iterable[Thing]) -> dict[Unit, Renames]:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Derived, Object, Result, Thing
 from codemods.flow.scopes import ScopeNode
+from codemods.sources.modules import Unit
 
 WORD = re.compile(r"optimizer|(?<![a-z])(?:optim|opt)(?![a-z])")
 STATE = "state"
@@ -66,7 +66,9 @@ def _is_restored(item: Object) -> bool:
 
 
 def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
-    called = [call.func, *call.args[:1]] if ast.unparse(call.func).endswith("partial") else [call.func]
+    called = (
+        [call.func, *call.args[:1]] if ast.unparse(call.func).endswith("partial") else [call.func]
+    )
     return Keyword(scope_path(call, unit), ", ".join(map(ast.unparse, called)), name)
 
 
@@ -74,7 +76,9 @@ def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
     """Where a scope is, or the scope in which a node is, by names that outlast a change of the file."""
     around = [node, *unit.ancestors(node)]
     return tuple(
-        (one.name, _numbers(unit)[one]) for one in reversed(around) if isinstance(one, Functions | ast.ClassDef)
+        (one.name, _numbers(unit)[one])
+        for one in reversed(around)
+        if isinstance(one, Functions | ast.ClassDef)
     )
 
 
@@ -85,7 +89,9 @@ def _numbers(unit: Unit) -> Mapping[ast.AST, int]:
     above: Counter[tuple[ast.AST, str]] = Counter()
     numbers: dict[ast.AST, int] = {}
     for owner in sorted(owners, key=lambda node: node.lineno):
-        around = next((outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)), unit.tree)
+        around = next(
+            (outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)), unit.tree
+        )
         numbers[owner] = above[around, owner.name]
         above[around, owner.name] += 1
     return numbers

@@ -7,13 +7,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from codemods.facts import Facts
-from codemods.flow.modules import Unit
+from codemods.analysis.facts import Facts
+from codemods.analysis.origins import Binding, Origins, Variable, names_within
 from codemods.flow.objects import Thing
 from codemods.flow.out_of_view import COMPUTING
 from codemods.flow.scopes import Scope
-from codemods.origins import Binding, Origins, Variable, names_within
 from codemods.renaming import names
+from codemods.sources.modules import Unit
 
 LISTING = frozenset(f"builtins.{name}" for name in ("locals", "vars", "dir", "eval", "exec"))
 """What knows the variables of the function that calls it by their names."""
@@ -32,11 +32,16 @@ def plan_function(
 ) -> None:
     """Note the new names in one function. Where one train state cannot have another name, none of them gets one."""
     scope = _scope_of(node, facts)
-    if scope is None or any(_lists(call, facts) for call in ast.walk(node) if isinstance(call, ast.Call)):
+    if scope is None or any(
+        _lists(call, facts) for call in ast.walk(node) if isinstance(call, ast.Call)
+    ):
         return
     states: dict[str, _Keywords | None] = {}
     for name in sorted(scope.names):
-        items, variable = list(facts.flow.solver.at(("variable", scope, name))), Variable(scope, name)
+        items, variable = (
+            list(facts.flow.solver.at(("variable", scope, name))),
+            Variable(scope, name),
+        )
         kind = names.kind_of(items, done)
         if (
             kind != "optimizer"
@@ -48,8 +53,17 @@ def plan_function(
             states[name] = _planned(names.WORD.sub(names.STATE, name), node, variable, origins)
         elif kind == "definition" and name in names.DEFINITIONS:
             words = _planned(names.TRANSFORMATION, node, variable, origins)
-            _note({name: (names.TRANSFORMATION, words)} if words is not None else {}, node, unit, found)
-    known = {name: (names.WORD.sub(names.STATE, name), words) for name, words in states.items() if words is not None}
+            _note(
+                {name: (names.TRANSFORMATION, words)} if words is not None else {},
+                node,
+                unit,
+                found,
+            )
+    known = {
+        name: (names.WORD.sub(names.STATE, name), words)
+        for name, words in states.items()
+        if words is not None
+    }
     if len(known) == len(states):
         _note(known, node, unit, found)
 
@@ -57,10 +71,14 @@ def plan_function(
 _Keywords = dict[Unit, dict[names.Keyword, str]]
 
 
-def _planned(new: str, node: names.Functions, variable: Variable, origins: Origins) -> _Keywords | None:
+def _planned(
+    new: str, node: names.Functions, variable: Variable, origins: Origins
+) -> _Keywords | None:
     """The keywords that follow a new name; None if the variable has to keep its own."""
     stores, name = origins.stores(variable), variable.name
-    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in names_within(node):
+    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in names_within(
+        node
+    ):
         return None
     keywords: _Keywords = defaultdict(dict)
     if any(isinstance(store, ast.arg) for store in stores):
@@ -73,7 +91,10 @@ def _planned(new: str, node: names.Functions, variable: Variable, origins: Origi
 
 
 def _note(
-    renamed: Mapping[str, tuple[str, _Keywords]], node: names.Functions, unit: Unit, found: dict[Unit, names.Renames]
+    renamed: Mapping[str, tuple[str, _Keywords]],
+    node: names.Functions,
+    unit: Unit,
+    found: dict[Unit, names.Renames],
 ) -> None:
     for name, (new, keywords) in renamed.items():
         found[unit].variables[names.scope_path(node, unit)][name] = new
@@ -96,9 +117,13 @@ def _lists(call: ast.Call, facts: Facts) -> bool:
 def _is_called_out_of_view(node: names.Functions, variable: Variable, facts: Facts) -> bool:
     """Whether a base class or a decorator of another package may fill the parameters of a function by their names."""
     around = variable.scope.parent
-    bases = around.node.bases if around is not None and isinstance(around.node, ast.ClassDef) else []
+    bases = (
+        around.node.bases if around is not None and isinstance(around.node, ast.ClassDef) else []
+    )
     decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    return any(not any(facts.objects(one)) and not _is_known(one, facts) for one in (*bases, *decorators))
+    return any(
+        not any(facts.objects(one)) and not _is_known(one, facts) for one in (*bases, *decorators)
+    )
 
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:

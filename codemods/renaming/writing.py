@@ -8,9 +8,9 @@ import re
 import tokenize
 from collections.abc import Mapping
 
-from codemods.flow.modules import Span, Unit
-from codemods.names import Scopes
+from codemods.dataflow.bindings import Scopes
 from codemods.renaming.names import Attribute, Functions, Keyword, Renames, keyword_of, scope_path
+from codemods.sources.modules import Span, Unit
 
 
 def renamed(path: str, code: str, renames: Renames) -> str | None:
@@ -46,7 +46,9 @@ def renamed(path: str, code: str, renames: Renames) -> str | None:
                     _, _, last, end = unit.span(node)
                     spans[last, end - len(name), last, end] = renames.attributes[attribute]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                spans |= _in_docstring(node, unit, renames.variables.get(scope_path(node, unit), {}))
+                spans |= _in_docstring(
+                    node, unit, renames.variables.get(scope_path(node, unit), {})
+                )
     spans |= _in_comments(unit, renames)
     return None if left else _spliced(code, spans)
 
@@ -60,13 +62,19 @@ def _new_name(scope: ast.AST, name: str, unit: Unit, renames: Renames) -> str | 
 def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict[Span, str]:
     """The places of a docstring that name a parameter: at the beginning of an entry, or in backquotes."""
     first = node.body[0]
-    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and ast.get_docstring(node)):
+    if not (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and ast.get_docstring(node)
+    ):
         return {}
     found: dict[Span, str] = {}
     start, _, end, _ = unit.span(first.value)
     for number, line in enumerate(unit.code.split("\n")[start - 1 : end], start):
         for name, new in names.items():
-            for match in re.finditer(rf"(?:^\s+(?::param )?|`){re.escape(name)}(?=\s*(?:\([^)]*\))?:|`)", line):
+            for match in re.finditer(
+                rf"(?:^\s+(?::param )?|`){re.escape(name)}(?=\s*(?:\([^)]*\))?:|`)", line
+            ):
                 found[number, match.end() - len(name), number, match.end()] = new
     return found
 
@@ -81,7 +89,9 @@ def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
         if token.type == tokenize.COMMENT:
             number, start = token.start
             for node, names in named:
-                for name, new in names.items() if node.lineno <= number <= (node.end_lineno or 0) else ():
+                for name, new in (
+                    names.items() if node.lineno <= number <= (node.end_lineno or 0) else ()
+                ):
                     for match in re.finditer(rf"(?<=`){re.escape(name)}(?=`)", token.string):
                         found[number, start + match.start(), number, start + match.end()] = new
     return found

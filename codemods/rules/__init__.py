@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from codemods.model import Refusal
 
 if TYPE_CHECKING:
-    from codemods.edits import Edit, Keep
+    from codemods.analysis.uses import Use
+    from codemods.rewriting.edits import Edit, Keep
     from codemods.rules.context import Context
-    from codemods.uses import Use
 
 Decide = Callable[["Use", "Context"], "Edit | Keep | Refusal"]
 
@@ -24,7 +24,7 @@ Decide = Callable[["Use", "Context"], "Edit | Keep | Refusal"]
 class Rule:
     """A construct and what becomes of it; for a code of the FO9 family, a reason why a site is left.
 
-    `kinds` are the kinds of use (see `codemods.uses.Use`) that the rule decides on, as `KIND` or `KIND:NAME`.
+    `kinds` are the kinds of use (see `codemods.analysis.uses.Use`) that the rule decides on, as `KIND` or `KIND:NAME`.
     """
 
     code: str
@@ -39,11 +39,15 @@ class Rule:
 _registered: dict[str, Rule] = {}
 
 
-def rule(code: str, summary: str, *kinds: str, before: str = "", after: str = "") -> Callable[[Decide], Decide]:
+def rule(
+    code: str, summary: str, *kinds: str, before: str = "", after: str = ""
+) -> Callable[[Decide], Decide]:
     """Register a function that decides on some kinds of use; its docstring is the explanation."""
 
     def register(decide: Decide) -> Decide:
-        _registered[code] = Rule(code, summary, _paragraphs(decide.__doc__ or ""), before, after, kinds, decide)
+        _registered[code] = Rule(
+            code, summary, _paragraphs(decide.__doc__ or ""), before, after, kinds, decide
+        )
         return decide
 
     return register

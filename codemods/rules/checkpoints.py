@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, Replace
+from codemods.analysis.uses import Use
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
+from codemods.rewriting.edits import Edit, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import Use
 
 PARAMS_OF = Support(
     name="params_of",
@@ -57,7 +57,9 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
 def _step_in_state(use: Use) -> ast.Subscript | None:
     """The whole of `x["state"]["step"]`, if a use is its first half."""
     match use.parent:
-        case ast.Subscript(slice=ast.Constant(value="step"), ctx=ast.Load()) as step if step.value is use.node:
+        case ast.Subscript(slice=ast.Constant(value="step"), ctx=ast.Load()) as step if (
+            step.value is use.node
+        ):
             return step
     return None
 

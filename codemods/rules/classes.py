@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codemods.bound import stands_in_class
-from codemods.dataflow.binding import is_unpacked
-from codemods.edits import ConvertClass, ConvertLookup, Edit, Keep, Replace
+from codemods.analysis.bound import stands_in_class
+from codemods.analysis.legacy import RUN_TIME
+from codemods.analysis.uses import Use
+from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import Thing
-from codemods.legacy import RUN_TIME
 from codemods.model import Refusal
-from codemods.optimizers import optimizers
+from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import Support, learning_rate
-from codemods.optimizers.functions import COMPOSITE
+from codemods.rewriting.edits import ConvertClass, ConvertLookup, Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import Use
 
 COMMONEST = ("Adam", "GradientDescent", "Momentum")
 """What nearly every program that names no class means."""
@@ -57,11 +56,13 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
             "Write a function that is given the object.",
         )
     if "." in use.name:
-        return reasons.create_as_value(f"`{use.name}` is taken from its class.", "Call it on the object itself.")
+        return reasons.create_as_value(
+            f"`{use.name}` is taken from its class.", "Call it on the object itself."
+        )
     names = {use.name, *(thing.name for thing in use.things)}
-    if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME, "custom"} - {*COMPOSITE}:
+    if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME, "custom"} - composite():
         return Keep()
-    if use.name not in optimizers() or not names.isdisjoint(COMPOSITE):
+    if use.name not in optimizers() or not names.isdisjoint(composite()):
         return reasons.run_time_class(
             f"The class `{use.name}` is used as a value.",
             "Use the optax function instead, and rename the arguments where it is called.",
@@ -82,15 +83,19 @@ def as_function(use: Use, context: Context) -> Edit:
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
     match use.parent:
-        case ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]) as lookup if (
+        case (
+            ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]) as lookup
+        ) if (
             module is use.node
             and not isinstance(name, ast.Constant)
             and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(function)}
             and RUN_TIME not in context.exposed
             and (use.things or word == "hasattr")
         ):
-            named = tuple(sorted({*context.facts.named_classes} - {*COMPOSITE})) or COMMONEST
-            return ConvertLookup(use.unit.span(lookup), named, _sets_rate_later(use.things, context))
+            named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
+            return ConvertLookup(
+                use.unit.span(lookup), named, _sets_rate_later(use.things, context)
+            )
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
         "Name the optax function that is meant, for each choice.",
@@ -101,17 +106,24 @@ def _annotation(use: Use) -> Edit | Refusal:
     """`Type[Optimizer]` is the type of what makes a transformation."""
     outer = use.parent
     if isinstance(outer, ast.Subscript) and outer.slice is use.node:
-        return Replace(use.unit.span(outer), "Callable[..., {optax}.GradientTransformation]", supports=(CALLABLE,))
+        return Replace(
+            use.unit.span(outer),
+            "Callable[..., {optax}.GradientTransformation]",
+            supports=(CALLABLE,),
+        )
     return reasons.run_time_class(
-        f"The class `{use.name}` stands in the type of a class.", "Annotate with what makes the optax transformation."
+        f"The class `{use.name}` stands in the type of a class.",
+        "Annotate with what makes the optax transformation.",
     )
 
 
 def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
     """Whether a step sets the learning rate, or none is given and no step is in view."""
     definitions = list(things)
-    if any(thing in context.injected for thing in definitions):
+    if any(thing in context.overrides.injected for thing in definitions):
         return True
     calls = (thing.node for thing in definitions if isinstance(thing.node, ast.Call))
     unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
-    return unset and not context.steps(found for thing in definitions for found in context.optimizers_of(thing))
+    return unset and not context.steps(
+        found for thing in definitions for found in context.optimizers_of(thing)
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codemods.edits import Edit
+from codemods.analysis.uses import Use
 from codemods.idioms.clipping import CODE
+from codemods.rewriting.edits import Edit
 from codemods.rules import rule
 from codemods.rules.context import Context
-from codemods.uses import Use
 
 
 @rule(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, Keep, Replace
+from codemods.analysis.legacy import MULTI_OPTIMIZER
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Class
-from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.views import OPTIMIZER_STATE
+from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.definitions import refuse_traversals
 from codemods.rules.types import made_by_hand, named
-from codemods.uses import Use
 
 TAKEN = ("create", "state_dict", "restore_state", "init", "update")
 """Methods of which a train state or a transformation has its own."""
@@ -63,7 +63,7 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
     if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
         return refuse_traversals(use.node, context) or Keep()
-    if any(thing in context.injected for thing in use.things):
+    if any(thing in context.overrides.injected for thing in use.things):
         return reasons.overrides(
             "A step sets the learning rate of an optimizer of your own, and of others.",
             "Inject it with `optax.inject_hyperparams` by hand.",
@@ -71,7 +71,12 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     return Keep()
 
 
-@rule("FO703", "the state of a custom optimizer", "definition:OptimizerState", "annotation:OptimizerState")
+@rule(
+    "FO703",
+    "the state of a custom optimizer",
+    "definition:OptimizerState",
+    "annotation:OptimizerState",
+)
 def state(use: Use, context: Context) -> Edit | Refusal:
     """The `OptimizerState` that an optimizer of the user's own makes becomes a class of the file with the same fields; so does
     one that a function makes of an optimizer's state (FO213).

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import is_unpacked
-from codemods.edits import ConvertDefinition, Edit, TakePart
+from codemods.analysis.legacy import is_unknown_class
+from codemods.analysis.uses import Use
+from codemods.flow.binding import is_unpacked
 from codemods.idioms.first_rates import first_rate, has_room
-from codemods.legacy import is_unknown_class
 from codemods.model import Refusal
-from codemods.optimizers import optimizers
+from codemods.optimizers import composite, optimizers
 from codemods.optimizers.arguments import PLACEHOLDER
 from codemods.optimizers.base import learning_rate
-from codemods.optimizers.functions import COMPOSITE
+from codemods.rewriting.edits import ConvertDefinition, Edit, TakePart
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
 from codemods.rules.types import made_by_hand, named
-from codemods.uses import Use
 
 
 @rule(
@@ -40,13 +39,16 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
         if use.name == "OptimizerDef":
-            return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
+            return reasons.custom_definition(
+                "OptimizerDef is an abstract class.", "Remove the call."
+            )
         if is_unknown_class(use.name):
             return reasons.run_time_class(
-                f"`{use.name}` is none of the optimizers that `flax.optim` had last.", "Use an optimizer of optax."
+                f"`{use.name}` is none of the optimizers that `flax.optim` had last.",
+                "Use an optimizer of optax.",
             )
         return made_by_hand(use)
-    if use.name not in COMPOSITE and is_unpacked(use.node):
+    if use.name not in composite() and is_unpacked(use.node):
         return as_function(use, context)
     refusal = optimizers()[use.name].refuse(use.node)
     if refusal is None and use.name == "MultiOptimizer":
@@ -61,20 +63,24 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     mask = masked.predicate_in(use.unit) if masked is not None else None
     scheduled = context.schedules.of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
-        return ConvertDefinition(use.span, use.name, inject=False, rate=scheduled.rates[use.node], mask=mask, link=link)
-    injected = any(thing in context.injected for thing in use.things)
-    if use.name not in COMPOSITE and learning_rate(use.node) is None and not injected:
+        return ConvertDefinition(
+            use.span, use.name, inject=False, rate=scheduled.rates[use.node], mask=mask, link=link
+        )
+    injected = any(thing in context.overrides.injected for thing in use.things)
+    if use.name not in composite() and learning_rate(use.node) is None and not injected:
         if context.steps(found for thing in use.things for found in context.optimizers_of(thing)):
             return reasons.no_learning_rate(
                 f"`{use.name}` is made without a learning rate, and no step in view sets one.",
                 "Give the constructor a learning rate.",
             )
         injected = True
-    injected = injected and use.name not in COMPOSITE
+    injected = injected and use.name not in composite()
     is_unset = injected and learning_rate(use.node) is None
-    rate = first_rate(use, context) if is_unset else ""
+    rate = first_rate(use, context, context.overrides) if is_unset else ""
     note = PLACEHOLDER if is_unset and not (rate or has_room(use)) else ""
-    return ConvertDefinition(use.span, use.name, injected, rate=rate, mask=mask, link=link, note=note)
+    return ConvertDefinition(
+        use.span, use.name, injected, rate=rate, mask=mask, link=link, note=note
+    )
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import ast
 
-from codemods.carried import typed
-from codemods.dataflow.binding import arguments_of, values_of
+from codemods.analysis.carried import typed
+from codemods.analysis.facts import Facts
+from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import Definitions
-from codemods.edits import Argument, Edit, Replace, ReplaceStatement, RewriteCall
-from codemods.facts import Facts
-from codemods.flow.modules import Unit
+from codemods.flow.binding import arguments_of, values_of
 from codemods.flow.objects import Container
 from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
+from codemods.rewriting.edits import Argument, Edit, Replace, ReplaceStatement, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
 from codemods.rules.objects import averaged_gradients
-from codemods.uses import Use
+from codemods.sources.modules import Unit
 
 LOSS_AND_GRADIENT = Support(
     name="loss_and_gradient",
@@ -88,7 +88,10 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     lines: tuple[str, ...]
     if isinstance(statement.targets[0], ast.Name):
         values, gradient = free_name(use.unit, "values", "outputs"), free_name(use.unit, *GRADIENTS)
-        lines = (_evaluation([values], gradient, auxiliary), f"{targets[0]} = (*{values}, {gradient})")
+        lines = (
+            _evaluation([values], gradient, auxiliary),
+            f"{targets[0]} = (*{values}, {gradient})",
+        )
     elif len(targets) == 2 + auxiliary:
         lines = (_evaluation(targets[:-1], targets[-1], auxiliary),)
     else:
@@ -110,7 +113,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     if parts is None:
         return general
     call, statement, targets, auxiliary = parts
-    override = context.override(use)
+    override = context.overrides.of(use)
     given = len(values_of(call))
     if context.keeps_interface(use) and given > 1:
         return general
@@ -130,8 +133,10 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     evaluation = _evaluation(targets[1:], gradient, auxiliary)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is None:
-        if context.keeps_rate(use) and not context.keeps_interface(use):
-            return keeps_rate("Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.")
+        if context.overrides.keeps_rate(use) and not context.keeps_interface(use):
+            return keeps_rate(
+                "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
+            )
         templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
         return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))
     refusal = refuse_rate(use, context)
@@ -139,8 +144,12 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
         return refusal
     state = free_name(use.unit, "opt_state", "optimizer_state")
     rated, filters = with_rate("{owner}.opt_state", "learning_rate={rate}", context)
-    rated, supports = typed(rated, "{owner}.opt_state", use, context)
-    lines = (f"{state} = {rated}", evaluation, f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}")
+    rated, supports = typed(rated, "{owner}.opt_state", use, context, context.parameters)
+    lines = (
+        f"{state} = {rated}",
+        evaluation,
+        f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
+    )
     holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
     return ReplaceStatement(use.unit.span(statement), lines, holes, supports=filters + supports)
 
@@ -156,12 +165,19 @@ def _anywhere(use: Use, context: Context) -> Edit | Refusal:
             "This step overrides hyperparameters, and its result is not assigned to names in a statement of its own.",
             "Compute the gradient with `jax.value_and_grad`, then take a step.",
         )
-    if len(given) == 1 and context.keeps_rate(use) and not context.keeps_interface(use):
-        return keeps_rate("Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step.")
+    if len(given) == 1 and context.overrides.keeps_rate(use) and not context.keeps_interface(use):
+        return keeps_rate(
+            "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
+        )
     supports = (
-        (LOSS_AND_GRADIENT, APPLY_GRADIENTS_WITH, OPTIMIZE_WITH) if len(given) > 1 else (LOSS_AND_GRADIENT, OPTIMIZE)
+        (LOSS_AND_GRADIENT, APPLY_GRADIENTS_WITH, OPTIMIZE_WITH)
+        if len(given) > 1
+        else (LOSS_AND_GRADIENT, OPTIMIZE)
     )
-    arguments = (Argument(None, template="{owner}"), *(Argument(None, index=index) for index in range(len(given))))
+    arguments = (
+        Argument(None, template="{owner}"),
+        *(Argument(None, index=index) for index in range(len(given))),
+    )
     function = f"{{support:{supports[-1].name}}}"
     return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), supports)
 
@@ -172,7 +188,11 @@ GRADIENTS = ("grad", "grads", "gradient", "optimizer_grad")
 
 def _evaluation(values: list[str], gradient: str, auxiliary: bool) -> str:
     targets = values[0] if len(values) == 1 else f"({', '.join(values)})"
-    call = VALUE_AND_GRAD.replace("{loss_fn}", "{loss_fn}, has_aux=True") if auxiliary else VALUE_AND_GRAD
+    call = (
+        VALUE_AND_GRAD.replace("{loss_fn}", "{loss_fn}, has_aux=True")
+        if auxiliary
+        else VALUE_AND_GRAD
+    )
     return f"{targets}, {gradient} = {call}"
 
 
@@ -198,7 +218,9 @@ def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
     """Whether a call is unpacked to other than two targets."""
     statement = unit.parents.get(call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(isinstance(target, ast.Tuple | ast.List) and len(target.elts) != 2 for target in targets)
+    return any(
+        isinstance(target, ast.Tuple | ast.List) and len(target.elts) != 2 for target in targets
+    )
 
 
 def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str], bool] | None:
@@ -207,7 +229,9 @@ def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str],
     loss = _loss(call) if call is not None else None
     auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
     match use.unit.parents.get(call) if call is not None else None:
-        case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement if call and auxiliary is not None:
+        case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement if (
+            call and auxiliary is not None
+        ):
             elements = target.elts if isinstance(target, ast.Tuple) else [target]
             return call, statement, [use.unit.source(element) for element in elements], auxiliary
     return None
@@ -224,6 +248,8 @@ def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
 
 def _is_pair(value: ast.expr, facts: Facts) -> bool | None:
     """Whether an expression is a pair, or else no tuple; None for another tuple, and for what may be one."""
-    if isinstance(value, ast.Tuple) and not any(isinstance(element, ast.Starred) for element in value.elts):
+    if isinstance(value, ast.Tuple) and not any(
+        isinstance(element, ast.Starred) for element in value.elts
+    ):
         return True if len(value.elts) == 2 else None
     return None if any(isinstance(item, Container) for item in facts.objects(value)) else False

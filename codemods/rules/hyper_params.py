@@ -6,17 +6,18 @@ import ast
 import re
 from dataclasses import replace
 
-from codemods.dataflow.binding import is_unpacked
-from codemods.edits import Edit, Holes, Keep, Replace, ReplaceStatement
-from codemods.flow.modules import Unit
+from codemods.analysis.legacy import MULTI_OPTIMIZER
+from codemods.analysis.stepping import bare_step, new_rate, rate_read
+from codemods.analysis.uses import Use
+from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import Class, Thing
-from codemods.legacy import MULTI_OPTIMIZER
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, Support, given
+from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, bare_step, is_path, new_rate, rate_read
-from codemods.uses import Use
+from codemods.rules.context import Context, is_path
+from codemods.sources.modules import Unit
 
 IS_HYPERPARAM = Support(
     name="is_hyperparam",
@@ -78,7 +79,7 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     assert isinstance(use.node, ast.Attribute)
     read = rate_read(use)
-    if read is not None and not any(thing in context.overridden for thing in use.things):
+    if read is not None and not any(thing in context.overrides.overridden for thing in use.things):
         assert isinstance(use.node.value, ast.Attribute)
         owner = (("owner", use.unit.span(use.node.value.value)),)
         supports = (IS_HYPERPARAM,) if context.param_names.may_be_rate else ()
@@ -96,7 +97,10 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = statement.targets[0]
         names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        if all(isinstance(name, ast.Name) and _only_for_steps(name, statement, use.unit, context) for name in names):
+        if all(
+            isinstance(name, ast.Name) and _only_for_steps(name, statement, use.unit, context)
+            for name in names
+        ):
             return ReplaceStatement(use.unit.span(statement), ())
     return reasons.definition_internals(
         "`.hyper_params` reaches into the optimizer definition.",
@@ -141,17 +145,31 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
 def made_with(name: str, use: Use, context: Context) -> str | None:
     """The source text of a number that all optimizers at a use were made with, by an argument or by default."""
     read = (node for node in ast.walk(use.node) if isinstance(node, ast.expr))
-    met = [*use.things, *(thing for node in read for thing in context.facts.things(node, "optimizer", "definition"))]
+    met = [
+        *use.things,
+        *(
+            thing
+            for node in read
+            for thing in context.facts.things(node, "optimizer", "definition")
+        ),
+    ]
     if any(thing.evidence != "proven" for thing in met):
         return None
-    definitions = {*context.definitions(use), *(thing for thing in met if thing.kind == "definition")}
+    definitions = {
+        *context.definitions(use),
+        *(thing for thing in met if thing.kind == "definition"),
+    }
     numbers = {_number(name, definition, context) for definition in definitions}
     return numbers.pop() if len(numbers) == 1 else None
 
 
 def _number(name: str, definition: Thing, context: Context) -> str | None:
     call, legacy = definition.node, optimizers().get(definition.name)
-    if legacy is None or not isinstance(call, ast.Call) or not context.facts.names_legacy(call.func):
+    if (
+        legacy is None
+        or not isinstance(call, ast.Call)
+        or not context.facts.names_legacy(call.func)
+    ):
         return None
     arguments = given(call, legacy.parameters)
     default = next((one.default for one in legacy.parameters if one.name == name), None)
@@ -164,7 +182,8 @@ def _number(name: str, definition: Thing, context: Context) -> str | None:
 def keeps_rate(remedy: str) -> Refusal:
     """Why a step stays that sets no learning rate, if others do."""
     return reasons.overrides(
-        "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.", remedy
+        "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
+        remedy,
     )
 
 
@@ -195,7 +214,9 @@ def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Suppo
     return f"{{optax}}.tree_utils.tree_set({state}{filtering}, {word})", supports
 
 
-def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
+def rates_of_step(
+    value: ast.expr, use: Use, context: Context
+) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
     """How `hyper_params=value` of a step says its new `opt_state`: a template, its holes besides the owner, and helpers.
 
     Where optimizers of one and of several groups meet, legacy could take such a step with those of the one sort alone.
@@ -204,7 +225,11 @@ def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Hol
         template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
         return template, (("rate", use.unit.span(rate)),), supports
     rates = _new_rates(value, use.unit, context)
-    made = [inner for outer, inner in context.facts.legacy.links if outer in use.things and inner.kind == "definition"]
+    made = [
+        inner
+        for outer, inner in context.facts.legacy.links
+        if outer in use.things and inner.kind == "definition"
+    ]
     sizes = [_group_count(thing, context) for thing in made]
     groups, plain = {*sizes} - {None}, None in sizes
     if isinstance(rates, ast.expr) and plain:
@@ -217,9 +242,19 @@ def rates_of_step(value: ast.expr, use: Use, context: Context) -> tuple[str, Hol
                 "Set the learning rate of that group here too.",
             )
         said = ["None" if rate is None else f"{{rate{index}}}" for index, rate in enumerate(rates)]
-        holes = tuple((f"rate{index}", use.unit.span(rate)) for index, rate in enumerate(rates) if rate is not None)
-        supports = (IS_HYPERPARAM, SET_RATES_ALONE) if context.param_names.may_be_rate else (SET_RATES,)
-        return f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(said)})", holes, supports
+        holes = tuple(
+            (f"rate{index}", use.unit.span(rate))
+            for index, rate in enumerate(rates)
+            if rate is not None
+        )
+        supports = (
+            (IS_HYPERPARAM, SET_RATES_ALONE) if context.param_names.may_be_rate else (SET_RATES,)
+        )
+        return (
+            f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(said)})",
+            holes,
+            supports,
+        )
     return reasons.overrides(
         "This step overrides `hyper_params` by more than learning rates of what the definition had, or it is not plain to see.",
         "Set the learning rates in `opt_state` by hand.",
@@ -230,8 +265,12 @@ def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
     """Whether all steps of the optimizers leave the same groups their own rates."""
 
     def kept(step: Use) -> set[int] | None:
-        word = context.override(step)
-        others = _new_rates(word.value, step.unit, context) if word is not None and word.arg != RATE else None
+        word = context.overrides.of(step)
+        others = (
+            _new_rates(word.value, step.unit, context)
+            if word is not None and word.arg != RATE
+            else None
+        )
         return _kept(others) if isinstance(others, tuple) else None
 
     return all(kept(step) == _kept(rates) for step in context.steps(use.things)) or not _kept(rates)
@@ -294,7 +333,9 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     stores: list[ast.AST] = context.origins.stores(variable)
     target = unit.parents.get(stores[0]) if len(stores) == 1 else None
     statement = unit.parents.get(target) if isinstance(target, ast.Tuple | ast.List) else None
-    if not (isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params")):
+    if not (
+        isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params")
+    ):
         return None
     assert isinstance(target, ast.Tuple | ast.List)
     return next(index for index, element in enumerate(target.elts) if element is stores[0])
@@ -308,7 +349,10 @@ def _is_for_step(node: ast.expr, unit: Unit) -> bool:
             return False
         match outer:
             case ast.Call(func=ast.Attribute(attr="apply_gradient")):
-                return isinstance(inner, ast.keyword) or (bare_step(outer) or {}).get("hyper_params") is inner
+                return (
+                    isinstance(inner, ast.keyword)
+                    or (bare_step(outer) or {}).get("hyper_params") is inner
+                )
         inner = outer
     return False
 

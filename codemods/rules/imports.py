@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Keep
-from codemods.flow.modules import Unit
+from codemods.analysis.uses import Use
 from codemods.model import Refusal
+from codemods.rewriting.edits import Keep
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import Use
+from codemods.sources.modules import Unit
 
 
 @rule(
@@ -28,7 +28,8 @@ def legacy_import(use: Use, context: Context) -> Keep | Refusal:
     assert isinstance(use.node, ast.stmt)
     if shares_its_line(use.unit, use.node):
         return reasons.statement_form(
-            "This import stands behind the colon of another statement.", "Put it on a line of its own."
+            "This import stands behind the colon of another statement.",
+            "Put it on a line of its own.",
         )
     return Keep()
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import Wrong, arguments_of, bind
-from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
+from codemods.analysis.handling import PICKLED
+from codemods.analysis.uses import Use
+from codemods.flow.binding import Wrong, arguments_of, bind
 from codemods.flow.objects import Thing
-from codemods.handling import PICKLED
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import APPLY_GRADIENTS_WITH, by_name, has_interface, interface_of
 from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
+from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.custom import custom
 from codemods.rules.types import named
-from codemods.uses import Use
 
 FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 """The fields of an optimizer, and those of a train state."""
@@ -51,7 +51,16 @@ WORKING = (
     "own",
     "update_hyper_params",
 )
-STAYING = frozenset(("custom", "dynamic", "filter", "reflection", "whole", *(f"definition.{name}" for name in WORKING)))
+STAYING = frozenset(
+    (
+        "custom",
+        "dynamic",
+        "filter",
+        "reflection",
+        "whole",
+        *(f"definition.{name}" for name in WORKING),
+    )
+)
 IN_PARTS = ("state.", "traversal.")
 """How the kinds of uses begin of things that stay what they are."""
 
@@ -66,7 +75,9 @@ def is_decided(use: Use) -> bool:
         case "module":
             return _looked_up(use) is not None
         case "annotation":
-            return use.name in ANNOTATED or (use.name.startswith("_") and bool(interface_of(use.name)))
+            return use.name in ANNOTATED or (
+                use.name.startswith("_") and bool(interface_of(use.name))
+            )
         case "optimizer.apply_gradient" | "optimizer.replace":
             return use.call is not None
         case "definition.state_dict" | "definition.restore_state":
@@ -75,7 +86,12 @@ def is_decided(use: Use) -> bool:
             return True
         case "optimizer.state" | "optimizer.optimizer_def":
             return True
-    return use.kind in STAYING or use.kind.startswith(IN_PARTS) or _names_class(use) or _is_traversal(use)
+    return (
+        use.kind in STAYING
+        or use.kind.startswith(IN_PARTS)
+        or _names_class(use)
+        or _is_traversal(use)
+    )
 
 
 def _is_traversal(use: Use) -> bool:
@@ -85,7 +101,11 @@ def _is_traversal(use: Use) -> bool:
 def _looked_up(use: Use) -> ast.Call | None:
     """The whole of `getattr(optim, name)` or `hasattr(optim, name)`, if this is its module."""
     match use.parent:
-        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[module, _], keywords=[]) as lookup:
+        case (
+            ast.Call(
+                func=ast.Name(id="getattr" | "hasattr"), args=[module, _], keywords=[]
+            ) as lookup
+        ):
             return lookup if module is use.node else None
     return None
 
@@ -129,14 +149,19 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
         )
     if use.kind == "optimizer.state" and isinstance(use.parent, ast.Subscript):
-        return reasons.state("One of several states is taken here.", "Read the state of the group that is meant.")
+        return reasons.state(
+            "One of several states is taken here.", "Read the state of the group that is meant."
+        )
     if any(isinstance(other, Thing) and other.kind == "optimizer" for other in use.others):
         return reasons.conflict(
-            f"What has `.{use.name}` here may be an optimizer or its definition.", "Use different names for the two."
+            f"What has `.{use.name}` here may be an optimizer or its definition.",
+            "Use different names for the two.",
         )
     if use.call is None or use.kind in STAYING or use.kind.startswith(IN_PARTS):
         field = FIELDS.get(use.name) if use.kind.startswith("optimizer.") else None
-        return Keep() if field is None else Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
+        return (
+            Keep() if field is None else Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
+        )
     if use.kind == "optimizer.replace":
         return _replaced(use, use.call, context)
     if use.name in STORED:
@@ -149,12 +174,16 @@ def _by_name(use: Use, context: Context) -> Edit | Refusal:
     lookup = _looked_up(use)
     names = sorted(name for name in context.facts.named_classes if interface_of(name))
     if lookup is None or not names:
-        return reasons.run_time_class("A class is looked up by a name that is not in view.", "Name it.")
+        return reasons.run_time_class(
+            "A class is looked up by a name that is not in view.", "Name it."
+        )
     supports = by_name(names)
     table = f"{{support:{supports[-1].name}}}"
     is_check = isinstance(lookup.func, ast.Name) and lookup.func.id == "hasattr"
     template = f"({{name}} in {table})" if is_check else f"{table}[{{name}}]"
-    return Replace(use.unit.span(lookup), template, (("name", use.unit.span(lookup.args[1])),), supports)
+    return Replace(
+        use.unit.span(lookup), template, (("name", use.unit.span(lookup.args[1])),), supports
+    )
 
 
 def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
@@ -191,7 +220,14 @@ def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
 def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     """The state dict of parameters and a state, or what is restored from one, where there are none of whole optimizers."""
     program = context.facts.together(use.unit)
-    whole = next((one for one in context.facts.uses if one.kind in OF_OPTIMIZERS and one.unit.path in program), None)
+    whole = next(
+        (
+            one
+            for one in context.facts.uses
+            if one.kind in OF_OPTIMIZERS and one.unit.path in program
+        ),
+        None,
+    )
     if whole is not None:
         return reasons.state(
             f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), whose keys are others now.",
@@ -215,11 +251,20 @@ def _step(use: Use, call: ast.Call) -> Edit | Refusal:
         return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
     given = [*call.args, *call.keywords]
     first = given[0] if given else None
-    if len(given) == 1 and not isinstance(first, ast.Starred) and getattr(first, "arg", "grads") == "grads":
+    if (
+        len(given) == 1
+        and not isinstance(first, ast.Starred)
+        and getattr(first, "arg", "grads") == "grads"
+    ):
         return RewriteCall(
-            use.unit.span(call), "{owner}.apply_gradients", (Argument("grads", index=0),), (use.owner_hole,)
+            use.unit.span(call),
+            "{owner}.apply_gradients",
+            (Argument("grads", index=0),),
+            (use.owner_hole,),
         )
     same = (Argument(None, index=index) for index in range(len(given)))
     arguments = (Argument(None, template="{owner}"), *same)
     function = f"{{support:{APPLY_GRADIENTS_WITH.name}}}"
-    return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), (APPLY_GRADIENTS_WITH,))
+    return RewriteCall(
+        use.unit.span(call), function, arguments, (use.owner_hole,), (APPLY_GRADIENTS_WITH,)
+    )

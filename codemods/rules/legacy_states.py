@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codemods.edits import Edit, Keep, Replace
+from codemods.analysis.legacy import legacy_name
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Object, Result, Thing
-from codemods.legacy import legacy_name
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.views import VIEWABLE, param_state, to_legacy
+from codemods.optimizers.views import is_viewable, param_state, to_legacy
+from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.types import made_by_hand
-from codemods.uses import Use
 
-WITH_STATES = [name for name, optimizer in optimizers().items() if optimizer.rule and optimizer.state]
+WITH_STATES = [
+    name for name, optimizer in optimizers().items() if optimizer.rule and optimizer.state
+]
 """The optimizers of which a class of the user's own may derive, and which keep something for a parameter."""
 
 
@@ -32,15 +34,21 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
         return Keep()
     supports = to_legacy(optimizer)
     owner = ("owner", use.unit.span(node.value))
-    return Replace(use.unit.span(node), f"{{support:{supports[-1].name}}}({{owner}})", (owner,), supports)
+    return Replace(
+        use.unit.span(node), f"{{support:{supports[-1].name}}}({{owner}})", (owner,), supports
+    )
 
 
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form the state is that `optimizer.replace(state=value)` puts back, if it is."""
     made = {definition.name for definition in context.definitions(use)}
-    name = next(iter(made)) if len(made) == 1 and all(map(context.facts.legacy.definitions, use.things)) else None
+    name = (
+        next(iter(made))
+        if len(made) == 1 and all(map(context.facts.legacy.definitions, use.things))
+        else None
+    )
     items = [*context.facts.objects(value)]
-    if name not in VIEWABLE or not items:
+    if name is None or not is_viewable(name) or not items:
         return None
     return name if all(_is_legacy_state(item, name, context) for item in items) else None
 
@@ -59,7 +67,11 @@ def _only_view(states: Iterable[Thing], context: Context) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-@rule("FO213", "what an optimizer keeps for a parameter", *(f"definition:_{name}ParamState" for name in WITH_STATES))
+@rule(
+    "FO213",
+    "what an optimizer keeps for a parameter",
+    *(f"definition:_{name}ParamState" for name in WITH_STATES),
+)
 def made(use: Use, context: Context) -> Edit | Refusal:
     """What works on an optimizer's state keeps its form: it is given the state as it was, made from the train state, and what
     `optimizer.replace(state=…)` is given is put back.
@@ -69,7 +81,9 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
-    if optimizer not in context.viewed.values() and optimizer not in legacy_bases(use, context.facts):
+    if optimizer not in context.viewed.values() and optimizer not in legacy_bases(
+        use, context.facts
+    ):
         return made_by_hand(use)
     support = param_state(optimizer)
     return Replace(use.unit.span(use.node.func), f"{{support:{support.name}}}", supports=(support,))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.edits import Edit, Keep, Replace
-from codemods.evidence import last_word
+from codemods.analysis.evidence import last_word
+from codemods.analysis.uses import Use
+from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
+from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import Use
 
 
 @rule(
@@ -29,7 +29,9 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     """
     call = use.call
     if call is None:
-        return reasons.create_as_value(f"`{use.name}` is passed on instead of being called.", "Call it.")
+        return reasons.create_as_value(
+            f"`{use.name}` is passed on instead of being called.", "Call it."
+        )
     axes = context.axes(use.things)
     given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
     if given is None or len(axes) != 1 or None in axes:
@@ -38,7 +40,9 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
     if "devices" not in given:
-        return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (use.owner_hole,))
+        return Replace(
+            use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (use.owner_hole,)
+        )
     holes = (use.owner_hole, ("devices", use.unit.span(given["devices"])))
     return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
@@ -117,7 +121,9 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     created that the program restores.
     """
     assert isinstance(use.node, ast.Call)
-    state = next((found for found in values_of(use.node) if context.facts.things(found, "optimizer")), None)
+    state = next(
+        (found for found in values_of(use.node) if context.facts.things(found, "optimizer")), None
+    )
     if state is None or not _may_have_copies(state, use, context):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
@@ -143,13 +149,20 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
     supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
     if call is not None and use.name == "state_dict" and not values_of(call):
-        return Replace(use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports)
+        return Replace(
+            use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports
+        )
     if call is not None and (given := arguments_of(RESTORE_STATE, call)) is not None:
         template = f"{{serialization}}.from_state_dict({one}, {{state}})"
         if copies:
             template = f"{{support:{AS_MANY_COPIES.name}}}({{owner}}, {template})"
             supports = (ONE_COPY, AS_MANY_COPIES)
-        return Replace(use.unit.span(call), template, (owner, ("state", use.unit.span(given["state"]))), supports)
+        return Replace(
+            use.unit.span(call),
+            template,
+            (owner, ("state", use.unit.span(given["state"]))),
+            supports,
+        )
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
         "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",

@@ -8,26 +8,34 @@ import re
 from inspect import Signature
 from itertools import takewhile
 
-from codemods.carried import typed
-from codemods.dataflow.binding import Wrong, bind, values_of
+from codemods.analysis.carried import typed
+from codemods.analysis.legacy import BARE
+from codemods.analysis.model_apply import apply_function
+from codemods.analysis.stepping import OVERRIDES
+from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.dataflow.definitions import function_of
-from codemods.edits import Argument, Edit, Holes, Keep, Replace, RewriteCall, TakeBody
+from codemods.flow.binding import Wrong, bind, values_of
 from codemods.flow.objects import Thing
-from codemods.legacy import BARE
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE, STEP
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
+from codemods.rewriting.edits import Argument, Edit, Holes, Keep, Replace, RewriteCall, TakeBody
 from codemods.rules import reasons, rule
-from codemods.rules.context import OVERRIDES, Context
-from codemods.rules.hyper_params import IS_HYPERPARAM, keeps_rate, made_with, rates_of_step, refuse_rate, with_rate
+from codemods.rules.context import Context
+from codemods.rules.hyper_params import (
+    IS_HYPERPARAM,
+    keeps_rate,
+    made_with,
+    rates_of_step,
+    refuse_rate,
+    with_rate,
+)
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
-from codemods.rules.model_apply import apply_function
 from codemods.rules.param_states import counts_in_state, is_new_state, new_step, state_is_used
 from codemods.rules.transformations import makes_state
-from codemods.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.vocabulary import CALL_WITH_OTHERS
 
 ANY_PARAMS_TRAIN_STATE = Support(
@@ -108,7 +116,9 @@ def create(use: Use, context: Context) -> Edit | Refusal:
                 "Label the parameters for `optax.transforms.partition`.",
             )
         holes.append(("focus", use.unit.span(focus)))
-        supports = interface_of("MultiOptimizer") if context.keeps_interface(use) else (PARTITION_BY_PATH,)
+        supports = (
+            interface_of("MultiOptimizer") if context.keeps_interface(use) else (PARTITION_BY_PATH,)
+        )
         transformation = f"{{support:{supports[-1].name}}}(({{focus}}, {{definition}}))"
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     state, needed = _state_class(made, context)
@@ -121,7 +131,9 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     )
     then = _then(made, context)
     supports += needed
-    return RewriteCall(use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports, then=then)
+    return RewriteCall(
+        use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports, then=then
+    )
 
 
 def _then(made: list[Thing], context: Context) -> str:
@@ -134,7 +146,11 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
     """`jax.jit(definition.create)(params)`: the method becomes a function of the parameters."""
     outer = use.parent
     is_first = isinstance(outer, ast.Call) and outer.args[:1] == [use.node]
-    if not (isinstance(outer, ast.Call) and is_first and CALL_WITH_OTHERS & {*context.facts.externals(outer.func)}):
+    if not (
+        isinstance(outer, ast.Call)
+        and is_first
+        and CALL_WITH_OTHERS & {*context.facts.externals(outer.func)}
+    ):
         return reasons.create_as_value(
             "`create` is passed on instead of being called.",
             "Call it where the parameters are known, outside of other functions.",
@@ -158,7 +174,9 @@ def _state_class(made: list[Thing], context: Context) -> tuple[str, tuple[Suppor
 def _needs_any_params(made: list[Thing], context: Context) -> bool:
     """What the parameters need; where nothing is known of them, what those of the optimizers beside them need, if anything is."""
     known = {context.parameters.need_any(thing) for thing in made} - {None}
-    known = known or {context.parameters.need_any(thing) for thing in context.companions(made)} - {None}
+    known = known or {context.parameters.need_any(thing) for thing in context.companions(made)} - {
+        None
+    }
     return True in known or (not known and not all(map(context.parameters.come_from_outside, made)))
 
 
@@ -194,7 +212,11 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
         )
     owner = owner_of_state(use.owner)
     owners = [] if owner is None else context.facts.things(owner, "optimizer")
-    if owner is None or not owners or (isinstance(use.owner, ast.Subscript) and not _is_first(use.owner)):
+    if (
+        owner is None
+        or not owners
+        or (isinstance(use.owner, ast.Subscript) and not _is_first(use.owner))
+    ):
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
@@ -214,10 +236,16 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if parent is not None and _is_first(parent):
         parent = use.unit.parents.get(parent)
-    if use.name == "state" and isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
+    if (
+        use.name == "state"
+        and isinstance(parent, ast.Attribute)
+        and parent.attr in ATTRIBUTES["state"]
+    ):
         return Keep()  # that is a use of its own
     if use.name == "state" and (branch := _asks_for_parts(use, parent)) is not None:
-        below = branch.body[0].lineno > branch.lineno and isinstance(use.unit.parents[branch], ast.FunctionDef)
+        below = branch.body[0].lineno > branch.lineno and isinstance(
+            use.unit.parents[branch], ast.FunctionDef
+        )
         plain = below and "#" not in use.unit.source(branch)
         return TakeBody(use.unit.span(branch)) if plain else _attribute(use, "{owner}.opt_state")
     name = viewed_as(use, context)
@@ -260,9 +288,10 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     call = use.call
     if call is None:
         return reasons.create_as_value(
-            "`apply_gradient` is passed on instead of being called.", "Call it in a function of its own."
+            "`apply_gradient` is passed on instead of being called.",
+            "Call it in a function of its own.",
         )
-    override = context.override(use)
+    override = context.overrides.of(use)
     if override is not None and override.arg is None:
         return _set_unpacked(use, context, call, override)
     given = _arguments(call, STEP)
@@ -280,10 +309,14 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
         holes.append(("grads", use.unit.span(given["grads"])))
     if override is not None:
         return _set_rate(use, context, call, override, argument, tuple(holes))
-    if context.keeps_rate(use):
+    if context.overrides.keeps_rate(use):
         rate = made_with(RATE, use, context)
         remedy = "Pass `learning_rate=` here too."
-        return keeps_rate(remedy) if rate is None else _set_again(use, context, call, rate, argument, tuple(holes))
+        return (
+            keeps_rate(remedy)
+            if rate is None
+            else _set_again(use, context, call, rate, argument, tuple(holes))
+        )
     return RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
 
 
@@ -307,11 +340,18 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
 
 def _stand_together(one: Use, other: Use) -> bool:
     """Whether two uses stand in the same function."""
-    return one.unit is other.unit and function_of(one.unit, one.node) is function_of(other.unit, other.node)
+    return one.unit is other.unit and function_of(one.unit, one.node) is function_of(
+        other.unit, other.node
+    )
 
 
 def _set_rate(
-    use: Use, context: Context, call: ast.Call, override: ast.keyword, gradients: Argument, holes: Holes
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    override: ast.keyword,
+    gradients: Argument,
+    holes: Holes,
 ) -> Edit | Refusal:
     if (refusal := refuse_rate(use, context)) is not None:
         return refusal
@@ -332,37 +372,55 @@ def _set_rate(
             )
         opt_state, more, supports = rates
         holes = (*holes, *more)
-    opt_state, more_supports = typed(opt_state, "{owner}.opt_state", use, context)
+    opt_state, more_supports = typed(
+        opt_state, "{owner}.opt_state", use, context, context.parameters
+    )
     prelude = ""
     if _may_precede(call, (use.owner, override.value), use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    return RewriteCall(use.unit.span(call), function, (gradients,), holes, supports + more_supports, prelude)
+    return RewriteCall(
+        use.unit.span(call), function, (gradients,), holes, supports + more_supports, prelude
+    )
 
 
-def _set_unpacked(use: Use, context: Context, call: ast.Call, overrides: ast.keyword) -> Edit | Refusal:
+def _set_unpacked(
+    use: Use, context: Context, call: ast.Call, overrides: ast.keyword
+) -> Edit | Refusal:
     """A step with `**overrides` in which there may be a learning rate: without one, it is that of the constructor."""
     words = [*call.args, *call.keywords]
     others = [index for index, word in enumerate(words) if word is not overrides]
     given = [words[index] for index in others]
     values = [word.value if isinstance(word, ast.keyword) else word for word in given]
     rate = made_with(RATE, use, context)
-    _, by_type = typed("", "", use, context)
+    _, by_type = typed("", "", use, context, context.parameters)
     is_plain = len(values) == 1 and not isinstance(values[0], ast.Starred) and not by_type
-    if not is_plain or context.axes(use.things) or not context.facts.dataflow.may_swap(values[0], overrides.value):
-        return reasons.unpacked_arguments("The arguments of this call are unpacked.", "Name the arguments.")
+    if (
+        not is_plain
+        or context.axes(use.things)
+        or not context.facts.dataflow.may_swap(values[0], overrides.value)
+    ):
+        return reasons.unpacked_arguments(
+            "The arguments of this call are unpacked.", "Name the arguments."
+        )
     if rate is None and not all(map(_is_made_without_rate, context.definitions(use))):
         return keeps_rate("Pass `learning_rate=` in any case.")
     read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
     holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
     argument = Argument("grads", index=others[0])
-    return _set_again(use, context, call, f"{{overrides}}{read}", argument, holes, (overrides.value,))
+    return _set_again(
+        use, context, call, f"{{overrides}}{read}", argument, holes, (overrides.value,)
+    )
 
 
 def _is_made_without_rate(definition: Thing) -> bool:
     """Whether a constructor is not given a learning rate, so that each step had to be."""
     call = definition.node
-    return isinstance(call, ast.Call) and not call.args and all(word.arg not in (RATE, None) for word in call.keywords)
+    return (
+        isinstance(call, ast.Call)
+        and not call.args
+        and all(word.arg not in (RATE, None) for word in call.keywords)
+    )
 
 
 def _set_again(
@@ -378,22 +436,30 @@ def _set_again(
     if (refusal := refuse_rate(use, context)) is not None:
         return refusal
     opt_state, filters = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
-    opt_state, supports = typed(opt_state, "{owner}.opt_state", use, context)
+    opt_state, supports = typed(opt_state, "{owner}.opt_state", use, context, context.parameters)
     prelude = ""
     if _may_precede(call, (use.owner, *moved), use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    return RewriteCall(use.unit.span(call), function, (gradients,), holes, filters + supports, prelude)
+    return RewriteCall(
+        use.unit.span(call), function, (gradients,), holes, filters + supports, prelude
+    )
 
 
-def _step_with_rate(use: Use, context: Context, call: ast.Call, holes: Holes, gradients: Argument) -> RewriteCall:
+def _step_with_rate(
+    use: Use, context: Context, call: ast.Call, holes: Holes, gradients: Argument
+) -> RewriteCall:
     """The step as a call of a helper that is given the same, in the same order."""
     given: list[Argument] = [Argument(None, template="{owner}")]
     for index, word in enumerate((*call.args, *call.keywords)):
         is_rate = isinstance(word, ast.keyword) and word.arg == RATE
         given.append(Argument(RATE, index=index) if is_rate else gradients)
     function = f"{{support:{STEP_WITH_RATE.name}}}"
-    supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE) if context.param_names.may_be_rate else (STEP_WITH_RATE,)
+    supports = (
+        (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
+        if context.param_names.may_be_rate
+        else (STEP_WITH_RATE,)
+    )
     return RewriteCall(use.unit.span(call), function, tuple(given), holes, supports)
 
 
@@ -418,13 +484,21 @@ def _may_precede(call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context:
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
             inside = {*ast.walk(parent)}
-            line = [found for found in use.unit.nodes if isinstance(found, ast.stmt) and found.lineno == parent.lineno]
+            line = [
+                found
+                for found in use.unit.nodes
+                if isinstance(found, ast.stmt) and found.lineno == parent.lineno
+            ]
             return len(line) == 1 and sum(step.node in inside for step in context.all_steps) == 1
         if not isinstance(parent, ast.Tuple | ast.Call | ast.keyword | ast.Attribute) or (
             isinstance(parent, ast.Call) and node is parent.func
         ):
             return False
-        if any(not context.facts.dataflow.may_swap(one, other) for one in moved for other in _ahead(parent, node)):
+        if any(
+            not context.facts.dataflow.may_swap(one, other)
+            for one in moved
+            for other in _ahead(parent, node)
+        ):
             return False
         node = parent
     return False
@@ -446,7 +520,11 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
         if keyword.arg not in ("grads", *OVERRIDES):
             remedy = "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
             return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
-        if keyword.arg == RATE and isinstance(keyword.value, ast.Constant) and keyword.value.value is None:
+        if (
+            keyword.arg == RATE
+            and isinstance(keyword.value, ast.Constant)
+            and keyword.value.value is None
+        ):
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
     if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
         return reasons.overrides("This step sets the learning rate twice.", "Set it once.")
@@ -466,9 +544,13 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     call = use.call
     if call is None:
-        return reasons.create_as_value("`replace` is passed on instead of being called.", "Call it.")
+        return reasons.create_as_value(
+            "`replace` is passed on instead of being called.", "Call it."
+        )
     if call.args or any(keyword.arg is None for keyword in call.keywords):
-        return reasons.unpacked_arguments("The arguments of `replace` are unpacked.", "Name the fields.")
+        return reasons.unpacked_arguments(
+            "The arguments of `replace` are unpacked.", "Name the fields."
+        )
     holes = [use.owner_hole]
     arguments: list[Argument] = []
     supports: tuple[Support, ...] = ()
@@ -481,7 +563,10 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
             assert isinstance(keyword.value, ast.Call)
             arguments.append(Argument("opt_state", template="{opt_state}"))
             holes.append(("opt_state", use.unit.span(keyword.value.keywords[0].value)))
-        elif keyword.arg == "state" and (step := new_step(keyword.value, use.unit, context)) is not None:
+        elif (
+            keyword.arg == "state"
+            and (step := new_step(keyword.value, use.unit, context)) is not None
+        ):
             arguments.append(Argument("step", template="{step}"))
             holes.append(("step", use.unit.span(step)))
             if counts_in_state(use.owner, context):
@@ -500,7 +585,9 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
             )
         else:
             return no_counterpart(keyword.arg)
-    return RewriteCall(use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes), supports)
+    return RewriteCall(
+        use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes), supports
+    )
 
 
 def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edit | Refusal:
@@ -520,20 +607,25 @@ def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edi
     if given:
         return no_counterpart(*given)
     arguments = (Argument(None, template=owner), Argument("state", index=index))
-    return RewriteCall(use.unit.span(call), f"{{support:{supports[-1].name}}}", arguments, tuple(holes), supports)
+    return RewriteCall(
+        use.unit.span(call), f"{{support:{supports[-1].name}}}", arguments, tuple(holes), supports
+    )
 
 
 def no_counterpart(*fields: str | None) -> Refusal:
     """Why `replace` of something else than the parameters and the state stays."""
     words = ", ".join(f"{field}=…" for field in fields)
-    return reasons.definition_internals(f"`replace({words})` has no counterpart.", "Make a new train state.")
+    return reasons.definition_internals(
+        f"`replace({words})` has no counterpart.", "Make a new train state."
+    )
 
 
 @rule("FO212", "attributes by name", "reflection")
 def reflection(use: Use, context: Context) -> Refusal:
     """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left, with a reason."""
     return reasons.create_as_value(
-        "An attribute of a legacy object is looked up by its name, or all are.", "Write the attribute out."
+        "An attribute of a legacy object is looked up by its name, or all are.",
+        "Write the attribute out.",
     )
 
 
@@ -545,7 +637,9 @@ def _attribute(use: Use, template: str) -> Edit | Refusal:
 
 
 def _assigned(use: Use) -> Refusal:
-    return reasons.arguments(f"`.{use.name}` is assigned to, which legacy optimizers forbid.", "Use `replace`.")
+    return reasons.arguments(
+        f"`.{use.name}` is assigned to, which legacy optimizers forbid.", "Use `replace`."
+    )
 
 
 def _arguments(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | Refusal:
@@ -554,5 +648,7 @@ def _arguments(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | Re
     if isinstance(found, Wrong):
         return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
     if found.unpacked:
-        return reasons.unpacked_arguments("The arguments of this call are unpacked.", "Name the arguments.")
+        return reasons.unpacked_arguments(
+            "The arguments of this call are unpacked.", "Name the arguments."
+        )
     return found.given

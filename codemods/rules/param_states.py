@@ -5,22 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
-from codemods.edits import Argument, Edit, Keep, Replace, RewriteCall
-from codemods.flow.modules import Unit
-from codemods.leaves import in_any_order
+from codemods.analysis.leaves import in_any_order
+from codemods.analysis.uses import Use
 from codemods.model import Refusal
+from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import Support, is_plain
-from codemods.optimizers.views import COUNTING, COUNTLESS
+from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, is_path
 from codemods.rules.legacy_states import legacy_state, viewed_as
-from codemods.uses import Use
+from codemods.sources.modules import Unit
 from codemods.vocabulary import LIST_LEAVES, MAP_TREES
-
-OTHER_STATES = frozenset(("custom", "Adafactor", "WeightNorm"))
-"""The optimizers whose optax form does not keep the same arrays for each parameter."""
-
-WRAPPERS = frozenset(("MultiOptimizer", "WeightNorm"))
 
 PARAM_STATES = Support(
     name="param_states",
@@ -85,8 +80,19 @@ def state_is_used() -> Refusal:
 
 def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
     """Whether the optax forms of all optimizers that reach a place are known to keep the same arrays for each parameter."""
-    definitions = [context.facts.legacy.definitions(thing) for thing in context.facts.things(optimizer, "optimizer")]
-    return all(definitions) and OTHER_STATES.isdisjoint(thing.name for made in definitions for thing in made)
+    definitions = [
+        context.facts.legacy.definitions(thing)
+        for thing in context.facts.things(optimizer, "optimizer")
+    ]
+    return all(definitions) and all(
+        _keeps_fields(thing.name) for made in definitions for thing in made
+    )
+
+
+def _keeps_fields(name: str) -> bool:
+    """Whether the optax form of an optimizer keeps an array for each field of the legacy state of a parameter."""
+    found = optimizers().get(name)
+    return name == "MultiOptimizer" or (found is not None and bool(found.rule))
 
 
 def _in_map(use: Use, context: Context) -> Edit | None:
@@ -104,16 +110,29 @@ def _in_map(use: Use, context: Context) -> Edit | None:
         arguments = (function, Argument(None, template="{owner}"), *others)
         name = f"{{support:{MAP_PARAM_STATES.name}}}"
         return RewriteCall(use.unit.span(call), name, arguments, (owner,), (MAP_PARAM_STATES,))
-    arguments = (Argument(None, template="{owner}.tx"), function, Argument(None, template="{owner}.opt_state"))
-    return RewriteCall(use.unit.span(call), "{optax}.tree_utils.tree_map_params", arguments, (owner,))
+    arguments = (
+        Argument(None, template="{owner}.tx"),
+        function,
+        Argument(None, template="{owner}.opt_state"),
+    )
+    return RewriteCall(
+        use.unit.span(call), "{optax}.tree_utils.tree_map_params", arguments, (owner,)
+    )
 
 
 def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
     """Whether this is `tree_map` of a function over nothing but such states, of optimizers that migrate together."""
-    if not (isinstance(call, ast.Call) and MAP_TREES & {*context.facts.externals(call.func)}) or call.keywords:
+    if (
+        not (isinstance(call, ast.Call) and MAP_TREES & {*context.facts.externals(call.func)})
+        or call.keywords
+    ):
         return False
     trees = [_without_params(tree) for tree in call.args[1:]]
-    owners = [owner for tree in trees if (owner := _owner_of_state(tree, "param_states", context)) is not None]
+    owners = [
+        owner
+        for tree in trees
+        if (owner := _owner_of_state(tree, "param_states", context)) is not None
+    ]
     things = [thing for owner in owners for thing in context.facts.things(owner, "optimizer")]
     return (
         len(owners) == len(trees)
@@ -125,7 +144,11 @@ def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
 def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     """Whether the result is only used to replace the states, at once or under a name."""
     parent = unit.parents.get(call)
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+    if (
+        isinstance(parent, ast.Assign)
+        and len(parent.targets) == 1
+        and isinstance(parent.targets[0], ast.Name)
+    ):
         loads = context.origins.loads_of(parent.targets[0], call)
         return all(_is_put_back(found, unit, context) for found in loads)
     return _is_put_back(call, unit, context)
@@ -170,11 +193,17 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
     return value if counts_in_state(owner, context) is not None else None
 
 
-def _new_field(node: ast.AST | None, name: str, unit: Unit, context: Context) -> tuple[ast.expr, ast.expr] | None:
+def _new_field(
+    node: ast.AST | None, name: str, unit: Unit, context: Context
+) -> tuple[ast.expr, ast.expr] | None:
     """The value and the optimizer in `optimizer.state.replace(NAME=value)`, if that is in its `optimizer.replace(state=…)`."""
     word = unit.parents.get(node) if isinstance(node, ast.Call) else None
     call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
-    if not (isinstance(node, ast.Call) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+    if not (
+        isinstance(node, ast.Call)
+        and isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+    ):
         return None
     value, owner = _only_keyword(node, name), _owner_of_state(node.func, "replace", context)
     same = owner is not None and ast.dump(owner) == ast.dump(call.func.value)
@@ -187,19 +216,28 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
     scheduled = context.schedules.of(things)
     if scheduled is not None and scheduled.counts:
         return True
-    definitions = [found for thing in things for found in context.facts.legacy.definitions(thing) or [thing]]
-    names = {thing.name for thing in definitions} - WRAPPERS
-    if names <= COUNTING:
-        return True if names else None
-    return False if names <= COUNTLESS else None
+    definitions = [
+        found for thing in things for found in context.facts.legacy.definitions(thing) or [thing]
+    ]
+    names = {thing.name for thing in definitions} - composite()
+    if not names or not names <= optimizers().keys():
+        return None
+    counts = {optimizers()[name].counts for name in names}
+    return counts.pop() if len(counts) == 1 else None
 
 
-def _new_model(node: ast.AST | None, unit: Unit, context: Context) -> tuple[ast.expr, ast.expr] | None:
+def _new_model(
+    node: ast.AST | None, unit: Unit, context: Context
+) -> tuple[ast.expr, ast.expr] | None:
     """The value and the optimizer in the statement `optimizer.state.param_states.replace(params=value)`.
 
     For a model of the old API; the new state that it makes is thrown away.
     """
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replace"):
+    if not (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "replace"
+    ):
         return None
     value = _only_keyword(node, "params")
     owner = _owner_of_state(node.func.value, "param_states", context)
@@ -214,7 +252,9 @@ def _replaced(use: Use, context: Context) -> Edit | None:
     if not isinstance(call, ast.Call) or found is None or not _is_mapped(*found, use.unit, context):
         return None
     owner = (("owner", use.unit.span(_owner(use.node))),)
-    return RewriteCall(use.unit.span(call), "{owner}.replace", (Argument("opt_state", index=0),), owner)
+    return RewriteCall(
+        use.unit.span(call), "{owner}.replace", (Argument("opt_state", index=0),), owner
+    )
 
 
 def _in_leaves(use: Use, context: Context) -> Edit | None:
@@ -253,7 +293,9 @@ def _owner(states: ast.expr | ast.stmt) -> ast.expr:
 def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | None:
     """The optimizer in `optimizer.state.NAME`."""
     match node:
-        case ast.Attribute(attr=attr, value=ast.Attribute(attr="state", value=owner)) if attr == name:
+        case ast.Attribute(attr=attr, value=ast.Attribute(attr="state", value=owner)) if (
+            attr == name
+        ):
             return owner if context.facts.things(owner, "optimizer") else None
     return None
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, Replace
+from codemods.analysis.uses import Use
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
+from codemods.rewriting.edits import Edit, Replace
 from codemods.rules import rule
 from codemods.rules.context import Context
 from codemods.rules.custom import has_no_base
-from codemods.uses import Use
 from codemods.vocabulary import words
 
 INHERITED = ("__init__", "init_state")
 """What such a class may ask of its base."""
 
 OVERRIDDEN = frozenset(
-    words("apply_gradient apply_param_gradient create init_param_state restore_state state_dict update_hyper_params")
+    words(
+        "apply_gradient apply_param_gradient create init_param_state restore_state state_dict update_hyper_params"
+    )
 )
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
 
@@ -62,8 +64,14 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
-    if len(owner.bases) != 1 or methods & OVERRIDDEN or any(_reaches_inside(node) for node in ast.walk(owner)):
-        return has_no_base("derives from `MultiOptimizer` and works on the whole tree of parameters")
+    if (
+        len(owner.bases) != 1
+        or methods & OVERRIDDEN
+        or any(_reaches_inside(node) for node in ast.walk(owner))
+    ):
+        return has_no_base(
+            "derives from `MultiOptimizer` and works on the whole tree of parameters"
+        )
     template = f"{{support:{PARTITIONED_RULE.name}}}"
     return Replace(use.span, template, supports=(PARTITION_BY_PATH, PARTITIONED_RULE))
 

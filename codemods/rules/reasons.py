@@ -106,7 +106,9 @@ statement_form = reason(
     assignment, with a loss function in view.""",
 )
 name_taken = reason(
-    "FO918", "a name that the new code needs is taken", """The file already uses the name `optax` for something else."""
+    "FO918",
+    "a name that the new code needs is taken",
+    """The file already uses the name `optax` for something else.""",
 )
 failed = reason(
     "FO919",

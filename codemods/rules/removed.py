@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, Holes, MoveImport, Replace, ReplaceQuoted, ReplaceStatement, RewriteCall
-from codemods.flow.constraints import Import
-from codemods.flow.modules import Unit
+from codemods.analysis.removed_names import UNKNOWN
+from codemods.analysis.uses import Use
+from codemods.flow.reading import Import
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
-from codemods.removed import UNKNOWN, Removed, row_of
+from codemods.removed import Removed, row_of
 from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
-from codemods.removed.saying import Said, said
 from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
+from codemods.renaming.removed import Said, said
+from codemods.rewriting.edits import (
+    Argument,
+    Edit,
+    Holes,
+    MoveImport,
+    Replace,
+    ReplaceQuoted,
+    ReplaceStatement,
+    RewriteCall,
+)
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import Use
+from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
 INDEXING = {"update": "set", "add": "add", "mul": "multiply", "min": "min", "max": "max"}
@@ -101,7 +111,8 @@ def _gone(row: Removed) -> Refusal:
 
 def _taken(row: Removed) -> Refusal:
     return reasons.removed(
-        f"`{row.name}` is `{row.to}` now.", "A name that it needs means something else in this file."
+        f"`{row.name}` is `{row.to}` now.",
+        "A name that it needs means something else in this file.",
     )
 
 
@@ -111,7 +122,9 @@ def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     if isinstance(use.node, ast.Attribute) and context.facts.full_name(use.node.value) == module:
         return Replace(use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),))
     found = said(row.to, row.module, use.unit, context.facts)
-    return _taken(row) if found is None else Replace(use.span, found.template, supports=found.supports)
+    return (
+        _taken(row) if found is None else Replace(use.span, found.template, supports=found.supports)
+    )
 
 
 def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
@@ -120,16 +133,25 @@ def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
         return reasons.removed(f"`{row.name}` was removed.", row.note or "Write another type here.")
     if not use.said or use.quoted not in use.unit.source(use.node):
         return reasons.removed(
-            f"`{row.name}` is `{row.to}` now.", "Write this annotation as one string that is an expression."
+            f"`{row.name}` is `{row.to}` now.",
+            "Write this annotation as one string that is an expression.",
         )
     found = said(row.to, row.module, use.unit, context.facts)
-    return _taken(row) if found is None else ReplaceQuoted(use.span, ((use.quoted, found.template),), found.supports)
+    return (
+        _taken(row)
+        if found is None
+        else ReplaceQuoted(use.span, ((use.quoted, found.template),), found.supports)
+    )
 
 
 def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """What a call becomes, if its arguments stay in their order, or may change it."""
     call = use.call
-    bound = ((form, form.arguments(call)) for form in expressions_of(row.to)) if call is not None else ()
+    bound = (
+        ((form, form.arguments(call)) for form in expressions_of(row.to))
+        if call is not None
+        else ()
+    )
     fitting = next(((form, given) for form, given in bound if given is not None), None)
     if fitting is None:
         texts = " or ".join(f"`{form.text}`" for form in expressions_of(row.to))
@@ -139,10 +161,15 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     used = [name for name in expression.used if name in given]
     order = [given[name] for name in used]
     left = [value for name, value in given.items() if name not in used]
-    moved = [one for one, other in zip(order, sorted(order, key=use.unit.span), strict=True) if one is not other]
+    moved = [
+        one
+        for one, other in zip(order, sorted(order, key=use.unit.span), strict=True)
+        if one is not other
+    ]
     if not all(map(dataflow.is_quiet, (*left, *moved))):
         return reasons.removed(
-            f"`{row.name}` was removed.", "Give what this call is given names ahead of it, in order."
+            f"`{row.name}` was removed.",
+            "Give what this call is given names ahead of it, in order.",
         )
     holes = tuple((name, use.unit.span(given[name])) for name in used)
     return _written(use, row, expression, context, holes)
@@ -151,14 +178,21 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
 def _dropped(use: Use, row: Removed) -> Edit | Refusal:
     """A call that nothing has to take the place of, if it is a statement of its own, of which no comment speaks."""
     statement = use.unit.parents.get(use.call) if use.call is not None else None
-    if not isinstance(statement, ast.Expr) or use.call is None or use.call.args or use.call.keywords:
+    if (
+        not isinstance(statement, ast.Expr)
+        or use.call is None
+        or use.call.args
+        or use.call.keywords
+    ):
         return _gone(row)
     lines = use.unit.code.split("\n")[max(statement.lineno - 2, 0) : statement.end_lineno]
     is_spoken_of = lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:])
     return _gone(row) if is_spoken_of else ReplaceStatement(use.unit.span(statement), ())
 
 
-def _written(use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()) -> Edit | Refusal:
+def _written(
+    use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()
+) -> Edit | Refusal:
     """An expression in the place of a name, or of a call of it."""
     names: dict[str, Said] = {}
     for name in expression.names:
@@ -167,7 +201,9 @@ def _written(use: Use, row: Removed, expression: Expression, context: Context, h
             return _taken(row)
         names[name] = found
     supports = tuple(support for found in names.values() for support in found.supports)
-    template = expression.filled({name: found.template for name, found in names.items()}, {name for name, _ in holes})
+    template = expression.filled(
+        {name: found.template for name, found in names.items()}, {name for name, _ in holes}
+    )
     at = use.call if row.how == "call" and use.call is not None else use.node
     body = ast.parse(expression.text, mode="eval").body
     given = {use.unit.span(value): value for value in ast.walk(at) if isinstance(value, ast.expr)}
@@ -209,9 +245,15 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
         bound = f" as {alias.asname}" if alias.asname else ""
         return MoveImport(use.span, alias.asname or alias.name, f"import {new}{bound}")
     module, _, name = new.rpartition(".")
-    alias = next(found for found in use.node.names if use.name in (f"{use.node.module}.{found.name}", use.node.module))
+    alias = next(
+        found
+        for found in use.node.names
+        if use.name in (f"{use.node.module}.{found.name}", use.node.module)
+    )
     bound = alias.asname or alias.name
-    return MoveImport(use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else ""))
+    return MoveImport(
+        use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else "")
+    )
 
 
 @rule("FO898", "names that are not known", UNKNOWN)
@@ -272,8 +314,13 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     array, index = update.array, update.index
     of_its_own = isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == INDEX
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
-    template = f"{owner}.at[{{slices}}].{method}" if of_its_own else f"{owner}.at[{{index}}].{method}"
-    holes = (("array", use.unit.span(array)), ("slices" if of_its_own else "index", use.unit.span(index)))
+    template = (
+        f"{owner}.at[{{slices}}].{method}" if of_its_own else f"{owner}.at[{{index}}].{method}"
+    )
+    holes = (
+        ("array", use.unit.span(array)),
+        ("slices" if of_its_own else "index", use.unit.span(index)),
+    )
     arguments = tuple(Argument(keyword, index=place) for keyword, place in update.passed_on)
     return RewriteCall(use.unit.span(update.call), template, arguments, holes)
 
@@ -281,7 +328,9 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
 def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()) -> bool:
     """Whether an expression is an array of JAX, whatever comes before: each value that it can have is made by JAX."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")))):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")))
+        ):
             return _is_array(array, context, known)
         case ast.Call(func=function):
             return context.facts.full_name(function).startswith(ARRAYS)
@@ -290,7 +339,9 @@ def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = fro
         case ast.Name():
             values = context.origins.values_of(node)
             others = [value for value in values if value not in known]
-            return bool(values) and all(value and _is_array(value, context, known | {value}) for value in others)
+            return bool(values) and all(
+                value and _is_array(value, context, known | {value}) for value in others
+            )
     return False
 
 
@@ -307,5 +358,8 @@ def popped(use: Use, context: Context) -> Edit | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)
-    holes = (("owner", use.unit.span(use.node.func.value)), ("key", use.unit.span(use.node.args[0])))
+    holes = (
+        ("owner", use.unit.span(use.node.func.value)),
+        ("key", use.unit.span(use.node.args[0])),
+    )
     return Replace(use.span, "{flax}.core.pop({owner}, {key})", holes)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from codemods.carried import typed
-from codemods.dataflow.binding import arguments_of
-from codemods.edits import Edit, Replace, ReplaceStatement
-from codemods.flow.modules import Unit
-from codemods.legacy import BARE
+from codemods.analysis.carried import typed
+from codemods.analysis.legacy import BARE
+from codemods.analysis.stepping import bare_step, new_rate
+from codemods.analysis.uses import Use
+from codemods.flow.binding import arguments_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import INIT_STATE
+from codemods.rewriting.edits import Edit, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, bare_step, free_name, is_path, new_rate
+from codemods.rules.context import Context, free_name, is_path
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
-from codemods.uses import Use
+from codemods.sources.modules import Unit
 
 
 @rule(
@@ -29,7 +30,9 @@ def init_state(use: Use, context: Context) -> Edit | Refusal:
     """The state of a transformation; it has no step of its own."""
     call = use.call
     if call is None or arguments_of(INIT_STATE, call) is None or call.keywords:
-        return reasons.definition_internals("`init_state` is not called with parameters alone.", "Call it so.")
+        return reasons.definition_internals(
+            "`init_state` is not called with parameters alone.", "Call it so."
+        )
     return Replace(use.span, "{owner}.init", (use.owner_hole,))
 
 
@@ -61,7 +64,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
         return _refuse()
     if rate is not None and (refusal := refuse_rate(use, context)) is not None:
         return refusal
-    if rate is None and not context.overridden.isdisjoint(use.things):
+    if rate is None and not context.overrides.overridden.isdisjoint(use.things):
         return keeps_rate("Set the learning rate here too.")
     updates = free_name(use.unit, "updates", "param_updates", "optax_updates")
     match statement:
@@ -84,13 +87,16 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
         )
     holes = [use.owner_hole]
     holes += [(name, use.unit.span(given[name])) for name in ("params", "state", "grads")]
-    lines: tuple[str, ...] = (f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})", last)
+    lines: tuple[str, ...] = (
+        f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})",
+        last,
+    )
     supports: tuple[Support, ...] = ()
     if rate is not None:
         holes.append(("rate", use.unit.span(rate)))
         named = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
         rated, filters = with_rate("{state}", "learning_rate={rate}", context)
-        rated, types = typed(rated, "{state}", use, context)
+        rated, types = typed(rated, "{state}", use, context, context.parameters)
         supports = filters + types
         lines = (f"{named} = {rated}", *(line.replace("{state}", named) for line in lines))
     return ReplaceStatement(use.unit.span(statement), lines, tuple(holes), supports=supports)
@@ -98,7 +104,12 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
 
 def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:
     """Whether expressions that are evaluated behind the assignment to a target read that target."""
-    parts = (part for other in others for part in ast.walk(other) if isinstance(part, ast.Name | ast.Attribute))
+    parts = (
+        part
+        for other in others
+        for part in ast.walk(other)
+        if isinstance(part, ast.Name | ast.Attribute)
+    )
     return unit.source(target) in map(unit.source, parts)
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.bound import stands_in_class
-from codemods.dataflow.binding import arguments_of
+from codemods.analysis.bound import stands_in_class
+from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.dataflow.definitions import function_of
-from codemods.edits import Edit, Replace
+from codemods.flow.binding import arguments_of
 from codemods.flow.containers import CHANGING
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Container
 from codemods.idioms.masks import CODE
 from codemods.model import Refusal
 from codemods.optimizers.methods import TRAVERSAL
+from codemods.rewriting.edits import Edit, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import ATTRIBUTES, Use
+from codemods.sources.modules import Unit
 
 ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
 """What sets a variable, and is not there to set it again."""
@@ -40,10 +40,13 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
         return Replace(use.unit.span(use.node.func), "{ModelParamTraversal}")
     given = arguments_of(TRAVERSAL, use.node)
     if given is None:
-        return reasons.arguments("`ModelParamTraversal` takes one predicate.", "Pass one function of path and value.")
+        return reasons.arguments(
+            "`ModelParamTraversal` takes one predicate.", "Pass one function of path and value."
+        )
     if not context.taken_by_classes.isdisjoint(use.things):
         return reasons.traversal(
-            "It becomes an attribute of a class, through a variable.", "Let a plain statement of the class make it."
+            "It becomes an attribute of a class, through a variable.",
+            "Let a plain statement of the class make it.",
         )
     if (name := _set_again(given["filter_fn"], use.node, context)) is not None:
         return reasons.traversal(
@@ -68,7 +71,11 @@ def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | No
     for node in (inner for body in bodies for inner in ast.walk(body)):  # defaults are read at once
         found = definitions.variable(node) if isinstance(node, ast.Name) else None
         if isinstance(node, ast.Name) and found is not None and found.scope.node not in own:
-            stores = ((found.unit, store) for store in definitions.stores(found) if not isinstance(store, ONCE))
+            stores = (
+                (found.unit, store)
+                for store in definitions.stores(found)
+                if not isinstance(store, ONCE)
+            )
             changes = [*stores, *_stores_into(node, context)]
             if any(_is_later(unit, one, made, context) for unit, one in changes):
                 return found.name
@@ -79,7 +86,9 @@ def _stores_into(node: ast.expr, context: Context) -> Iterator[tuple[Unit, ast.A
     """Where something is put into a container that a variable holds, or taken out: not by what makes a new one in each run."""
     facts = context.facts
     containers = (item for item in facts.objects(node) if isinstance(item, Container))
-    for container, holder in ((one, holder) for one in containers for holder in facts.holders.get(one, ())):
+    for container, holder in (
+        (one, holder) for one in containers for holder in facts.holders.get(one, ())
+    ):
         unit = facts.scope(holder).unit
         around = function_of(unit, holder)
         is_new = around is not None and around in unit.ancestors(container.node)
@@ -133,7 +142,11 @@ def mask(use: Use, context: Context) -> Edit:
     return context.masks.edit(use)
 
 
-@rule("FO303", "a traversal's own methods", *(f"traversal.{name}" for name in sorted(ATTRIBUTES["traversal"])))
+@rule(
+    "FO303",
+    "a traversal's own methods",
+    *(f"traversal.{name}" for name in sorted(ATTRIBUTES["traversal"])),
+)
 def methods(use: Use, context: Context) -> Refusal:
     """Left, with a reason."""
     return reasons.traversal(

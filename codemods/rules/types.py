@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Edit, Replace, ReplaceQuoted
+from codemods.analysis.uses import Use
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
+from codemods.rewriting.edits import Edit, Replace, ReplaceQuoted
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.uses import Use
 
 NAMES = {
     "Optimizer": "{TrainState}",
@@ -48,7 +48,8 @@ def named(use: Use, template: str, supports: tuple[Support, ...] = ()) -> Edit:
 def made_by_hand(use: Use) -> Refusal:
     """Why a state stays that nothing but `flax.optim` itself makes elsewhere."""
     return reasons.definition_internals(
-        f"`{use.name}` is made by hand.", "Let `TrainState.create` and `apply_gradients` make the state."
+        f"`{use.name}` is made by hand.",
+        "Let `TrainState.create` and `apply_gradients` make the state.",
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from codemods.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
+from codemods.analysis.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
+from codemods.analysis.taken_for import TAKEN
+from codemods.analysis.uses import Use
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.taken_for import TAKEN
-from codemods.uses import Use
 
 WHY = {
     PICKLED: (

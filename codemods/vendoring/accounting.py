@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codemods.flow.modules import Span, Unit
 from codemods.model import FileResult, Refusal, Site
 from codemods.rules import reasons
+from codemods.sources.modules import Span, Unit
 from codemods.vendoring.places import Places
 
 OTHERS = "FO8"
@@ -38,15 +38,23 @@ class Account:
     def of(self, result: FileResult, without_place: bool) -> FileResult:
         """A result with the status of its sites."""
         left = [
-            (unit, span, text) for unit, found in self.left.items() if unit.path == result.path for span, text in found
+            (unit, span, text)
+            for unit, found in self.left.items()
+            if unit.path == result.path
+            for span, text in found
         ]
         lines = {unit.line(line) for unit, span, _ in left for line in range(span[0], span[2] + 1)}
-        sites = [self._vendored(site, lines) if self._is_served(result.path) else site for site in result.sites]
+        sites = [
+            self._vendored(site, lines) if self._is_served(result.path) else site
+            for site in result.sites
+        ]
         if without_place:
             sites = [_without_place(site) for site in sites]
         known = {site.line for site in sites if site.status in ("unresolved", "suppressed")}
         sites += [_unpointed(*found) for found in left if found[0].line(found[1][0]) not in known]
-        return replace(result, sites=tuple(sorted(sites, key=lambda site: (site.line, site.column))))
+        return replace(
+            result, sites=tuple(sorted(sites, key=lambda site: (site.line, site.column)))
+        )
 
     def _is_served(self, path: str) -> bool:
         """Whether a file is in a program with one that is pointed, and with none that cannot be."""
@@ -55,7 +63,9 @@ class Account:
 
     @staticmethod
     def _vendored(site: Site, left: Collection[int]) -> Site:
-        return replace(site, status="vendored") if concerns(site) and site.line not in left else site
+        return (
+            replace(site, status="vendored") if concerns(site) and site.line not in left else site
+        )
 
 
 def _without_place(site: Site) -> Site:
@@ -71,7 +81,8 @@ def _without_place(site: Site) -> Site:
 
 def _unpointed(unit: Unit, span: Span, text: str) -> Site:
     reason: Refusal = reasons.unpointed(
-        "This cannot be pointed at the copy of `flax.optim`.", "Import that by its name, and say what is needed of it."
+        "This cannot be pointed at the copy of `flax.optim`.",
+        "Import that by its name, and say what is needed of it.",
     )
     cell = unit.cell(span[0])
     return Site(

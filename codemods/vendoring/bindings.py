@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from codemods.flow.modules import Unit
+from codemods.dataflow.bindings import Scopes
 from codemods.flow.scopes import Scope
-from codemods.names import Scopes
+from codemods.sources.modules import Unit
 
 Statement = ast.Import | ast.ImportFrom
 
@@ -46,7 +46,11 @@ class Bindings:
         self.modules = modules
         self._scopes = Scopes(unit)
         self.statements = [node for node in unit.nodes if isinstance(node, Statement)]
-        self.froms = [node for node in self.statements if isinstance(node, ast.ImportFrom) and self.within(said(node))]
+        self.froms = [
+            node
+            for node in self.statements
+            if isinstance(node, ast.ImportFrom) and self.within(said(node))
+        ]
         bound = [one for node in self.statements for one in self._of(node)]
         self.modules_bound = [one for one in bound if not one.missing]
         self.packages_bound = [one for one in bound if one.missing]
@@ -62,7 +66,11 @@ class Bindings:
     def loads(self, name: str, scope: Scope | None) -> Iterator[ast.AST]:
         """The places that read a name of a scope."""
         for node in self.unit.nodes:
-            is_read = isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store)
+            is_read = (
+                isinstance(node, ast.Name)
+                and node.id == name
+                and not isinstance(node.ctx, ast.Store)
+            )
             if is_read and self._scopes.around(node).binding(name) is scope:
                 yield node
 
@@ -71,7 +79,9 @@ class Bindings:
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             holder = scope.binding(name)
-            full = joined(said(node), alias.name) if isinstance(node, ast.ImportFrom) else alias.name
+            full = (
+                joined(said(node), alias.name) if isinstance(node, ast.ImportFrom) else alias.name
+            )
             found = self.within(full)
             if isinstance(node, ast.ImportFrom):
                 if full in self.modules:
@@ -82,7 +92,13 @@ class Bindings:
             prefix = full if alias.asname or isinstance(node, ast.ImportFrom) else name
             for module in self.modules:
                 if module.startswith(f"{prefix}."):
-                    yield Bound(node, alias, holder, name, missing=tuple(module[len(prefix) + 1 :].split(".")))
+                    yield Bound(
+                        node,
+                        alias,
+                        holder,
+                        name,
+                        missing=tuple(module[len(prefix) + 1 :].split(".")),
+                    )
 
     def _uses(self) -> Iterator[Use]:
         ways = {(one.scope, one.name, one.missing) for one in self.packages_bound}

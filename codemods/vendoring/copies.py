@@ -7,17 +7,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from codemods.engine import parse, undefined_names
-from codemods.flow.modules import Unit
-from codemods.legacy import PACKAGE, SUBPACKAGE
+from codemods.analysis.legacy import SUBPACKAGE
 from codemods.model import FileResult, Source
-from codemods.notebook import SUFFIX, Notebook, read_notebook
-from codemods.suppression import suppressions
-from codemods.text import Text, UndecodableError, decode
+from codemods.rewriting.checking import undefined_names
+from codemods.sources.modules import Unit
+from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
+from codemods.sources.parsing import parse
+from codemods.sources.suppression import suppressions
+from codemods.sources.text import Text, UndecodableError, decode
 from codemods.vendoring.accounting import Account, concerns
 from codemods.vendoring.places import Name, Places
 from codemods.vendoring.pointing import Way, imports_any, pointed
 from codemods.vendoring.unpointed import unpointed
+from codemods.vocabulary import PACKAGE
 
 IMPORTS = "FO101"
 """The rule that a comment has to name, or not to name any, so that an import stays."""
@@ -59,12 +61,20 @@ class Copies:
         A second copy is none: what one makes is nothing that the other knows.
         """
         if self.existing:
-            return next((copy for copy in sorted(self.existing) if self.places.serves(copy, paths)), None)
+            return next(
+                (copy for copy in sorted(self.existing) if self.places.serves(copy, paths)), None
+            )
         if wanted is not None:
-            return wanted if self.places.is_free(wanted) and self.places.serves(wanted, paths) else None
+            return (
+                wanted
+                if self.places.is_free(wanted) and self.places.serves(wanted, paths)
+                else None
+            )
         return self.places.find(paths, name)
 
-    def pointed_at(self, results: Sequence[FileResult], new: Collection[str], place: str | None) -> list[FileResult]:
+    def pointed_at(
+        self, results: Sequence[FileResult], new: Collection[str], place: str | None
+    ) -> list[FileResult]:
         """The results with the files pointed at the copies, and an account of what is left.
 
         Args:
@@ -74,7 +84,9 @@ class Copies:
         """
         names = {path: name for path, (_, name) in self.users.items()}
         if place is not None:
-            names |= {path: name for path in new if (name := self.places.name(path, place)) is not None}
+            names |= {
+                path: name for path in new if (name := self.places.name(path, place)) is not None
+            }
             names |= self._only_named(results, new, names)
         units: list[Unit] = []
         failed = set(new if place is None else ())
@@ -101,11 +113,15 @@ class Copies:
         """The files of the same programs that name something of `flax.optim` in a string, and import nothing of it."""
         program = {one for path in new for one in self.places.together(path)}
         full = next(name.full for path, name in names.items() if path in new)
-        named = (one.path for one in results if one.path in program and PACKAGE.encode() in one.after)
+        named = (
+            one.path for one in results if one.path in program and PACKAGE.encode() in one.after
+        )
         return {path: Name(full, full) for path in named if path not in names}
 
 
-def read_copies(sources: Sequence[Source], existing: Collection[str], others: Iterable[str] = ()) -> Copies:
+def read_copies(
+    sources: Sequence[Source], existing: Collection[str], others: Iterable[str] = ()
+) -> Copies:
     """The files of a project that has some copies.
 
     Args:
@@ -114,7 +130,11 @@ def read_copies(sources: Sequence[Source], existing: Collection[str], others: It
       others: the paths of files that are there as well.
     """
     own = [source for source in sources if str(PurePosixPath(source.path).parent) not in existing]
-    units = {source.path: unit for source in own if (unit := _unit(source.path, source.content)) is not None}
+    units = {
+        source.path: unit
+        for source in own
+        if (unit := _unit(source.path, source.content)) is not None
+    }
     packages = (f"{copy}/{module}.py" for copy in existing for module in ("__init__", *SUBPACKAGE))
     places = Places({path: unit.code for path, unit in units.items()}, (*others, *packages))
     users: dict[str, tuple[str, Name]] = {}
@@ -123,7 +143,9 @@ def read_copies(sources: Sequence[Source], existing: Collection[str], others: It
         unit = units.get(source.path)
         for copy in existing if unit is not None else ():
             assert unit is not None
-            found = _pointed_back(unit, copy, places) if PurePosixPath(copy).name in unit.code else None
+            found = (
+                _pointed_back(unit, copy, places) if PurePosixPath(copy).name in unit.code else None
+            )
             if found is not None:
                 name, code = found
                 text = _read(source.path, source.content)

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from codemods.flow.modules import Layout
-from codemods.relevance import Graph, import_graph, reachable
+from codemods.sources.modules import Layout
+from codemods.sources.relevance import Graph, import_graph, reachable
 from codemods.vendoring.bindings import joined, said
 
 Named = tuple[str, tuple[str, ...]]
@@ -48,7 +48,9 @@ class Places:
         packages = [folder for folder in (common, *common.parents) if self._is_package(folder)]
         roots = [root for path in paths for root in self.roots(path)]
         places = [str(folder / name) for folder in dict.fromkeys((*packages, *roots, common))]
-        return next((place for place in places if self.is_free(place) and self.serves(place, paths)), None)
+        return next(
+            (place for place in places if self.is_free(place) and self.serves(place, paths)), None
+        )
 
     def is_free(self, place: str) -> bool:
         """Whether nothing has the path of a place."""
@@ -59,7 +61,11 @@ class Places:
         layout = Layout((*self._paths, f"{place}/__init__.py"))
         names = [self.name(path, place) for path in paths]
         full = {name.full for name in names if name is not None}
-        return None not in names and len(full) == 1 and all(layout.absolute(path, *full) == (place,) for path in paths)
+        return (
+            None not in names
+            and len(full) == 1
+            and all(layout.absolute(path, *full) == (place,) for path in paths)
+        )
 
     def name(self, path: str, place: str) -> Name | None:
         """What a file calls a package at a place; None if it cannot import it."""
@@ -77,7 +83,11 @@ class Places:
         found = set[str]()
         depth = len(PurePosixPath(place).parts)
         for name, paths in self._named(path):
-            deeper = [len(PurePosixPath(one).parts) - depth for one in paths if f"{one}/".startswith(f"{place}/")]
+            deeper = [
+                len(PurePosixPath(one).parts) - depth
+                for one in paths
+                if f"{one}/".startswith(f"{place}/")
+            ]
             found.update(name.rsplit(".", more)[0] for more in deeper)
         return found
 
@@ -90,7 +100,9 @@ class Places:
         around = [] if own or taken else self._roots_of(program)
         folder = PurePosixPath(path).parent
         outer = self._outermost(folder)
-        return list(dict.fromkeys(own or taken or around or [folder if outer is None else outer.parent]))
+        return list(
+            dict.fromkeys(own or taken or around or [folder if outer is None else outer.parent])
+        )
 
     def together(self, path: str) -> set[str]:
         """The files that may be in one program with a file, itself included."""
@@ -102,7 +114,11 @@ class Places:
         found = []
         for path in paths:
             for name, meant in self._named(path):
-                if name.startswith(".") or len(meant) != 1 or (module is not None and not self._is(meant[0], module)):
+                if (
+                    name.startswith(".")
+                    or len(meant) != 1
+                    or (module is not None and not self._is(meant[0], module))
+                ):
                     continue
                 steps = PurePosixPath(meant[0]).parts
                 found.append(PurePosixPath(*steps[: len(steps) - len(name.split("."))]))
@@ -117,7 +133,10 @@ class Places:
         _, importers = self._graphs
         own = any(name.startswith(".") for name, _ in self._named(path))
         others = (named for other in sorted(importers[path]) for named in self._named(other))
-        return own or any(name.startswith(".") and any(self._is(one, path) for one in meant) for name, meant in others)
+        return own or any(
+            name.startswith(".") and any(self._is(one, path) for one in meant)
+            for name, meant in others
+        )
 
     def _named(self, path: str) -> list[Named]:
         """The modules that a file imports, as it names them, as far as they are of the project."""
@@ -130,7 +149,11 @@ class Places:
     def _meant(self, path: str, name: str) -> tuple[str, ...]:
         rest = name.lstrip(".")
         level = len(name) - len(rest)
-        paths = (self._layout.relative(path, level, rest),) if level else self._layout.absolute(path, rest)
+        paths = (
+            (self._layout.relative(path, level, rest),)
+            if level
+            else self._layout.absolute(path, rest)
+        )
         return tuple(one for one in paths if self._layout.at(one) is not None)
 
     def _is_package(self, folder: PurePosixPath) -> bool:

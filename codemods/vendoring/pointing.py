@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codemods.flow.modules import Unit
+from codemods.dataflow.bindings import bound_anywhere
 from codemods.flow.scopes import Scope
-from codemods.names import bound_anywhere
+from codemods.sources.modules import Unit
 from codemods.vendoring.bindings import Bindings, Bound, Statement, said
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
 from codemods.vendoring.strings import imported_by, names_in_strings, quoted_annotations
@@ -35,10 +35,20 @@ class Way:
 def imports_any(unit: Unit, modules: Collection[str], spared: Collection[int] = ()) -> bool:
     """Whether a file imports one of some modules, or something of it, by a statement or `import_module`."""
     bindings = Bindings(unit, modules)
-    nodes = (*bindings.froms, *(one.statement for one in bindings.modules_bound), *(one.node for one in bindings.uses))
-    dotted = (one.statement for one in bindings.packages_bound if isinstance(one.statement, ast.Import))
+    nodes = (
+        *bindings.froms,
+        *(one.statement for one in bindings.modules_bound),
+        *(one.node for one in bindings.uses),
+    )
+    dotted = (
+        one.statement for one in bindings.packages_bound if isinstance(one.statement, ast.Import)
+    )
     named = (node for node in dotted if any(bindings.within(alias.name) for alias in node.names))
-    by_name = (node for node in unit.nodes if isinstance(node, ast.Call) and bindings.within(imported_by(node)))
+    by_name = (
+        node
+        for node in unit.nodes
+        if isinstance(node, ast.Call) and bindings.within(imported_by(node))
+    )
     return any(node.lineno not in spared for node in (*nodes, *named, *by_name))
 
 
@@ -82,7 +92,10 @@ class _Pointing:
             if one.statement.lineno not in self.way.spared:
                 self._exchange(one, import_of(self.way.new + one.rest, one.name))
         quoted = self._quoted_annotations()
-        self._point_dotted({one.scope for one in self.bindings.uses if one.node.lineno not in self.way.spared}, quoted)
+        self._point_dotted(
+            {one.scope for one in self.bindings.uses if one.node.lineno not in self.way.spared},
+            quoted,
+        )
         spliced_names = names_in_strings(self.unit, self.way.old_full, self.way.new_full)
         self.splices += [splice for line, splice in spliced_names if line not in self.way.spared]
         for statement, change in self.changes.items():
@@ -105,9 +118,13 @@ class _Pointing:
         found = self.bindings.within(said(node))
         assert found is not None
         start, end = extent(self.unit, node)
-        match = re.compile(rf"from(\s*){re.escape(said(node))}(?=\s)").match(self.unit.code, start, end)
+        match = re.compile(rf"from(\s*){re.escape(said(node))}(?=\s)").match(
+            self.unit.code, start, end
+        )
         if match is not None:
-            self.splices.append((start, match.end(), f"from{match[1] or ' '}{self.way.new}{found[1]}"))
+            self.splices.append(
+                (start, match.end(), f"from{match[1] or ' '}{self.way.new}{found[1]}")
+            )
 
     def _exchange(self, one: Bound, statement: str) -> None:
         change = self.changes[one.statement]
@@ -124,7 +141,11 @@ class _Pointing:
         if quoted:
             scopes = {
                 *scopes,
-                *(one.scope for one in self.bindings.packages_bound if one.scope and not one.scope.parent),
+                *(
+                    one.scope
+                    for one in self.bindings.packages_bound
+                    if one.scope and not one.scope.parent
+                ),
             }
         bound: dict[Scope | None, list[Bound]] = defaultdict(list)
         for one in self.bindings.packages_bound:
@@ -134,7 +155,11 @@ class _Pointing:
 
     def _import_for(self, bound: list[Bound], is_used: bool) -> None:
         """Import the module where a scope has a package around it, and drop what nothing needs any more."""
-        dotted = [one for one in bound if self._names_module(one) and one.statement.lineno not in self.way.spared]
+        dotted = [
+            one
+            for one in bound
+            if self._names_module(one) and one.statement.lineno not in self.way.spared
+        ]
         others = [one for one in bound if not self._names_module(one)]
         statement = import_of(self.way.new, self.local)
         is_needed = any(self._still_read(one) for one in bound)
@@ -159,18 +184,38 @@ class _Pointing:
 
     def _still_read(self, one: Bound) -> bool:
         """Whether a name is read otherwise than on the way to the module."""
-        pointed_uses = {id(_root(use.node)) for use in self.bindings.uses if use.node.lineno not in self.way.spared}
-        other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{re.escape('.'.join(one.missing))}(?!\w))")
+        pointed_uses = {
+            id(_root(use.node))
+            for use in self.bindings.uses
+            if use.node.lineno not in self.way.spared
+        }
+        other = re.compile(
+            rf"(?<![\w.]){one.name}(?!\w)(?!\.{re.escape('.'.join(one.missing))}(?!\w))"
+        )
         quoted = any(other.search(self.unit.source(node)) for node in quoted_annotations(self.unit))
-        return quoted or any(id(node) not in pointed_uses for node in self.bindings.loads(one.name, one.scope))
+        return quoted or any(
+            id(node) not in pointed_uses for node in self.bindings.loads(one.name, one.scope)
+        )
 
     def _quoted_annotations(self) -> list[Splice]:
         """What becomes of the quoted annotations that say the module by a dotted name."""
-        ways = {(one.name, *one.missing) for one in self.bindings.packages_bound if one.scope and not one.scope.parent}
+        ways = {
+            (one.name, *one.missing)
+            for one in self.bindings.packages_bound
+            if one.scope and not one.scope.parent
+        }
         names = "|".join(re.escape(".".join(way)) for way in sorted(ways))
         word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)")
-        nodes = (node for node in quoted_annotations(self.unit) if ways and node.lineno not in self.way.spared)
-        found = (match for node in nodes for match in word.finditer(self.unit.code, *extent(self.unit, node)))
+        nodes = (
+            node
+            for node in quoted_annotations(self.unit)
+            if ways and node.lineno not in self.way.spared
+        )
+        found = (
+            match
+            for node in nodes
+            for match in word.finditer(self.unit.code, *extent(self.unit, node))
+        )
         return [(*match.span(), self.local) for match in found]
 
     def _write(self, statement: Statement, change: _Change) -> None:

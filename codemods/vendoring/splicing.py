@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from codemods.flow.modules import Unit
+from codemods.sources.modules import Unit
 
 Splice = tuple[int, int, str]
 """Where a piece begins and ends, in characters, and what takes its place."""
@@ -35,7 +35,9 @@ def without(
     kept = [alias for alias in statement.names if alias not in gone]
     for alias in gone:
         start, end = extent(unit, alias)
-        if statement.names.index(alias) > statement.names.index(kept[-1]):  # with the comma ahead of it
+        if statement.names.index(alias) > statement.names.index(
+            kept[-1]
+        ):  # with the comma ahead of it
             start = len(code[:start].rstrip().removesuffix(",").rstrip())
         else:
             comma = re.compile(r"\s*,[ \t]*").match(code, end)
@@ -48,7 +50,9 @@ def without(
     return splices
 
 
-def behind(unit: Unit, statement: ast.Import | ast.ImportFrom, new: Sequence[str], in_line: bool) -> Splice:
+def behind(
+    unit: Unit, statement: ast.Import | ast.ImportFrom, new: Sequence[str], in_line: bool
+) -> Splice:
     """Put statements behind another one: on lines of their own, unless it shares its line or is to keep the numbers of lines."""
     code = unit.code
     start, end = extent(unit, statement)

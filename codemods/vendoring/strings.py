@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codemods.flow.modules import Unit
+from codemods.sources.modules import Unit
 from codemods.vendoring.splicing import Splice, extent
 
 IMPORTING = ("import_module", "__import__")
@@ -16,9 +16,14 @@ def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
     """The strings that are annotations, or parts of them."""
     for node in unit.nodes:
         match node:
-            case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation):
+            case (
+                ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
+            ):
                 yield from _strings(annotation)
-            case ast.FunctionDef(returns=ast.expr() as returns) | ast.AsyncFunctionDef(returns=ast.expr() as returns):
+            case (
+                ast.FunctionDef(returns=ast.expr() as returns)
+                | ast.AsyncFunctionDef(returns=ast.expr() as returns)
+            ):
                 yield from _strings(returns)
 
 
@@ -50,7 +55,8 @@ def imported_by(call: ast.Call) -> str:
     """The module that a call imports by its name; empty if it is none that does."""
     match call:
         case ast.Call(
-            func=ast.Name(id=function) | ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
+            func=ast.Name(id=function) | ast.Attribute(attr=function),
+            args=[ast.Constant(value=str(name)), *_],
         ):
             return name if function in IMPORTING and not _gives_package(call) else ""
     return ""
@@ -65,4 +71,8 @@ def _gives_package(node: ast.AST) -> bool:
 
 
 def _strings(annotation: ast.expr) -> Iterator[ast.Constant]:
-    return (node for node in ast.walk(annotation) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return (
+        node
+        for node in ast.walk(annotation)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )

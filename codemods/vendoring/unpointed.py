@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codemods.facts import Facts
-from codemods.flow.modules import Span, Unit
+from codemods.analysis.facts import Facts
+from codemods.analysis.legacy import legacy_name
 from codemods.flow.solver import EntangledError
-from codemods.legacy import PACKAGE, legacy_name
+from codemods.sources.modules import Span, Unit
+from codemods.vocabulary import PACKAGE
 
 
 def unpointed(units: Iterable[Unit]) -> dict[Unit, list[tuple[Span, str]]]:
@@ -19,9 +20,13 @@ def unpointed(units: Iterable[Unit]) -> dict[Unit, list[tuple[Span, str]]]:
     except (EntangledError, RecursionError):
         facts = Facts(())
     found = {
-        unit: [node for node in unit.nodes if isinstance(node, ast.expr) and _gets_at(node, facts)] for unit in units
+        unit: [node for node in unit.nodes if isinstance(node, ast.expr) and _gets_at(node, facts)]
+        for unit in units
     }
-    return {unit: [(unit.span(node), unit.source(node)) for node in nodes] for unit, nodes in found.items()}
+    return {
+        unit: [(unit.span(node), unit.source(node)) for node in nodes]
+        for unit, nodes in found.items()
+    }
 
 
 def _gets_at(node: ast.expr, facts: Facts) -> bool:

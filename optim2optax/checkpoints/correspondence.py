@@ -16,6 +16,7 @@ import numpy as np
 from flax import serialization
 
 from codemods.optimizers import optimizers
+from codemods.optimizers.base import LegacyOptimizer
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.places import Path, key_of, leaves, said
 
@@ -27,22 +28,6 @@ WEIGHT_NORM = "WeightNorm"
 WEIGHT_NORM_STATE = "WeightNormState"
 SPLIT = ("direction", "scale")
 """The two parts of a parameter that `WeightNorm` has an inner optimizer step."""
-
-KEPT_BY: Mapping[str, str] = {
-    "EmaState": "Adafactor",
-    "FactoredState": "Adafactor",
-    "ScaleByAdaDeltaState": "Adadelta",
-    "ScaleByAdamState": "Adam",
-    "ScaleByBeliefState": "AdaBelief",
-    "ScaleByRmsState": "RMSProp",
-    "ScaleByRmsWithCountState": "RMSProp",
-    "ScaleByRssState": "Adagrad",
-    "ScaleByRStdDevState": "RMSProp",
-    "ScaleByRStdDevWithCountState": "RMSProp",
-    "ScaleBySumOfSquaresState": "Adagrad",
-    TRACE_STATE: "Momentum",
-}
-"""The states of optax, and of what `rewrite` emits beside it, with a legacy optimizer that kept the same under the same names."""
 
 WRAPPERS = (MASKED_STATE, "MultiTransformState", "PartitionState")
 """The states that hold others, and nothing else."""
@@ -98,13 +83,13 @@ def nodes_of(opt_state: Any) -> list[tuple[Path, Any]]:
 def _kind(node: Any) -> str:
     """The name of a state's type, which `rewrite` may have put another word ahead of; nothing of what is none."""
     name = type(node).__name__ if hasattr(node, "_fields") else ""
-    known = (*KEPT_BY, *WRAPPERS, *SCHEDULES, *INJECTED, WEIGHT_NORM_STATE)
+    known = (*kept_by(), *WRAPPERS, *SCHEDULES, *INJECTED, WEIGHT_NORM_STATE)
     return next((word for word in known if name in (word, f"Flax{word}", f"FlaxOptim{word}")), name)
 
 
 def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
     kind = _kind(node)
-    if kind in KEPT_BY:
+    if kind in kept_by():
         yield from _kept(node, path, group, is_split)
     elif kind == WEIGHT_NORM_STATE:
         for part in SPLIT:
@@ -155,9 +140,15 @@ def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Pl
 
 
 @cache
+def kept_by() -> Mapping[str, LegacyOptimizer]:
+    """The states of optax, and of what `rewrite` emits beside it, with a legacy optimizer that kept the same."""
+    return {state: optimizer for optimizer in optimizers().values() for state in optimizer.kept_in}
+
+
+@cache
 def old_names(kind: str) -> Mapping[str, str]:
     """What a legacy optimizer called the fields of a state of optax."""
-    return {new: old for old, new in optimizers()[KEPT_BY[kind]].state.items()}
+    return {new: old for old, new in kept_by()[kind].state.items()}
 
 
 def _leaves(tree: Any) -> Iterator[tuple[Path, Any]]:

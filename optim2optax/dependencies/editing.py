@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from codemods.model import FileResult, Options, Site, Source, Status
-from codemods.suppression import COMMENT, Suppression
+from codemods.sources.suppression import COMMENT, Suppression
 from optim2optax.dependencies.adding import OPTAX, additions
 from optim2optax.dependencies.declared import Edit, Finding, UnreadableError, not_read
 from optim2optax.dependencies.judging import judged

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from codemods.notebook import code_cells, string_extents
+from codemods.sources.notebook import code_cells, string_extents
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Insert, Reading, Section, Span, UnreadableError
 from optim2optax.dependencies.shell import installs
 

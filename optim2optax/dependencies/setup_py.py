@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 
-from codemods.text import LINE_END, Columns
+from codemods.sources.text import LINE_END, Columns
 from optim2optax.dependencies.declared import Declared, Finding, Reading, Section, Span, UnreadableError, not_read
 from optim2optax.dependencies.placing import into_list
 from optim2optax.dependencies.requirement import read_requirement

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from codemods.text import UndecodableError
-from codemods.text import decode as decode_python
+from codemods.sources.text import UndecodableError
+from codemods.sources.text import decode as decode_python
 
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from packaging.version import Version
 
 from codemods.model import Options, Source
-from codemods.removed.survey import LEGACY, NEVER, Found, survey
 from codemods.removed.table import Removed, packages
+from codemods.survey import LEGACY, NEVER, Found, survey
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"

@@ -87,7 +87,7 @@ def _text(path: Path) -> str:
 @contextmanager
 def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
     """The modules themselves, or those that the cells of notebooks are."""
-    from codemods.notebook import python_of
+    from codemods.sources.notebook import python_of
 
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
         modules = []

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from codemods.notebook import python_of
+from codemods.sources.notebook import python_of
 from optim2optax.parity.harmless import calls_out
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef

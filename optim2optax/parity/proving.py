@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codemods.model import EmittedOptimizer
-from codemods.processes import share
 from optim2optax.parity.cases import optimizer_case
+from optim2optax.processes import share
 
 STEPS, SEED = 120, 0
 

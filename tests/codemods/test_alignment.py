@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from codemods.alignment import realigned
+from codemods.cst.alignment import realigned
 from tests.codemods.programs import migrated, program
 
 KEPT = {

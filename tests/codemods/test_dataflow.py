@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from codemods.analysis.facts import Facts
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.dataflow.order import ENTRY, EXIT, Order
-from codemods.facts import Facts
-from codemods.flow.modules import Unit
+from codemods.sources.modules import Unit
 from tests.codemods.programs import program
 
 

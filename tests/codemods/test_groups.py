@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from textwrap import dedent
 
 import pytest
 
 from codemods import Options, Source, migrate
-from codemods.edits import Replace
-from codemods.engine import Work, edit_file
+from codemods.rewriting.editing import Work, edit_file
+from codemods.rewriting.edits import Replace
+from optim2optax.processes import share
 from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
 
 TWO_OPTIMIZERS = """
@@ -198,7 +200,7 @@ def test_the_order_of_files_changes_nothing() -> None:
     for seed in range(5):
         random.Random(seed).shuffle(sources)
         assert {result.path: result for result in migrate(sources)} == expected
-        assert {result.path: result for result in migrate(sources, jobs=2)} == expected
+        assert {result.path: result for result in migrate(sources, share=partial(share, jobs=2))} == expected
 
 
 def test_totals_and_text_agree() -> None:

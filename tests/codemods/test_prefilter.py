@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Source, migrate
-from codemods.prefilter import mentions_legacy
+from codemods.sources.prefilter import mentions_legacy
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Source, migrate
-from codemods.relevance import relevant
+from codemods.sources.relevance import relevant
 
 TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
 

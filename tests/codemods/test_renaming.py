@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from codemods import Options, Source, migrate
-from codemods.engine import parse, undefined_names
-from codemods.flow.modules import Unit
+from codemods.rewriting.checking import undefined_names
+from codemods.sources.modules import Unit
+from codemods.sources.parsing import parse
 from tests.codemods.programs import migrated, program, project
 
 RENAME = Options(rename=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from codemods.template import expression, statement
+from codemods.cst.template import expression, statement
 
 
 def text(node: cst.CSTNode) -> str:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from codemods import Options
-from codemods.flow.modules import Unit
+from codemods.sources.modules import Unit
 from codemods.vendoring.pointing import Way, pointed
 from optim2optax.parity.legacy import legacy_flax
 from tests.codemods import test_closed_world, test_interface

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.scan import own_members, remains
 from codemods import FileResult, Options, Source, migrate
 from codemods.rules import catalogue
-from codemods.suppression import MARKER
+from codemods.sources.suppression import MARKER
 from optim2optax.parity.legacy import replaced
 
 CODES = {*catalogue()}

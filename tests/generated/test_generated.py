@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 from codemods import Options
 from codemods.model import Style
-from codemods.prefilter import mentions_legacy
+from codemods.sources.prefilter import mentions_legacy
 from optim2optax.parity.legacy import legacy_flax
 from optim2optax.parity.precision import precise
 from tests.generated.grammar import programs

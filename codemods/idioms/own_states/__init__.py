@@ -6,20 +6,22 @@ import ast
 from collections import ChainMap
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from codemods.edits import Edit
+from codemods.analysis.facts import Facts
+from codemods.analysis.shapes import Parameters
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Class, Thing
 from codemods.idioms import Unproven
+from codemods.idioms.clipping import Clippings
+from codemods.idioms.groups import refuse_plain
+from codemods.idioms.overrides import Overrides
 from codemods.idioms.own_states.change import Change
 from codemods.idioms.own_states.classes import change_class, check_class
 from codemods.idioms.own_states.creation import Creation
 from codemods.idioms.own_states.draft import Draft, OwnState, optimizers_of
 from codemods.idioms.own_states.uses import InnerUses
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
+from codemods.rewriting.edits import Edit
 
 CODE = "FO214"
 
@@ -27,16 +29,22 @@ CODE = "FO214"
 class OwnStates:
     """The dataclasses of a project that become subclasses of `TrainState`; for those that do not, the reason."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(
+        self, stepping: Stepping, overrides: Overrides, clippings: Clippings, parameters: Parameters
+    ) -> None:
+        facts = stepping.facts
         self.states: list[OwnState] = []
         self._left: dict[ast.AST, str] = {}
-        if context.options.partial or not context.options.selects(CODE):
+        if stepping.options.partial or not stepping.options.selects(CODE):
             return
-        for cls in context.facts.flow.reading.classes:
-            fields = [name for name in context.facts.flow.fields_in_order(cls) if _is_optimizer(context, cls, name)]
+        for cls in facts.flow.reading.classes:
+            fields = [
+                name for name in facts.flow.fields_in_order(cls) if _is_optimizer(facts, cls, name)
+            ]
             if len(fields) == 1:
                 try:
-                    self.states.append(_state(context, Draft(context, cls, fields[0])))
+                    draft = Draft(stepping, overrides, clippings, parameters, cls, fields[0])
+                    self.states.append(_state(draft))
                 except Unproven as why:
                     self._left[cls.node] = str(why)
 
@@ -59,14 +67,14 @@ class OwnStates:
         return [use for state in self.states for use in state.edits.uses("own_state", state.things)]
 
 
-def _is_optimizer(context: Context, cls: Class, name: str) -> bool:
+def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
     """Whether a field has optimizers, and no other legacy object."""
-    items = context.facts.flow.solver.at(context.facts.flow.field(cls, name))
+    items = facts.flow.solver.at(facts.flow.field(cls, name))
     others = any(isinstance(item, Thing) and item.kind != "optimizer" for item in items)
-    return bool(optimizers_of(context, cls, name)) and not others
+    return bool(optimizers_of(facts, cls, name)) and not others
 
 
-def _state(context: Context, draft: Draft) -> OwnState:
+def _state(draft: Draft) -> OwnState:
     """What becomes of a class; whatever cannot be shown raises `Unproven`."""
     check_class(draft)
     InnerUses(draft).classify()
@@ -84,5 +92,5 @@ def _state(context: Context, draft: Draft) -> OwnState:
         left = next(iter((*draft.created.values(), *draft.stepped.values())))
         raise Unproven(f"its optimizer goes elsewhere at {left.where}")
     change_class(draft)
-    context.refuse_plain(draft.result.edits, draft.things)
+    refuse_plain(draft.result.edits, draft.things, draft.stepping)
     return draft.result

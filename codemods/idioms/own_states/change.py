@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.edits import Argument, Edit, RewriteCall
-from codemods.flow.modules import Unit
+from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
 from codemods.optimizers.base import RATE
-from codemods.uses import Use
+from codemods.rewriting.edits import Argument, Edit, RewriteCall
+from codemods.sources.modules import Unit
 
 
 class Change:
@@ -20,7 +20,9 @@ class Change:
 
     def replaced(self, call: ast.Call) -> ast.expr | None:
         match call:
-            case ast.Call(func=ast.Attribute(attr="replace", value=base)) if self.draft.is_one(base):
+            case ast.Call(func=ast.Attribute(attr="replace", value=base)) if self.draft.is_one(
+                base
+            ):
                 return base
         return None
 
@@ -40,14 +42,18 @@ class Change:
         if isinstance(word.value, ast.Name):
             self._drop_result(word.value, unit, where)
         origins = self.draft.origins
-        holder = self.draft.holder(value.func.value) if isinstance(value.func, ast.Attribute) else None
+        holder = (
+            self.draft.holder(value.func.value) if isinstance(value.func, ast.Attribute) else None
+        )
         path, other = origins.path(base), origins.path(holder.value) if holder is not None else None
         held = [*origins.chain(holder.value), *origins.chain(base)] if holder is not None else []
         stays = self.draft.facts.dataflow.stays
         if path is None or path != other or not all(stays([one], one, call) for one in held):
             raise Unproven(f"its optimizer comes from another state at {where}")
         dropped = self.draft.dropped
-        kept = tuple(Argument(name, index=index) for name, index in given.items() if name not in dropped)
+        kept = tuple(
+            Argument(name, index=index) for name, index in given.items() if name not in dropped
+        )
         if STEP in dropped and STEP in given:
             self.draft.leftovers.clear(call.keywords[given[STEP]].value)
         edit = self._stepping(unit, call, base, value, use, kept)
@@ -63,7 +69,13 @@ class Change:
         self.draft.result.edits.take_away(setting, unit)
 
     def _stepping(
-        self, unit: Unit, call: ast.Call, base: ast.expr, value: ast.Call, use: Use, kept: tuple[Argument, ...]
+        self,
+        unit: Unit,
+        call: ast.Call,
+        base: ast.expr,
+        value: ast.Call,
+        use: Use,
+        kept: tuple[Argument, ...],
     ) -> Edit:
         where = unit.place(value.lineno)
         holes = [("base", unit.span(base))]
@@ -75,19 +87,27 @@ class Change:
             holes.append(("params", unit.span(value.keywords[0].value)))
             params = Argument("params", template="{params}")
             return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), tuple(holes))
-        gradients = self.draft.context.gradients(use)
-        if gradients is None or self.draft.context.axes(use.things) or not self._may_wait([gradients], value, call):
+        gradients = self.draft.stepping.gradients(use)
+        if (
+            gradients is None
+            or self.draft.stepping.axes(use.things)
+            or not self._may_wait([gradients], value, call)
+        ):
             raise Unproven(f"the gradients at {where} would be others where the state changes")
-        if self.draft.context.keeps_rate(use):
+        if self.draft.overrides.keeps_rate(use):
             raise Unproven(f"the constructor's learning rate is set again at {where}")
         holes.append(("grads", unit.span(gradients)))
         function, prelude = "{base}.apply_gradients", ""
-        override = self.draft.context.override(use)
+        override = self.draft.overrides.of(use)
         if override is not None:
             if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
-                raise Unproven(f"the learning rate at {where} would be another where the state changes")
-            if self.draft.context.param_names.may_be_rate:
-                raise Unproven(f"the learning rate that is set at {where} may be called as a parameter is")
+                raise Unproven(
+                    f"the learning rate at {where} would be another where the state changes"
+                )
+            if self.draft.overrides.param_names.may_be_rate:
+                raise Unproven(
+                    f"the learning rate that is set at {where} may be called as a parameter is"
+                )
             holes.append(("rate", unit.span(override.value)))
             state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
             scope = self.draft.facts.scope(call)

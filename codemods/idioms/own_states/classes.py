@@ -5,17 +5,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.dataflow.binding import values_of
-from codemods.edits import DeriveState
+from codemods.flow.binding import values_of
 from codemods.flow.library import PRYING
-from codemods.flow.modules import Unit
 from codemods.flow.objects import Class, Derivative, External, Function, Method, Object, Partial
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
 from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.rewriting.edits import DeriveState
+from codemods.sources.modules import Unit
 from codemods.vocabulary import FROM_STATE_DICT, STORE, STRUCT, TO_STATE_DICT
 
-TAKEN = ("params", "tx", "opt_state", "apply_fn", "create", "apply_gradients", "replace", "cls", "grads")
+TAKEN = (
+    "params",
+    "tx",
+    "opt_state",
+    "apply_fn",
+    "create",
+    "apply_gradients",
+    "replace",
+    "cls",
+    "grads",
+)
 """What a `TrainState` has beside its step, and what its methods call their arguments."""
 
 BY_NAME = TO_STATE_DICT | FROM_STATE_DICT | PRYING | {"builtins.getattr"}
@@ -29,7 +39,12 @@ def check_class(draft: Draft) -> None:
     node = draft.cls.node
     decorated = [name for one in node.decorator_list for name in draft.facts.externals(one)]
     full = [draft.facts.full_name(one) for one in node.decorator_list]
-    if len(node.decorator_list) != 1 or not ({*decorated, *full} & STRUCT) or node.bases or node.keywords:
+    if (
+        len(node.decorator_list) != 1
+        or not ({*decorated, *full} & STRUCT)
+        or node.bases
+        or node.keywords
+    ):
         raise Unproven("it is no plain `flax.struct.dataclass`")
     if draft.cls.scope.names & ({*TAKEN} if draft.counts else {*TAKEN, STEP}):
         raise Unproven("it has a field or method that a `TrainState` has, too")
@@ -52,9 +67,15 @@ def _mentions_field(draft: Draft, method: ast.FunctionDef) -> bool:
     parents = draft.cls.unit.parents
     instance = {argument.arg for argument in method.args.args[:1]}
     for inner in ast.walk(method):
-        if isinstance(inner, ast.Attribute) and (inner.attr == draft.name or inner.attr.startswith("__")):
+        if isinstance(inner, ast.Attribute) and (
+            inner.attr == draft.name or inner.attr.startswith("__")
+        ):
             return True
-        if isinstance(inner, ast.Name) and inner.id in instance and not isinstance(parents[inner], ast.Attribute):
+        if (
+            isinstance(inner, ast.Name)
+            and inner.id in instance
+            and not isinstance(parents[inner], ast.Attribute)
+        ):
             return True
     return False
 
@@ -88,11 +109,16 @@ def _is_blind(draft: Draft, call: ast.Call) -> bool:
 def _is_blind_function(draft: Draft, function: Object) -> bool:
     if not isinstance(function, External):
         return isinstance(function, Function | Method | Class | Partial | Derivative)
-    known = function.name in (*BY_CLASS, *STORE) or draft.facts.flow.library.function(function.name) is not None
+    known = (
+        function.name in (*BY_CLASS, *STORE)
+        or draft.facts.flow.library.function(function.name) is not None
+    )
     return known and function.name not in (*BY_NAME, "builtins.vars")
 
 
 def change_class(draft: Draft) -> None:
     """Let the class derive from `TrainState`."""
     unit = draft.cls.unit
-    draft.result.edits.put(draft.cls.node, unit, DeriveState(unit.span(draft.cls.node), draft.dropped))
+    draft.result.edits.put(
+        draft.cls.node, unit, DeriveState(unit.span(draft.cls.node), draft.dropped)
+    )

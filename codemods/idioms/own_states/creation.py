@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import arguments_of, taking, values_of
-from codemods.edits import Argument, Replace, RewriteCall
-from codemods.flow.modules import Span, Unit
+from codemods.analysis.model_apply import apply_function
+from codemods.analysis.origins import block_of, names_within, statement_of
+from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
 from codemods.optimizers.methods import CREATE
-from codemods.origins import block_of, names_within, statement_of
-from codemods.rules.model_apply import apply_function
+from codemods.rewriting.edits import Argument, Replace, RewriteCall
+from codemods.sources.modules import Span, Unit
 
 
 class Creation:
@@ -23,13 +23,17 @@ class Creation:
     def make(self, unit: Unit, call: ast.Call) -> None:
         """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
         where = unit.place(call.lineno)
-        given = arguments_of(taking(**dict.fromkeys(self.draft.facts.flow.fields_in_order(self.draft.cls))), call)
+        given = arguments_of(
+            taking(**dict.fromkeys(self.draft.facts.flow.fields_in_order(self.draft.cls))), call
+        )
         if given is None:
             raise Unproven(f"its fields are unpacked at {where}")
         if self.draft.name not in given:
             raise Unproven(f"it has no optimizer at {where}")
         makers = self._makers(given[self.draft.name], where)
-        targets = [target for maker in makers for target in (arguments_of(CREATE, maker) or {}).values()]
+        targets = [
+            target for maker in makers for target in (arguments_of(CREATE, maker) or {}).values()
+        ]
         if len({ast.unparse(target) for target in targets}) != 1:
             raise Unproven(f"its optimizers are made for different parameters before {where}")
         holes: list[tuple[str, Span]] = []
@@ -43,7 +47,9 @@ class Creation:
         arguments = (*(Argument(name, template=text) for name, text in made.items()), *kept)
         edit = RewriteCall(unit.span(call), "{callee}.create", arguments, tuple(holes))
         self.draft.result.edits.put(call, unit, edit)
-        self.draft.result.outcomes.update(dict.fromkeys((self.draft.created.pop(maker).node for maker in makers), edit))
+        self.draft.result.outcomes.update(
+            dict.fromkeys((self.draft.created.pop(maker).node for maker in makers), edit)
+        )
 
     def _makers(self, value: ast.expr, where: str) -> list[ast.Call]:
         """The calls of `create` that may have given a value."""
@@ -61,7 +67,9 @@ class Creation:
         self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, Span]]
     ) -> str:
         """What the state is given as its transformation, and the edits of the statements that made the optimizer."""
-        definitions = [maker.func.value for maker in makers if isinstance(maker.func, ast.Attribute)]
+        definitions = [
+            maker.func.value for maker in makers if isinstance(maker.func, ast.Attribute)
+        ]
         if not isinstance(value, ast.Name):
             holes.append(("tx", unit.span(definitions[0])))
             return "{tx}"
@@ -69,7 +77,9 @@ class Creation:
         only = definitions[0]
         variable = self.draft.origins.variable(value)
         assert variable is not None
-        stores = [store for store in self.draft.origins.stores(variable) if isinstance(store, ast.Name)]
+        stores = [
+            store for store in self.draft.origins.stores(variable) if isinstance(store, ast.Name)
+        ]
         deleted = [store for store in stores if isinstance(store.ctx, ast.Del)]
         alone = len(makers) == 1 and not deleted and len(block_of(unit, statements[0])) > 1
         if alone and isinstance(only, ast.Name):
@@ -77,7 +87,10 @@ class Creation:
             return only.id
         name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
-            self.draft.result.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)))
+            self.draft.result.edits[maker] = (
+                unit,
+                Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)),
+            )
         for store in stores if name != value.id else ():
             self.draft.result.edits[store] = (unit, Replace(unit.span(store), name))
         return name

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from codemods.edits import Edit
+from codemods.analysis.facts import Facts
+from codemods.analysis.shapes import Parameters
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
 from codemods.flow.objects import Class, Thing
+from codemods.idioms.clipping import Clippings
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
-from codemods.uses import Use
-
-if TYPE_CHECKING:
-    from codemods.rules.context import Context
+from codemods.idioms.overrides import Overrides
+from codemods.rewriting.edits import Edit
 
 STEP = "step"
 
@@ -30,16 +31,26 @@ class OwnState:
 class Draft:
     """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
 
-    def __init__(self, context: Context, cls: Class, name: str) -> None:
-        self.context = context
-        self.facts = context.facts
-        self.origins = context.origins
+    def __init__(
+        self,
+        stepping: Stepping,
+        overrides: Overrides,
+        clippings: Clippings,
+        parameters: Parameters,
+        cls: Class,
+        name: str,
+    ) -> None:
+        self.stepping = stepping
+        self.facts = stepping.facts
+        self.origins = stepping.origins
+        self.overrides = overrides
+        self.parameters = parameters
         self.cls = cls
         self.name = name
-        self.things = tuple(optimizers_of(context, cls, name))
+        self.things = tuple(optimizers_of(self.facts, cls, name))
         self.counts = STEP in self.facts.flow.fields_in_order(cls)
         self.result = OwnState(self.things)
-        gone = context.schedules.gone(self.things) | context.clippings.gone(self.things)
+        gone = overrides.schedules.gone(self.things) | clippings.gone(self.things)
         self.leftovers = Leftovers(self.origins, self.result.edits, (), gone)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}
@@ -51,7 +62,9 @@ class Draft:
     def holder(self, receiver: ast.expr) -> ast.Attribute | None:
         """`state.optimizer`, where an expression is that, or a local variable for it."""
         match self.origins.expanded(receiver):
-            case ast.Attribute(attr=name, value=value) as held if name == self.name and self.is_one(value):
+            case ast.Attribute(attr=name, value=value) as held if name == self.name and self.is_one(
+                value
+            ):
                 return held
         return None
 
@@ -61,7 +74,7 @@ class Draft:
         return (self.name, STEP) if self.counts else (self.name,)
 
 
-def optimizers_of(context: Context, cls: Class, name: str) -> list[Thing]:
+def optimizers_of(facts: Facts, cls: Class, name: str) -> list[Thing]:
     """The optimizers in a field of a class."""
-    items = context.facts.flow.solver.at(context.facts.flow.field(cls, name))
+    items = facts.flow.solver.at(facts.flow.field(cls, name))
     return [item for item in items if isinstance(item, Thing) and item.kind == "optimizer"]

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ast
 
-from codemods.dataflow.binding import arguments_of
-from codemods.edits import Replace
-from codemods.evidence import CONFIG_LIKE, last_word
+from codemods.analysis.evidence import CONFIG_LIKE, last_word
+from codemods.analysis.origins import block_of
+from codemods.analysis.uses import Use, owner_of_state
+from codemods.flow.binding import arguments_of
 from codemods.flow.objects import Instance, Module, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import Draft
 from codemods.optimizers.methods import CREATE
-from codemods.origins import block_of
-from codemods.uses import Use, owner_of_state
+from codemods.rewriting.edits import Replace
 
-INNER = ("optimizer.target", "optimizer.apply_gradient", "state.step", "optimizer.state", "optimizer.replace")
+INNER = (
+    "optimizer.target",
+    "optimizer.apply_gradient",
+    "state.step",
+    "optimizer.state",
+    "optimizer.replace",
+)
 """The uses of an optimizer that a state of its own answers to itself."""
 
 
@@ -39,7 +45,11 @@ class InnerUses:
             if use.kind != "annotation":
                 known.add(self._decide(use))
         for unit, node in self.draft.facts.flow.reading.attributes:
-            if node.attr == self.draft.name and isinstance(node.ctx, ast.Load) and self.draft.is_one(node.value):
+            if (
+                node.attr == self.draft.name
+                and isinstance(node.ctx, ast.Load)
+                and self.draft.is_one(node.value)
+            ):
                 parent = unit.parents.get(node)
                 alias = isinstance(parent, ast.Assign) and parent.value is node
                 if node not in known and not alias:
@@ -47,41 +57,68 @@ class InnerUses:
 
     def _refuse_unknown(self, group: set[Thing]) -> None:
         """Whoever says the field's name has to be known to speak of such a state, or of something else."""
-        together = {self.draft.facts.groups[thing] for thing in group if thing in self.draft.facts.groups}
+        together = {
+            self.draft.facts.groups[thing] for thing in group if thing in self.draft.facts.groups
+        }
         for thing, whole in self.draft.facts.groups.items():
             if thing.kind == "optimizer" and whole in together and thing not in group:
                 where = thing.unit.place(getattr(thing.node, "lineno", 1))
                 raise Unproven(f"what its optimizer meets at {where} is no part of it")
         for unit, node in self.draft.facts.flow.reading.attributes:
-            if node.attr == self.draft.name and isinstance(node.ctx, ast.Load) and not self._is_told(node.value):
-                raise Unproven(f"nothing tells of which class the object is at {unit.place(node.lineno)}")
+            if (
+                node.attr == self.draft.name
+                and isinstance(node.ctx, ast.Load)
+                and not self._is_told(node.value)
+            ):
+                raise Unproven(
+                    f"nothing tells of which class the object is at {unit.place(node.lineno)}"
+                )
         for unit, call in self.draft.facts.flow.reading.calls:
             match call.func:
                 case ast.Attribute(attr="replace", value=value) if not self._is_told(value):
                     if any(word.arg == self.draft.name for word in call.keywords):
-                        raise Unproven(f"nothing tells of which class the object is at {unit.place(call.lineno)}")
+                        raise Unproven(
+                            f"nothing tells of which class the object is at {unit.place(call.lineno)}"
+                        )
 
     def _is_told(self, node: ast.expr) -> bool:
         """Whether it is known what an object is; one that is called like a configuration holds words and numbers."""
-        known = any(isinstance(item, Instance | Module | Thing) for item in self.draft.facts.objects(node))
-        return known or bool(self.draft.facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
+        known = any(
+            isinstance(item, Instance | Module | Thing) for item in self.draft.facts.objects(node)
+        )
+        return (
+            known
+            or bool(self.draft.facts.full_name(node))
+            or CONFIG_LIKE.search(last_word(node)) is not None
+        )
 
     def _is_state_of(self, use: Use, group: set[Thing]) -> bool:
         """Whether a use of a state is one of an optimizer's in question."""
         owner = owner_of_state(use.owner) if use.kind == "state.step" else None
-        return owner is not None and not group.isdisjoint(self.draft.facts.things(owner, "optimizer"))
+        return owner is not None and not group.isdisjoint(
+            self.draft.facts.things(owner, "optimizer")
+        )
 
     def _decide(self, use: Use) -> ast.AST:
         """Note what becomes of a use; the expression for the optimizer that it is about."""
         receiver = (owner_of_state(use.owner) if use.kind == "state.step" else None) or use.owner
         holder = self.draft.holder(receiver)
-        is_plain = use.kind in ("optimizer.target", "state.step", "optimizer.state") or use.call is not None
+        is_plain = (
+            use.kind in ("optimizer.target", "state.step", "optimizer.state")
+            or use.call is not None
+        )
         stays = self.draft.facts.dataflow.stays
-        if holder is None or not is_plain or not (holder is receiver or stays([holder], holder, receiver)):
+        if (
+            holder is None
+            or not is_plain
+            or not (holder is receiver or stays([holder], holder, receiver))
+        ):
             raise Unproven(f"its optimizer is used by itself at {use.where}")
         field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
         base = (("base", use.unit.span(holder.value)),)
-        self.draft.result.outcomes[use.node] = Replace(use.span, f"{{base}}.{field}", base) if field else None
+        self.draft.result.outcomes[use.node] = (
+            Replace(use.span, f"{{base}}.{field}", base) if field else None
+        )
         if use.kind != "optimizer.state" and field is None and use.call is not None:
             self.draft.stepped[use.call] = use
         if isinstance(receiver, ast.Name):
@@ -102,11 +139,13 @@ class InnerUses:
     def _note_created(self, use: Use, group: set[Thing]) -> None:
         call = use.call
         whole = use.parent
-        if not isinstance(whole, ast.expr) or not group & {*self.draft.facts.things(whole, "optimizer")}:
+        if not isinstance(whole, ast.expr) or not group & {
+            *self.draft.facts.things(whole, "optimizer")
+        }:
             return
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
             raise Unproven(f"its optimizer is not made plainly at {use.where}")
-        parameters = self.draft.context.parameters
+        parameters = self.draft.parameters
         if any(parameters.need_any(thing) for thing in self.draft.facts.things(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use

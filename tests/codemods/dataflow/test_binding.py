@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from codemods.dataflow.binding import Bound, Wrong, arguments_of, bind, signature_of, taking
+from codemods.flow.binding import Bound, Wrong, arguments_of, bind, signature_of, taking
 
 
 def read(signature: str, *calls: str, bound: int = 0) -> Bound[ast.expr] | Wrong:

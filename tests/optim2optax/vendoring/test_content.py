@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from codemods.legacy import SUBPACKAGE
+from codemods.analysis.legacy import SUBPACKAGE
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probe import probe_params, recorded_gradients
 from optim2optax.vendoring.content import MODULES, ORIGIN, is_as_written, origin_of, package_files

@@ -1,0 +1,88 @@
+"""The type of a learning rate that a step within a loop of JAX sets: what a loop carries keeps its types."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.analysis.handling import LOOPS
+from codemods.analysis.origins import FunctionNode, Origins, function_of
+from codemods.analysis.shapes import Parameters
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
+from codemods.flow.objects import Place
+from codemods.optimizers.base import RATE, Support
+from codemods.sources.modules import Unit
+from codemods.vocabulary import MAKE_ARRAY
+
+KEEP_TYPES = Support(
+    name="keep_types",
+    source='''def keep_types(new, old):
+    """A new state of an optimizer in the types of the old one, as a loop of JAX carries it."""
+    return jax.tree_util.tree_map(lambda x, y: jnp.asarray(x, jnp.result_type(y)), new, old)
+''',
+    imports=("import jax", "import jax.numpy as jnp"),
+)
+
+
+def typed(
+    opt_state: str, old: str, use: Use, stepping: Stepping, parameters: Parameters
+) -> tuple[str, tuple[Support, ...]]:
+    """A template for the state with a new learning rate, of the type of the old one where that matters; and what it needs."""
+    steps = stepping.steps(use.things) or [use]
+    loops = any(_in_loop(step.node, step.unit, stepping.origins, set()) for step in steps)
+    if not loops or all(_is_usual(rate, parameters) for step in steps for rate in _rates(step)):
+        return opt_state, ()
+    return f"{{support:{KEEP_TYPES.name}}}({opt_state}, {old})", (KEEP_TYPES,)
+
+
+def _rates(step: Use) -> Iterator[ast.expr]:
+    """The learning rates that a step sets."""
+    words = step.call.keywords if step.call is not None else []
+    given = [word.value for word in words if word.arg == "hyper_params"]
+    if step.call is not None and step.kind == "definition.apply_gradient":
+        given += step.call.args[:1]
+    calls = (inner for found in given for inner in ast.walk(found) if isinstance(inner, ast.Call))
+    words = [*words, *(word for inner in calls for word in inner.keywords)]
+    yield from (word.value for word in words if word.arg in (RATE, None))
+
+
+def _in_loop(node: ast.AST, unit: Unit, origins: Origins, seen: set[FunctionNode]) -> bool:
+    """Whether something is evaluated within a function that a loop or a branch of JAX calls, perhaps by way of others."""
+    function = function_of(unit, node)
+    if function is None or function in seen:
+        return False
+    seen.add(function)
+    return any(
+        not LOOPS.isdisjoint(origins.facts.externals(site.node.func))
+        or _in_loop(site.node, site.unit, origins, seen)
+        for site, _ in origins.calls(function)
+        if isinstance(site.node, ast.Call)
+    )
+
+
+def _is_usual(
+    node: ast.expr, parameters: Parameters, seen: frozenset[ast.expr] = frozenset()
+) -> bool:
+    if node in seen:
+        return True
+    roots = parameters.roots(node)
+    known = [
+        root for root in roots if not (isinstance(root, tuple) and root[0] == "element")
+    ]  # where nothing is put
+    return bool(known) and all(_is_number(root, parameters, seen | {node}) for root in known)
+
+
+def _is_number(root: Place, parameters: Parameters, seen: frozenset[ast.expr]) -> bool:
+    match root:
+        case ast.Constant(value=value):
+            return isinstance(value, float)
+        case ast.UnaryOp(operand=inner):
+            return _is_usual(inner, parameters, seen)
+        case ast.BinOp(left=left, right=right):
+            return _is_usual(left, parameters, seen) and _is_usual(right, parameters, seen)
+        case ast.Call(func=function, args=[argument], keywords=[]):
+            return parameters.facts.full_name(function) in MAKE_ARRAY and _is_usual(
+                argument, parameters, seen
+            )
+    return False

@@ -1,0 +1,92 @@
+"""Legacy classes that are asked for more than to be called, so that a function cannot take their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from codemods.analysis.legacy import DEFINITIONS, RUN_TIME, legacy_name
+from codemods.analysis.queries import Queries
+from codemods.flow.objects import Container, External, Instance, Object, Place
+
+CLASSES = frozenset((*DEFINITIONS, RUN_TIME))
+
+ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", "setdefault"))
+"""The methods of containers that compare what they are given first with what is there."""
+
+
+def exposed_classes(facts: Queries) -> frozenset[str]:
+    """The names of the legacy classes that are compared, asked for an attribute, or get to where nothing is known of them."""
+    return frozenset(
+        name
+        for unit in facts.project.units
+        for node in unit.nodes
+        for name in _exposed_at(facts, node)
+    )
+
+
+def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[str]:
+    for key in _keys(
+        facts, node
+    ):  # another file, with a function of its own, may have put there what is looked up
+        yield from _classes(facts, key)
+    match node:
+        case ast.Attribute(value=owner, ctx=ast.Load()):
+            yield from _classes(facts, owner, depth=0)
+        case ast.Compare(left=left, comparators=others):
+            with_none = any(
+                isinstance(one, ast.Constant) and one.value is None for one in (left, *others)
+            )
+            for operand in () if with_none else (left, *others):
+                yield from _classes(facts, operand)
+        case ast.Call(func=callee, args=args, keywords=keywords) if (
+            facts.flow.derivation.is_unknown(facts.flow.places[callee])
+        ):
+            is_only_looked_at = facts.flow.derivation.is_only_looked_at
+            kept = (word.value for word in keywords if not is_only_looked_at(node, word.arg))
+            for argument in (*args, *kept):
+                yield from _classes(
+                    facts, argument.value if isinstance(argument, ast.Starred) else argument
+                )
+        case ast.Assign(targets=targets, value=value):
+            if any(_is_unknown_slot(facts, target) for target in targets):
+                yield from _classes(facts, value)
+
+
+def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
+    """The expressions of a node that are keys or elements of a set, or are compared with what is in a container."""
+    match node:
+        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
+            return [key]
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.Set(elts=elements):
+            return elements
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING:
+            return [key] if _is_container(facts, owner) else []
+    return []
+
+
+def _is_container(facts: Queries, node: ast.expr) -> bool:
+    return any(isinstance(item, Container) for item in facts.objects(node))
+
+
+def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
+    """Whether this is an attribute or item of something that is neither the program's own nor a container."""
+    if not isinstance(target, ast.Attribute | ast.Subscript):
+        return False
+    return not any(isinstance(item, Instance | Container) for item in facts.objects(target.value))
+
+
+def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[str]:
+    place = facts.flow.places.get(node)
+    return iter(()) if place is None else _classes_at(facts, place, depth)
+
+
+def _classes_at(facts: Queries, place: Place, depth: int) -> Iterator[str]:
+    items: Iterable[Object] = facts.flow.solver.at(place)
+    for item in items:
+        if isinstance(item, External) and (name := legacy_name(item.name)) in CLASSES:
+            yield str(name)
+        elif isinstance(item, Container) and depth:
+            yield from _classes_at(facts, ("elements", item), depth - 1)

@@ -1,0 +1,116 @@
+"""What rules ask about a project: which expressions are legacy objects, and every use of one."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+from codemods.analysis.evidence import Evidence
+from codemods.analysis.queries import Beyond, Queries
+from codemods.analysis.reflection import reflections
+from codemods.analysis.removed_names import removed_uses
+from codemods.analysis.uses import Use, Uses
+from codemods.flow.objects import Thing
+from codemods.sources.modules import Unit
+from codemods.sources.relevance import Graph
+
+
+class Facts(Queries):
+    """Everything that the analysis of a project found out.
+
+    Args:
+      units: the files that are analysed.
+      named_classes: the legacy classes that the project names in quotes.
+      others: the texts of files of the project that are not analysed.
+      graphs: which files import which, and which are imported by which, if that is known.
+      most: the number of facts beyond which the analysis gives up.
+
+    Raises:
+      EntangledError: if there are more facts than that.
+      TooDeepError: if expressions nest too deeply.
+    """
+
+    def __init__(
+        self,
+        units: Iterable[Unit],
+        named_classes: Iterable[str] = (),
+        others: Mapping[str, str] = MappingProxyType({}),
+        graphs: tuple[Graph, Graph] | None = None,
+        most: float = math.inf,
+    ) -> None:
+        super().__init__(units, named_classes, others, graphs, most)
+        evidence = Evidence(self)
+        evidence.seed()
+        self.suspected = evidence.suspected
+
+    @cached_property
+    def uses(self) -> list[Use]:
+        """Every legacy construct of the project, in order of files and lines."""
+        finder = Uses(self)
+        return [
+            use for unit in self.project.units for use in self._sorted(unit, finder.in_unit(unit))
+        ]
+
+    @cached_property
+    def groups(self) -> dict[Thing, Thing]:
+        """A representative of its group for each thing. Things that are linked, or meet at a use, migrate together."""
+        return unify([*(use.things for use in self.uses), *self.legacy.links])
+
+    @cached_property
+    def members(self) -> dict[Thing, list[Thing]]:
+        """The things of each group, by its representative."""
+        found: dict[Thing, list[Thing]] = defaultdict(list)
+        for thing, group in self.groups.items():
+            found[group].append(thing)
+        return found
+
+    def gets_beyond(self, things: Iterable[Thing]) -> Beyond | None:
+        """A file beyond the analysis to which some things may get, or others of their groups."""
+        if not self.beyond:
+            return None
+        found = {self.groups.get(thing, thing): file for thing, file in self.beyond.items()}
+        return next(
+            (found[group] for thing in things if (group := self.groups.get(thing, thing)) in found),
+            None,
+        )
+
+    def of_unknown_origin(self, unit: Unit) -> list[Thing]:
+        """The definitions of a program, and the optimizers, of which it is not seen what made them."""
+        program = self.together(unit)
+        unknown = (
+            thing
+            for thing in self.groups
+            if thing.evidence != "proven" and thing.unit.path in program
+        )
+        return [
+            thing
+            for thing in unknown
+            if thing.kind == "definition"
+            or (thing.kind == "optimizer" and not self.legacy.definitions(thing))
+        ]
+
+    def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
+        reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
+        found = [*uses, *reflected, *removed_uses(self, unit)]
+        return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
+
+
+def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
+    """Union-find: for each thing the representative of its group, given the sets that belong together."""
+    parent: dict[Thing, Thing] = {}
+
+    def find(item: Thing) -> Thing:
+        parent.setdefault(item, item)
+        while parent[item] != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
+
+    for together in things:
+        members = list(together)
+        for member in members:
+            parent[find(member)] = find(members[0])
+    return {item: find(item) for item in tuple(parent)}

@@ -1,0 +1,345 @@
+"""What `flax.optim` was, as data for the flow analysis: its names, the objects they make, and what those objects offer."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from dataclasses import replace
+
+from codemods.flow.binding import values_of
+from codemods.flow.calls import Behaviour, Calls, Library
+from codemods.flow.library import BEHAVIOURS, named_attribute
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    External,
+    Object,
+    Place,
+    Result,
+    Thing,
+)
+from codemods.flow.out_of_view import effect_of
+from codemods.flow.sites import CallSite, Effect
+from codemods.optimizers import optimizers
+from codemods.vocabulary import AS_DICT, PACKAGE, READ_PLAIN, RESTORE, TO_STATE_DICT, words
+
+DEFINITIONS = tuple(optimizers())
+OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
+SUBPACKAGE = tuple(
+    sorted({"base", "dynamic_scale", *(optimizer.module for optimizer in optimizers().values())})
+)
+"""The modules of `flax.optim`."""
+
+MODULES = (
+    "core",
+    "jax_utils",
+    "linen",
+    "optim",
+    "serialization",
+    "struct",
+    "training",
+    "traverse_util",
+)
+BARE = "bare"
+"""The name of a state that a definition made without an optimizer."""
+
+MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
+PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
+"""What of which kind of thing is a thing by itself."""
+
+RUN_TIME = "?"
+"""Stands for the class in `getattr(flax.optim, name)`."""
+
+OUTSIDE = words(
+    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections types itertools random "
+    "importlib imp runpy sys operator argparse ml_collections chex"
+)
+OTHER_SUBMODULES = words(
+    "numpy random nn linalg optimizers example_libraries linen deprecated module struct optim train_state dynamic_scale "
+    "traverse_util"
+)
+SUBMODULES = frozenset(
+    (*(word for name in BEHAVIOURS for word in name.split(".")[1:-1]), *OTHER_SUBMODULES)
+)
+"""The words that may stand between a package and a name of interest."""
+
+QUOTED = re.compile(r"""["'](\w+)["']""")
+
+FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
+"""Packages with optimizers of their own."""
+
+
+def legacy_name(name: str) -> str | None:
+    """The name within `flax.optim` (`Adam` for `flax.optim.adam.Adam`), whether there is such or not; None for all else.
+
+    It is `""` for the package and its modules.
+    """
+    if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
+        return None
+    steps = name.split(".")[2:]
+    return ".".join(steps[1:] if steps and steps[0] in SUBPACKAGE else steps)
+
+
+def is_unknown_class(name: str) -> bool:
+    """Whether a name within `flax.optim` is called like a class, and is none of those that are known."""
+    return name[:1].isupper() and name.isidentifier() and name not in (*DEFINITIONS, *OTHER_NAMES)
+
+
+def named_classes(code: str) -> set[str]:
+    """The legacy classes whose names a file has in quotes."""
+    return {word for word in QUOTED.findall(code) if word in DEFINITIONS}
+
+
+def traversal_name(name: str) -> bool:
+    """Whether this is `ModelParamTraversal`, under either of the names it had."""
+    return name.endswith(".ModelParamTraversal") and name.startswith(
+        ("flax.optim.", "flax.traverse_util.")
+    )
+
+
+class FlaxOptim(Library):
+    """The objects of `flax.optim` and the ways between them.
+
+    Kinds of things: `definition`, `optimizer`, `state`, `state_dict`, `hyper_params`, `traversal`. `links` holds pairs of things
+    that migrate together: an optimizer and its definition, a MultiOptimizer and what it is made of. What is made into a dict
+    with all that holds it stays an optimizer.
+    """
+
+    modules = ("flax", PACKAGE)
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[Thing, Thing], None] = {}
+        self._inner: dict[Thing, list[Thing]] = defaultdict(list)
+        self._indexed = 0
+
+    def owns(self, module: str) -> bool:
+        return module.partition(".")[0] in OUTSIDE
+
+    def follows(self, name: str) -> bool:
+        root, *way = name.split(".")[:-1] or [name]
+        if root in OUTSIDE:
+            last = name.rpartition(".")[2]
+            legacy = name.startswith(f"{PACKAGE}.") or last in DEFINITIONS or last in OTHER_NAMES
+            return (legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
+        return name.startswith(FOREIGN) and len(way) <= 2
+
+    def members(self, module: str) -> tuple[str, ...]:
+        if legacy_name(module) == "":
+            return (*DEFINITIONS, *OTHER_NAMES)
+        return MODULES if module == "flax" else ()
+
+    def function(self, name: str) -> Behaviour | None:
+        legacy = legacy_name(name.removesuffix("()"))
+        if traversal_name(name):
+            return self._make("traversal", legacy or "ModelParamTraversal")
+        if legacy and (
+            legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")
+        ):
+            return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.{legacy}"))
+        made = legacy and (legacy in (*DEFINITIONS, RUN_TIME) or is_unknown_class(legacy))
+        if legacy and (made or name.endswith("OptimizerDef()")):
+            return self._make("definition", "custom" if name.endswith("()") else legacy)
+        if name == "builtins.getattr":
+            return _run_time_class
+        if name in READ_PLAIN:
+            return _restore
+        if name in TO_STATE_DICT | AS_DICT:
+            return self._make_dict
+        return BEHAVIOURS.get(name)
+
+    def effect(self, name: str) -> Effect:
+        return effect_of(name)
+
+    def method(self, owner: Object, name: str) -> Behaviour | None:
+        if isinstance(owner, Result):
+            return (
+                _scaled_derivative
+                if owner.name.endswith(".DynamicScale") and name == "value_and_grad"
+                else None
+            )
+        if not isinstance(owner, Thing):
+            return None
+        if name == "unflatten":  # of the structure, which stands for the tree
+            return lambda flow, site: flow.solver.add(site.result, owner)
+        if owner.kind == "definition" and name == "create":
+            return lambda flow, site: self._create(flow, owner, site)
+        if owner.kind == "definition" and name == "init_state":
+            return lambda flow, site: self._init_state(flow, owner, site)
+        if owner.kind == "definition" and name == "apply_gradient":
+            return lambda flow, site: self._step_without_optimizer(flow, owner, site)
+        if owner.kind == "state" and name == "replace":
+            return lambda flow, site: flow.solver.add(site.result, owner)
+        if owner.kind == "optimizer":
+            if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
+                return lambda flow, site: flow.solver.add(site.result, owner)
+            if name == "state_dict":
+                return lambda flow, site: flow.solver.add(site.result, self._dict_of(owner))
+            if name == "replace":
+                return lambda flow, site: self._replace(flow, owner, site)
+            if name in ("compute_gradient", "compute_gradients", "optimize"):
+                return lambda flow, site: _evaluate(flow, owner, site, name)
+        return None
+
+    def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
+        if thing.kind == "optimizer" and name == "target":
+            flow.solver.connect(("target", thing), result)
+        elif thing.kind == "optimizer" and name == "optimizer_def":
+            for definition in self.definitions(thing):
+                flow.solver.add(result, definition)
+        elif (thing.kind, name) in PARTS:
+            flow.solver.add(result, self._part(thing, name))
+        elif thing.kind == "state_dict":
+            self.attribute(flow, replace(thing, kind="optimizer"), name, result)
+
+    def definitions(self, thing: Thing) -> list[Thing]:
+        """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""
+        for outer, inner in tuple(self.links)[self._indexed :]:
+            self._inner[outer].append(inner)
+        self._indexed = len(self.links)
+        found: dict[Thing, None] = {}
+        pending = [thing]
+        while pending:
+            for inner in self._inner.get(pending.pop(0), ()):
+                if inner.kind in ("definition", "optimizer") and inner not in found:
+                    found[inner] = None
+                    pending.append(inner)
+        return [item for item in found if item.kind == "definition"]
+
+    def _make(self, kind: str, name: str) -> Behaviour:
+        def behaviour(flow: Calls, site: CallSite) -> None:
+            made = Thing(kind, site.unit, site.node, name)
+            flow.solver.add(site.result, made)
+            for place in (*site.positional, *site.keywords.values()):
+                self._contain(flow, made, place, 3)
+            if name == "custom" and isinstance(site.node, ast.Call):
+                flow.solver.watch(
+                    flow.places[site.node.func], lambda item: self._construct_base(flow, made, item)
+                )
+
+        return behaviour
+
+    def _construct_base(self, flow: Calls, outer: Thing, item: Object) -> None:
+        """What the class of a definition gives to the constructor of its base is a part of the definition too."""
+        for cls in flow.ancestry(item) if isinstance(item, Class) else ():
+            for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr == "__init__"
+                ):
+                    for argument in values_of(call):
+                        value = argument.value if isinstance(argument, ast.Starred) else argument
+                        self._contain(flow, outer, flow.places[value], 3)
+
+    def _contain(self, flow: Calls, outer: Thing, place: Place, depth: int) -> None:
+        def arrive(item: Object) -> None:
+            if (
+                isinstance(item, Thing)
+                and item.kind in ("definition", "traversal")
+                and item != outer
+            ):
+                self.links[outer, item] = None
+            elif isinstance(item, Container) and depth:
+                self._contain(flow, outer, ("elements", item), depth - 1)
+
+        if outer.kind == "definition":
+            flow.solver.watch(place, arrive)
+
+    def _init_state(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        state = Thing("state", site.unit, site.node, BARE, definition.evidence)
+        self.links[state, definition] = None
+        flow.solver.add(site.result, state)
+
+    def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        optimizer = Thing("optimizer", site.unit, site.node, "", definition.evidence)
+        self.links[optimizer, definition] = None
+        target, focus = site.argument(0, "target"), site.argument(1, "focus")
+        if target is not None:
+            flow.solver.connect(target, ("target", optimizer))
+        if focus is not None:
+            flow.solver.watch(focus, lambda item: self._belongs(optimizer, item))
+        flow.solver.add(site.result, optimizer)
+
+    def _step_without_optimizer(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        outcome = Container(site.node, "step")
+        flow.solver.add(site.result, outcome)
+        for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
+            if place is not None:
+                flow.store_element(outcome, index, place)
+                flow.solver.watch(place, lambda item: self._belongs(definition, item))
+
+    def _replace(self, flow: Calls, optimizer: Thing, site: CallSite) -> None:
+        target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
+        if target is not None:
+            flow.solver.connect(target, ("target", optimizer))
+        if definition is not None:
+            flow.solver.watch(definition, lambda item: self._belongs(optimizer, item))
+        flow.solver.add(site.result, optimizer)
+
+    def _belongs(self, optimizer: Thing, item: Object) -> None:
+        if isinstance(item, Thing):
+            self.links[optimizer, item] = None
+
+    def _make_dict(self, flow: Calls, site: CallSite) -> None:
+        for place in site.positional[:1]:
+            flow.solver.watch(place, lambda item: flow.solver.add(site.result, self._dict_of(item)))
+
+    def _dict_of(self, item: Object) -> Object:
+        if not (isinstance(item, Thing) and item.kind == "optimizer"):
+            return item
+        made = replace(item, kind="state_dict")
+        self.links[made, item] = None
+        return made
+
+    def _part(self, whole: Thing, kind: str) -> Thing:
+        part = Thing(kind, whole.unit, whole.node, whole.name, whole.evidence)
+        self.links[whole, part] = None
+        return part
+
+
+def _run_time_class(flow: Calls, site: CallSite) -> None:
+    named_attribute(flow, site)
+    node = site.node
+    if (
+        len(site.positional) < 2
+        or not isinstance(node, ast.Call)
+        or isinstance(node.args[1], ast.Constant)
+    ):
+        return
+
+    def arrive(item: Object) -> None:
+        if isinstance(item, External) and legacy_name(item.name) == "":
+            flow.solver.add(site.result, External(f"{PACKAGE}.{RUN_TIME}"))
+
+    flow.solver.watch(site.positional[0], arrive)
+
+
+def _restore(flow: Calls, site: CallSite) -> None:
+    """Like the target that is given, or a dict of dicts if there is none."""
+    target = site.argument(1, "target")
+    if target is not None:
+        flow.solver.connect(target, site.result)
+    flow.solver.add(site.result, Result(next(iter(RESTORE))))
+
+
+def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:
+    outcome = Container(site.node, name)
+    flow.solver.add(site.result, outcome)
+    if name == "optimize":
+        flow.solver.add(("stepped", site.node), optimizer)
+        flow.store_element(outcome, 0, ("stepped", site.node))
+    function = site.argument(0, "loss_fn")
+    if function is not None:
+        loss = ("loss", site.node)
+        flow.call(function, CallSite(site.unit, site.node, (("target", optimizer),), {}, loss))
+
+
+def _scaled_derivative(flow: Calls, site: CallSite) -> None:
+    function = site.argument(0, "fun")
+    if function is not None:
+        layout = ("dynamic_scale", "finite", "value", "gradient")
+        flow.solver.watch(
+            function, lambda item: flow.solver.add(site.result, Derivative(item, layout))
+        )

@@ -1,0 +1,104 @@
+"""Which attributes something has that is no legacy object."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cached_property
+
+from codemods.analysis.legacy import FOREIGN, legacy_name
+from codemods.analysis.queries import Queries
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derived,
+    External,
+    Instance,
+    Module,
+    Object,
+    Opaque,
+    Result,
+)
+from codemods.vocabulary import OTHER_OPTIMIZERS
+
+FOREIGN_OPTIMIZERS = (*FOREIGN, *OTHER_OPTIMIZERS)
+
+
+class Members:
+    """The members of the project's classes, those that are set later included."""
+
+    def __init__(self, facts: Queries) -> None:
+        self.facts = facts
+        self._of: dict[Class, set[str]] = {}
+        self._bases: dict[Class, list[External]] = {}
+
+    @cached_property
+    def _set_later(self) -> dict[Class, set[str]]:
+        """The attributes that something sets at the instances of each class, such as its constructor."""
+        found: dict[Class, set[str]] = defaultdict(set)
+        for _, node in self.facts.flow.reading.attributes:
+            if isinstance(node.ctx, ast.Store):
+                for item in self.facts.objects(node.value):
+                    if isinstance(item, Instance):
+                        found[item.cls].add(node.attr)
+        return found
+
+    def offers(self, item: Object, name: str) -> bool:
+        """Whether something that is no legacy object is known to answer to this attribute."""
+        match item:
+            case Instance(cls=cls):
+                if any(legacy_name(base.name) is not None for base in self._outside(cls)):
+                    return False
+                members = self._members(cls)
+                return name in members or (name == "replace" and "step" in members)
+            case Result() | External():
+                return foreign(item)
+        return isinstance(item, Module | Class)
+
+    def may_offer(self, item: Object, name: str) -> bool:
+        """Whether something is known to answer to this attribute, or has members that are not in view."""
+        match item:
+            case Instance(cls=cls):
+                return (
+                    bool(self._outside(cls))
+                    or "__getattr__" in self._members(cls)
+                    or self.offers(item, name)
+                )
+            case Container():
+                return bool(self.facts.flow.solver.at(("element", item, name)))
+            case Result():
+                return item.is_instance or foreign(item)
+        return True
+
+    def _outside(self, cls: Class) -> list[External]:
+        """What a class inherits from that is not of the project."""
+        if cls not in self._bases:
+            self._bases[cls] = [
+                base for base in self.facts.flow.ancestry(cls) if isinstance(base, External)
+            ]
+        return self._bases[cls]
+
+    def _members(self, cls: Class) -> set[str]:
+        if cls not in self._of:
+            members = {*self.facts.flow.fields_in_order(cls)}
+            for base in self.facts.flow.ancestry(cls):
+                if isinstance(base, Class):
+                    members |= base.scope.names | self._set_later.get(base, set())
+            self._of[cls] = members
+        return self._of[cls]
+
+
+def foreign(item: Object) -> bool:
+    """Whether something comes from a package with optimizers of its own."""
+    return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)
+
+
+def tells(item: Object) -> bool:
+    """Whether something that reaches a place tells what is there."""
+    match item:
+        case Result():
+            return item.is_instance or foreign(item)
+        case Opaque() | Derived():
+            return False
+        case _:
+            return True

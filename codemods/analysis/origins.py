@@ -1,0 +1,212 @@
+"""Where the value of a variable comes from: the statement that sets it, or the arguments of all calls that fill a parameter."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from codemods.analysis.facts import Facts
+from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
+from codemods.dataflow.effects import Variable
+from codemods.dataflow.order import FunctionNode
+from codemods.dataflow.program import functions_in
+from codemods.flow.binding import arguments_of, signature_of, values_of
+from codemods.flow.objects import Class, External, Function, Module
+from codemods.flow.scopes import Scope
+from codemods.flow.sites import CallSite
+from codemods.sources.modules import Unit
+
+__all__ = [
+    "LOOPS",
+    "Argument",
+    "Binding",
+    "FunctionNode",
+    "Origins",
+    "Path",
+    "Variable",
+    "function_of",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """What a call gives for a parameter: the call that writes it, which may be one of `functools.partial`, and its value there.
+
+    `keyword` is None for an argument by position.
+    """
+
+    unit: Unit
+    call: ast.Call
+    value: ast.expr
+    keyword: ast.keyword | None
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """A call of a function, and its arguments by parameter."""
+
+    unit: Unit
+    call: ast.Call
+    given: dict[str, Argument]
+
+
+class Origins(Definitions):
+    """Follows values backwards, as far as only one way leads, through the calls of functions, too."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts.dataflow.program)
+        self.facts = facts
+        self.dataflow = facts.dataflow
+
+    # Calls
+
+    def calls(self, function: FunctionNode) -> list[tuple[CallSite, int]]:
+        """The calls that reach a function."""
+        return self.facts.flow.entered[function]
+
+    def bindings(self, function: FunctionNode) -> list[Binding] | None:
+        """What each call of a function gives.
+
+        None where that cannot be told: no call is in view, arguments are unpacked, or the function is handed to code of which it
+        is not known what it gives.
+        """
+        calls = self.calls(function)
+        if not calls or self._escapes(function):
+            return None
+        found: dict[tuple[ast.expr, ...], Binding] = {}
+        for site, offset in calls:
+            given = self._bound(function, site, offset)
+            if given is None or not isinstance(site.node, ast.Call):
+                return None
+            binding = Binding(site.unit, site.node, given)
+            found.setdefault((site.node, *(argument.value for argument in given.values())), binding)
+        return list(found.values())
+
+    def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
+        """Whether some calls of a function can be of no other, so that its parameters may change."""
+        calls = {
+            call
+            for one in bindings
+            for call in (one.call, *(given.call for given in one.given.values()))
+        }
+        return all(self._called(call) == {function} for call in calls)
+
+    def _called(self, call: ast.Call) -> set[ast.AST]:
+        """The functions that a call, or one of `functools.partial`, may be of."""
+        is_external = bool(self.facts.externals(call.func)) and bool(call.args)
+        items = self.facts.objects(call.args[0] if is_external else call.func)
+        return {function.node for function in functions_in(items)}
+
+    def references(self, function: ast.AST) -> list[tuple[Unit, ast.expr]]:
+        """The names and attributes that may be a function, as it is or wrapped."""
+        return self._references[function]
+
+    def _bound(
+        self, function: FunctionNode, site: CallSite, offset: int
+    ) -> dict[str, Argument] | None:
+        """The arguments of a call, by parameter."""
+        if not isinstance(site.node, ast.Call):
+            return None
+        found = arguments_of(signature_of(function.args, offset), site.node, *site.partials)
+        if found is None or not self._is_as_written(site):
+            return (
+                None  # perhaps a call that another function makes, such as the one of a loop's body
+            )
+        calls = (*site.partials, site.node)
+        words = {word.value: word for call in calls for word in call.keywords}
+        places = {
+            value: (self._unit_of(call, site), call) for call in calls for value in values_of(call)
+        }
+        return {
+            name: Argument(*places[value], value, words.get(value)) for name, value in found.items()
+        }
+
+    def _is_as_written(self, site: CallSite) -> bool:
+        """Whether a function is given what the source of a call says."""
+        assert isinstance(site.node, ast.Call)
+        values = [*(value for call in site.partials for value in call.args[1:]), *site.node.args]
+        words = {word.arg for call in (*site.partials, site.node) for word in call.keywords}
+        return tuple(
+            self.facts.flow.places[value] for value in values
+        ) == site.positional and words == {*site.keywords}
+
+    def _unit_of(self, call: ast.Call, site: CallSite) -> Unit:
+        scope = self.facts.flow.reading.scopes.get(call)
+        return site.unit if scope is None else scope.unit
+
+    def _escapes(self, function: FunctionNode) -> bool:
+        """Whether a function is handed to code that may call it with anything."""
+        if isinstance(function, ast.Lambda):
+            return False
+        return any(not self._is_followed(unit, node) for unit, node in self._references[function])
+
+    def _is_followed(self, unit: Unit, node: ast.expr) -> bool:
+        """Whether it is known what becomes of a function at a reference to it."""
+        parent = unit.parents.get(node)
+        while isinstance(parent, ast.Tuple | ast.keyword | ast.Starred):
+            parent = unit.parents.get(parent)
+        if not isinstance(parent, ast.Call) or parent.func is node:
+            return True
+        known = self.facts.flow.library.function
+        return any(
+            known(item.name) is not None
+            if isinstance(item, External)
+            else isinstance(item, Function | Class)
+            for item in self.facts.objects(parent.func)
+        )
+
+    @cached_property
+    def _references(self) -> dict[ast.AST, list[tuple[Unit, ast.expr]]]:
+        found: dict[ast.AST, list[tuple[Unit, ast.expr]]] = defaultdict(list)
+        for node, scope in self.facts.flow.reading.scopes.items():
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                for function in self.facts.functions(node):
+                    found[function.node].append((scope.unit, node))
+        return found
+
+    # What a name means elsewhere
+
+    def means_the_same(self, name: str, here: Scope, variable: Variable) -> bool:
+        """Whether a name, used in a scope, is a variable, or an import of it."""
+        bound = here.binding(name)
+        if bound is None:
+            return False
+        if bound is variable.scope and name == variable.name:
+            return True
+        if bound.parent is not None or variable.scope.parent is not None:
+            return False
+        theirs = {*self.program.objects_at(variable.scope, variable.name)}
+        own = {*self.program.objects_at(bound, name)}
+        plain = all(isinstance(item, Function | Class | External | Module) for item in own | theirs)
+        imported = all(isinstance(node, ast.alias) for node in self.stores(Variable(bound, name)))
+        return plain and imported and len(own) == 1 and own == theirs
+
+
+def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
+    """The innermost statement around a node."""
+    if isinstance(node, ast.stmt):
+        return node
+    return next(outer for outer in unit.ancestors(node) if isinstance(outer, ast.stmt))
+
+
+def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements among which one stands."""
+    blocks: list[list[ast.stmt]] = [
+        getattr(unit.parents[statement], field, []) for field in ("body", "orelse", "finalbody")
+    ]
+    return next(block for block in blocks if statement in block)
+
+
+def names_within(node: ast.AST) -> set[str]:
+    """What is called so in some code: variables and parameters."""
+    found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return found | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
+
+
+def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:
+    """The names that are read in some nodes."""
+    names = (found for node in nodes for found in ast.walk(node) if isinstance(found, ast.Name))
+    return [name for name in names if isinstance(name.ctx, ast.Load)]

@@ -1,0 +1,344 @@
+"""What may be asked about the expressions of a project, once it is known which objects each may be."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+from codemods.analysis.legacy import FlaxOptim, legacy_name
+from codemods.dataflow.moments import Dataflow
+from codemods.flow.constraints import Constraints
+from codemods.flow.exports import exported
+from codemods.flow.holding import holders, unwrapped
+from codemods.flow.objects import (
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Module,
+    Object,
+    Place,
+    Thing,
+)
+from codemods.flow.reading import Annotation, Import, PassedOn
+from codemods.flow.scopes import Scope
+from codemods.flow.solver import Solver
+from codemods.sources.modules import Project, Unit
+from codemods.sources.relevance import Graph, import_graph, reachable
+
+
+class Beyond(NamedTuple):
+    """A file that is not analysed, and why: it nests too deeply, or is beyond the budget."""
+
+    path: str
+    nests: bool
+
+
+class Queries:
+    """What each expression of a project may be, and what its files have to do with one another.
+
+    Args:
+      units: the files that are analysed.
+      named_classes: the legacy classes that the project names in quotes.
+      others: the texts of files of the project that are not analysed.
+      graphs: which files import which, and which are imported by which, if that is known.
+      most: the number of facts beyond which the analysis gives up.
+
+    Raises:
+      EntangledError: if there are more facts than that.
+      TooDeepError: if expressions nest too deeply.
+    """
+
+    def __init__(
+        self,
+        units: Iterable[Unit],
+        named_classes: Iterable[str] = (),
+        others: Mapping[str, str] = MappingProxyType({}),
+        graphs: tuple[Graph, Graph] | None = None,
+        most: float = math.inf,
+    ) -> None:
+        self.named_classes = frozenset(named_classes)
+        self.others = others
+        self.beyond: dict[Thing, Beyond] = {}
+        """The things that get to files that are not analysed, and to which."""
+        self._together: dict[str, set[str]] = {}
+        self._known_graphs = graphs
+        self._version, self._holding = -1, set[Object]()
+        self.legacy = FlaxOptim()
+        self.flow = Constraints(library=self.legacy, solver=Solver(most))
+        self.project = Project(units, others)
+        self.flow.read(self.project)
+        self.flow.solve()
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """When things happen, and what changes them."""
+        return Dataflow(self.flow)
+
+    def together(self, unit: Unit) -> set[str]:
+        """The paths of the files that may run in one program with a file: its imports, importers, and what these import."""
+        if unit.path not in self._together:
+            imports, importers = self._graphs
+            self._together[unit.path] = reachable(reachable({unit.path}, importers), imports)
+        return self._together[unit.path]
+
+    def importers_of(self, unit: Unit) -> set[str]:
+        """The paths of the files that import a file themselves."""
+        return self._graphs[1][unit.path]
+
+    def imported_by(self, unit: Unit) -> set[str]:
+        """The paths of a file and of all that it imports, directly or not."""
+        return reachable({unit.path}, self._graphs[0])
+
+    @cached_property
+    def running_text(self) -> set[Unit]:
+        """The files that run a text as code."""
+        return {
+            unit
+            for unit, call in self.flow.reading.calls
+            if "builtins.exec" in self.externals(call.func)
+        }
+
+    @cached_property
+    def _graphs(self) -> tuple[Graph, Graph]:
+        codes = {unit.path: unit.code for unit in self.project.units}
+        imports, importers = self._known_graphs or import_graph({**codes, **self.others})
+        if self.running_text:  # the text may be that of any file
+            imports, importers = (
+                defaultdict(set, {path: {*ends} for path, ends in graph.items()})
+                for graph in (imports, importers)
+            )
+        for runner in self.running_text:
+            for path in (*codes, *self.others):
+                imports[runner.path].add(path)
+                importers[path].add(runner.path)
+        return imports, importers
+
+    # What is where
+
+    def objects(self, node: ast.expr) -> Iterable[Object]:
+        place = self.flow.places.get(node)
+        return () if place is None else self.flow.solver.at(place)
+
+    def things(self, node: ast.expr, *kinds: str) -> list[Thing]:
+        return [
+            item
+            for item in self.objects(node)
+            if isinstance(item, Thing) and (not kinds or item.kind in kinds)
+        ]
+
+    def externals(self, node: ast.expr) -> list[str]:
+        return [item.name for item in self.objects(node) if isinstance(item, External)]
+
+    def may_be_one(self, node: ast.expr, cls: Class) -> bool:
+        """Whether an expression may be an instance of a class."""
+        return Instance(cls) in self.objects(node)
+
+    def functions(self, node: ast.expr) -> list[Function]:
+        """The functions of the project that an expression may be, as they are."""
+        return [item for item in self.objects(node) if isinstance(item, Function)]
+
+    def full_name(self, node: ast.expr) -> str:
+        """The full name of what an expression says, if imports tell: `jax.numpy.sqrt` for `jnp.sqrt`. Empty otherwise."""
+        return self.dataflow.program.full_name(node)
+
+    def target(self, optimizer: Thing) -> Iterable[Object]:
+        """What is known of the parameters an optimizer was created for."""
+        return self.flow.solver.at(("target", optimizer))
+
+    def scope(self, node: ast.expr) -> Scope:
+        return self.flow.reading.scopes[node]
+
+    def module(self, unit: Unit) -> Scope:
+        return self.flow.modules[unit]
+
+    def with_quoted(self, annotation: Annotation) -> Iterator[Annotation]:
+        """An annotation, and those in quotes within it, at any depth."""
+        yield annotation
+        for node in ast.walk(annotation.expression):
+            inner = self._annotations.get(node)
+            if inner is not None and inner is not annotation:
+                yield from self.with_quoted(inner)
+
+    @cached_property
+    def _annotations(self) -> dict[ast.AST, Annotation]:
+        return {annotation.node: annotation for annotation in self.flow.reading.annotations}
+
+    def imported(self, unit: Unit) -> list[Import]:
+        """The imports of a file from outside of the project, and those of legacy names that another of its files passes on."""
+        return self._imports[unit]
+
+    @cached_property
+    def _imports(self) -> dict[Unit, list[Import]]:
+        found: dict[Unit, list[Import]] = {unit: [] for unit in self.project.units}
+        for item in self.flow.reading.imports:
+            found[item.unit].append(item)
+        for passed in self.flow.reading.passed_on:
+            target = self._legacy_names.get((passed.scope, passed.name))
+            if target is not None and passed.name != "*":
+                item = Import(
+                    passed.unit, passed.statement, passed.alias, passed.scope, passed.name, target
+                )
+                found[passed.unit].append(item)
+        return found
+
+    def is_imported(self, scope: Scope | None, name: str) -> bool:
+        """Whether a name that is bound in a scope comes there from an import, perhaps one of a star."""
+        return (scope, name) in self._legacy_names or not self._imported_names[scope].isdisjoint(
+            (name, "*")
+        )
+
+    def names_legacy(self, node: ast.expr) -> bool:
+        """Whether an expression names a legacy class or module by imports alone, rather than a variable that holds it."""
+        if not isinstance(node, ast.Attribute) or self._is_by_import(node):
+            return self._is_by_import(node)
+        owners = self.externals(node.value)
+        known = any(
+            name in ("flax", "flax.traverse_util") or legacy_name(name) is not None
+            for name in owners
+        )
+        return known and (self._is_by_import(node.value) or self.names_legacy(node.value))
+
+    def _is_by_import(self, node: ast.expr) -> bool:
+        """Whether an expression is a name that an import binds, in a module or a class."""
+        if isinstance(node, ast.Name):
+            scope = self.flow.reading.scopes.get(node)
+            binding = None if scope is None else scope.binding(node.id)
+            return scope is not None and (binding is None or self.is_imported(binding, node.id))
+        if not isinstance(node, ast.Attribute):
+            return False
+        scopes = (self._namespace(item) for item in self.objects(node.value))
+        return any(scope is not None and self.is_imported(scope, node.attr) for scope in scopes)
+
+    def _namespace(self, item: Object) -> Scope | None:
+        """The scope whose names are attributes of something."""
+        match item:
+            case Module(unit=Unit() as unit):
+                return self.flow.modules[unit]
+            case Class(scope=scope) | Instance(cls=Class(scope=scope)):
+                return scope
+        return None
+
+    @cached_property
+    def made_by_modules(self) -> tuple[Thing, ...]:
+        """The definitions that were made by the module `flax.optim` out of a variable, such as a parameter."""
+        made = (
+            thing
+            for _, call in self.flow.reading.calls
+            for thing in self.things(call, "definition")
+            if thing.node is call
+            and isinstance(call.func, ast.Attribute)
+            and not self.names_legacy(call.func)
+            if any(legacy_name(name) == "" for name in self.externals(call.func.value))
+        )
+        return tuple(dict.fromkeys(made))
+
+    @cached_property
+    def _imported_names(self) -> dict[Scope | None, set[str]]:
+        found: dict[Scope | None, set[str]] = defaultdict(set)
+        for item in self.flow.reading.imports:
+            found[item.scope].add(item.name)
+        return found
+
+    @cached_property
+    def _legacy_names(self) -> dict[tuple[Scope | None, str], str]:
+        """What the names that modules have from legacy imports stand for, other modules of the project in between or not."""
+        found: dict[tuple[Scope | None, str], str] = {}
+        for item in self.flow.reading.imports:
+            if legacy_name(item.target) is not None and item.name != "*":
+                found[item.scope, item.name] = item.target
+            elif legacy_name(item.target) is not None:
+                found |= {
+                    (item.scope, name): f"{item.target}.{name}"
+                    for name in self.legacy.members(item.target)
+                }
+        pending = list(found)
+        while pending:
+            scope, name = pending.pop()
+            for passed in self.takers[scope] if scope is not None else ():
+                brought = passed.name if passed.alias.name == name else name
+                fits = passed.alias.name == name or (
+                    passed.name == "*" and scope and name in exported(scope)
+                )
+                if fits and (passed.scope, brought) not in found:
+                    found[passed.scope, brought] = found[scope, name]
+                    pending.append((passed.scope, brought))
+        return found
+
+    @cached_property
+    def takers(self) -> dict[Scope, list[PassedOn]]:
+        """The imports that take names from a module of the project, by its scope."""
+        found: dict[Scope, list[PassedOn]] = defaultdict(list)
+        for passed in self.flow.reading.passed_on:
+            for source in passed.sources:
+                found[source].append(passed)
+        return found
+
+    @cached_property
+    def incoming(self) -> dict[Place, list[Place]]:
+        """The places from which what is at a place comes."""
+        found: dict[Place, list[Place]] = defaultdict(list)
+        for source, target in self.flow.solver.edges():
+            found[target].append(source)
+        return found
+
+    @cached_property
+    def holders(self) -> dict[Container, list[ast.expr]]:
+        """The expressions that may stand for each container."""
+        found: dict[Container, list[ast.expr]] = defaultdict(list)
+        for node in self.flow.places:
+            for item in self.objects(node):
+                if isinstance(item, Container):
+                    found[item].append(node)
+        return found
+
+    def derives_from(self, cls: Class, *names: str) -> bool:
+        """Whether a class has one of these external classes among its ancestors."""
+        return any(
+            isinstance(item, External) and item.name in names for item in self.flow.ancestry(cls)
+        )
+
+    def may_hold_things(self, node: ast.expr) -> bool:
+        """Whether something may be found `within` what an expression is."""
+        return any(True for _ in self.that_hold_things(self.flow.places.get(node)))
+
+    def within(self, place: Place) -> list[Thing]:
+        """The things at a place, in the containers there, and among what functions there take and give."""
+        found: dict[Thing, None] = {}
+        seen: dict[Place, None] = {place: None}
+        pending = [place]
+        while pending:
+            for item in self.that_hold_things(pending.pop()):
+                if isinstance(item, Thing):
+                    found[item] = None
+                for inner in self._parts(item):
+                    if inner not in seen:
+                        seen[inner] = None
+                        pending.append(inner)
+        return list(found)
+
+    def that_hold_things(self, place: Place) -> Iterator[Object]:
+        """What is at a place and is, holds, takes or gives a thing; functions for their partial applications."""
+        if self._version != self.flow.solver.version:
+            self._version = self.flow.solver.version
+            self._holding = holders(
+                self.flow.solver, lambda item: isinstance(item, Thing), self._parts
+            )
+        return (
+            item for item in map(unwrapped, self.flow.solver.at(place)) if item in self._holding
+        )
+
+    @staticmethod
+    def _parts(item: Object) -> Iterable[Place]:
+        match item:
+            case Container():
+                return (("elements", item),)
+            case Function(node=node, scope=scope):
+                return (*(("variable", scope, one.arg) for one in node.args.args), ("return", node))
+        return ()

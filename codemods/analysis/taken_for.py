@@ -1,0 +1,151 @@
+"""Where it matters that optimizers, definitions and traversals are no train states, no tuples and no functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from codemods.analysis.legacy import legacy_name
+from codemods.analysis.queries import Queries
+from codemods.analysis.uses import Use
+from codemods.flow.binding import values_of
+from codemods.flow.objects import Container, Place, Thing
+from codemods.sources.modules import Unit
+from codemods.vocabulary import OF_TREES
+
+TAKEN = "taken for another"
+SPREADING = (*OF_TREES, "numpy.")
+"""How the names begin of what goes into the tuples that it is given, or that these hold."""
+
+WEAK = "weakref."
+ABSTRACT = (
+    "Collection",
+    "Container",
+    "Iterable",
+    "NamedTuple",
+    "Reversible",
+    "Sequence",
+    "Sized",
+    "Tuple",
+)
+TUPLES = frozenset(
+    (
+        "builtins.tuple",
+        *(f"{module}.{name}" for module in ("typing", "collections.abc") for name in ABSTRACT),
+    )
+)
+"""The types that a tuple is of."""
+
+TRANSFORMATIONS = frozenset(f"optax.GradientTransformation{more}" for more in ("", "ExtraArgs"))
+TRAIN_STATES = frozenset(("flax.training.train_state.TrainState",))
+ITERATING = frozenset(
+    f"builtins.{name}"
+    for name in ("enumerate", "iter", "len", "list", "set", "sorted", "tuple", "zip")
+)
+
+
+def uses_taken_for_others(facts: Queries) -> Iterator[Use]:
+    """The places where such things would be told apart, or one would be taken for the other."""
+    for unit in facts.project.units:
+        for node in unit.nodes:
+            if isinstance(node, ast.expr | ast.Match) and (
+                things := tuple(dict.fromkeys(_told(facts, unit, node)))
+            ):
+                place = node.subject if isinstance(node, ast.Match) else node
+                yield Use("whole", TAKEN, unit, place, things)
+
+
+def _told(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thing]:
+    match node:
+        case ast.Call(func=function):
+            return _by_call(facts, unit, node, {*facts.externals(function)})
+        case ast.BinOp(op=ast.Mod(), right=formatted):
+            return facts.things(formatted, "definition")
+        case ast.Match(subject=subject, cases=cases):
+            patterns = [inner for case in cases for inner in ast.walk(case.pattern)]
+            if any(isinstance(inner, ast.MatchSequence) for inner in patterns):
+                return facts.things(subject, "definition")
+            classes = [inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)]
+            return [
+                thing
+                for cls in classes
+                for thing in _of_types(facts, subject, _names(facts, [cls]))
+            ]
+        case ast.Subscript(value=owner, slice=key) if things := facts.things(key, "definition"):
+            return things if _is_weak(facts, owner) else ()
+        case ast.Starred(value=value) if _is_tried(unit, node):
+            return facts.things(value, "definition")
+    return ()
+
+
+def _by_call(facts: Queries, unit: Unit, call: ast.Call, called: set[str]) -> Iterator[Thing]:
+    first = call.args[0] if call.args else None
+    if first is not None and "builtins.callable" in called:
+        yield from facts.things(first, "traversal")
+    elif first is not None and "builtins.isinstance" in called:
+        yield from facts.things(first, "traversal")
+        yield from _of_types(facts, first, _names(facts, call.args[1:]))
+    elif first is not None and called & ITERATING and _is_tried(unit, call):
+        yield from facts.things(first, "definition")
+    else:
+        arguments = [one.value if isinstance(one, ast.Starred) else one for one in values_of(call)]
+        given = [argument for argument in arguments if facts.may_hold_things(argument)]
+        if given and (
+            any(name.startswith(SPREADING) for name in called) or _is_weak(facts, call.func)
+        ):
+            yield from (thing for argument in given for thing in _definitions(facts, argument))
+
+
+def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[Thing]:
+    """What is asked for types of which it was not, and of which that is what takes its place."""
+    legacy = {legacy_name(name) for name in names}
+    if names & (TUPLES | TRANSFORMATIONS) and "OptimizerDef" not in legacy:
+        yield from facts.things(node, "definition")
+    if names & TRAIN_STATES and "Optimizer" not in legacy:
+        yield from facts.things(node, "optimizer")
+
+
+def _is_weak(facts: Queries, node: ast.expr) -> bool:
+    """Whether this makes weak references, which tuples have none of, or is a container of such."""
+    return any(name.startswith(WEAK) for name in facts.flow.derivation.roots.names(node))
+
+
+def _names(facts: Queries, types: Iterable[ast.expr]) -> set[str]:
+    """The types that are named, in tuples and unions of them, too."""
+    found: set[str] = set()
+    for one in types:
+        found.update(
+            name
+            for node in ast.walk(one)
+            if isinstance(node, ast.expr)
+            for name in facts.externals(node)
+        )
+        for item in facts.objects(one):
+            if isinstance(item, Container):
+                found.update(
+                    getattr(held, "name", "") for held in facts.flow.solver.at(("elements", item))
+                )
+    return found
+
+
+def _definitions(facts: Queries, node: ast.expr) -> Iterator[Thing]:
+    """The definitions that an expression is, or holds in containers."""
+    pending: list[Place] = [facts.flow.places.get(node)]
+    seen: set[Container] = set()
+    while pending:
+        for item in facts.that_hold_things(pending.pop()):
+            if isinstance(item, Thing) and item.kind == "definition":
+                yield item
+            elif isinstance(item, Container) and item not in seen:
+                seen.add(item)
+                pending.append(("elements", item))
+
+
+def _is_tried(unit: Unit, node: ast.AST) -> bool:
+    """Whether an error that an expression raises is caught in its function."""
+    for outer in unit.ancestors(node):
+        if isinstance(outer, ast.FunctionDef | ast.Lambda):
+            return False
+        if isinstance(outer, ast.Try) and outer.handlers:
+            return True
+    return False

@@ -1,0 +1,211 @@
+"""Call arguments with the comments around them: taken apart, and put together in another order or in another call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+Newline = cst.ParenthesizedWhitespace
+Space = cst.BaseParenthesizableWhitespace
+NOTHING = cst.SimpleWhitespace("")
+BLANK = cst.SimpleWhitespace(" ")
+SEPARATOR = cst.Comma(whitespace_after=BLANK)
+EQUAL = cst.AssignEqual(NOTHING, NOTHING)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An argument with the space ahead of it, which holds the comments above it, and the comment behind it.
+
+    A piece without space is new, and stands as the others do.
+    """
+
+    argument: cst.Arg
+    before: Space | None = None
+    behind: cst.TrailingWhitespace | None = None
+
+    @property
+    def value(self) -> cst.BaseExpression:
+        return self.argument.value
+
+    @property
+    def comments(self) -> list[cst.Comment]:
+        above = [line.comment for line in _lines(self.before)]
+        return [comment for comment in (*above, self.behind and self.behind.comment) if comment]
+
+    def named(self, keyword: str | None) -> Piece:
+        """The same under another keyword, or by position."""
+        return replace(self, argument=renamed(self.argument, keyword))
+
+    def valued(self, value: cst.BaseExpression) -> Piece:
+        """The same with another value."""
+        return replace(self, argument=self.argument.with_changes(value=value))
+
+
+def new(keyword: str | None, source: str) -> Piece:
+    """A new argument from source text."""
+    return Piece(renamed(cst.Arg(cst.parse_expression(source)), keyword))
+
+
+def source(node: cst.CSTNode) -> str:
+    """The source text of a node."""
+    return cst.Module([]).code_for_node(node)
+
+
+def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
+    """An argument under another keyword, or by position."""
+    if keyword is None:
+        return argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+    if argument.keyword is not None:
+        return argument.with_changes(keyword=cst.Name(keyword))
+    value = argument.value
+    if isinstance(value, cst.NamedExpr) and not value.lpar:  # f(a := 1), but f(b=(a := 1))
+        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
+
+
+class Layout:
+    """How a call lays out its arguments, and the pieces that these are."""
+
+    def __init__(self, call: cst.Call) -> None:
+        opening, *behind = [
+            call.whitespace_before_args,
+            *(_space_behind(argument) for argument in call.args),
+        ]
+        broken = [space for space in (opening, *behind) if isinstance(space, Newline)]
+        self.call = call
+        self.opening = opening
+        self.closing = _quiet(behind[-1]) if behind else NOTHING
+        self.newline = _with_lines(broken[0]) if broken else None
+        if isinstance(opening, Newline) and not behind:
+            self.closing, self.newline = _with_lines(opening), _deeper(_with_lines(opening))
+            self.opening = opening.with_changes(last_line=self.newline.last_line)
+        self.between = (
+            self.newline if len(behind) < 2 or isinstance(behind[0], Newline) else behind[0]
+        )
+        self.trailing_comma = bool(behind) and isinstance(call.args[-1].comma, cst.Comma)
+        first = opening if isinstance(opening, Newline) else None
+        self.pieces = [
+            Piece(argument, space and _quiet(space), _line_end(after))
+            for argument, space, after in zip(call.args, (first, *behind), behind, strict=False)
+        ]
+
+    def arrange(
+        self, callee: cst.BaseExpression, pieces: Sequence[Piece], stack: bool = False
+    ) -> cst.Call:
+        """A call of `callee` in the place of the original, laid out as that was; `stack` gives new pieces lines of their own."""
+        opening, first = self.opening, pieces[0].before if pieces else None
+        if isinstance(opening, Newline) and self.pieces:
+            opening = opening.with_changes(empty_lines=_lines(first))
+        elif first is not None and pieces[0].comments:
+            opening = first
+        between = self.newline if stack else self.between
+        args = self._joined(pieces, between or BLANK, self.closing, self.trailing_comma)
+        return self.call.with_changes(func=callee, args=args, whitespace_before_args=opening)
+
+    def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
+        """A call of `callee` as a piece itself. It takes over the comments of a single argument; of several, they break it."""
+        if self.newline is not None and len(pieces) > 1 and any(piece.comments for piece in pieces):
+            deeper = _deeper(self.newline)
+            inner = [
+                replace(piece, before=_with_lines(deeper, _lines(piece.before))) for piece in pieces
+            ]
+            args = self._joined(inner, deeper, self.newline, trailing_comma=True)
+            return Piece(
+                cst.Arg(
+                    cst.Call(
+                        func=callee, args=args, whitespace_before_args=inner[0].before or NOTHING
+                    )
+                )
+            )
+        args = self._joined(
+            [Piece(piece.argument) for piece in pieces], BLANK, NOTHING, trailing_comma=False
+        )
+        return self.annotated(Piece(cst.Arg(cst.Call(func=callee, args=args))), pieces)
+
+    def annotated(self, piece: Piece, others: Iterable[Piece]) -> Piece:
+        """A piece with the comments of others: above it, but for one that finds room behind it."""
+        above, behind = [*_lines(piece.before)], piece.behind
+        for other in others:
+            above.extend(_lines(other.before))
+            if behind and other.behind:
+                above.append(cst.EmptyLine(comment=other.behind.comment))
+            behind = behind or other.behind
+        before = _with_lines(self.newline, above) if self.newline and above else None
+        return replace(piece, before=before, behind=behind)
+
+    def _joined(
+        self, pieces: Sequence[Piece], between: Space, closing: Space, trailing_comma: bool
+    ) -> list[cst.Arg]:
+        args = []
+        for index, piece in enumerate(pieces):
+            ends = index == len(pieces) - 1
+            space = closing if ends else pieces[index + 1].before or between
+            if piece.behind is not None:
+                newline = space if isinstance(space, Newline) else self.newline
+                assert newline is not None, "a comment ends in a line break"
+                space = newline.with_changes(first_line=piece.behind)
+            args.append(_closed(piece.argument, space, comma=trailing_comma or not ends))
+        return args
+
+
+def _closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
+    if comma:
+        ahead = (
+            argument.comma.whitespace_before if isinstance(argument.comma, cst.Comma) else NOTHING
+        )
+        kept = cst.Comma(NOTHING if isinstance(ahead, Newline) else ahead, space)
+        return argument.with_changes(comma=kept, whitespace_after_arg=NOTHING)
+    return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space)
+
+
+def _space_behind(argument: cst.Arg) -> Space:
+    """The space up to the next argument. A comma that opens the next line moves up."""
+    comma = argument.comma
+    if not isinstance(comma, cst.Comma):
+        return argument.whitespace_after_arg
+    return (
+        comma.whitespace_before
+        if isinstance(comma.whitespace_before, Newline)
+        else comma.whitespace_after
+    )
+
+
+def _lines(space: Space | None) -> Sequence[cst.EmptyLine]:
+    return space.empty_lines if isinstance(space, Newline) else ()
+
+
+def _line_end(space: Space) -> cst.TrailingWhitespace | None:
+    return space.first_line if isinstance(space, Newline) and space.first_line.comment else None
+
+
+def _quiet(space: Space) -> Space:
+    """The space without the comment at its beginning, which belongs to what stands ahead."""
+    return (
+        space.with_changes(first_line=_bare(space.first_line))
+        if isinstance(space, Newline)
+        else space
+    )
+
+
+def _bare(line_end: cst.TrailingWhitespace) -> cst.TrailingWhitespace:
+    return line_end.with_changes(comment=None, whitespace=NOTHING)
+
+
+def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
+    """A line break with nothing but lines of comment, indented like the line that follows."""
+    indented = [
+        line.with_changes(indent=newline.indent, whitespace=newline.last_line)
+        for line in lines
+        if line.comment
+    ]
+    return newline.with_changes(first_line=_bare(newline.first_line), empty_lines=indented)
+
+
+def _deeper(newline: Newline) -> Newline:
+    """One level more, where the first is as wide as the file's; four more where arguments are aligned."""
+    width = len(newline.last_line.value)
+    step = 2 if width == 2 else 4
+    return newline.with_changes(last_line=cst.SimpleWhitespace(" " * (width + step)))

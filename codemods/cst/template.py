@@ -1,0 +1,120 @@
+"""New code from parsed snippets with holes: `expression("{owner}.params", owner=node)`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import libcst as cst
+
+HOLE = re.compile(r"\{(\w+)\}")
+DISPLAYS = (cst.List, cst.Set, cst.Dict, cst.ListComp, cst.SetComp, cst.DictComp)
+LITERALS = (cst.BaseNumber, cst.SimpleString, cst.FormattedString)
+ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, *LITERALS, *DISPLAYS)
+"""What needs no parentheses anywhere, if it stands on one line."""
+
+SLICES = "slices"
+"""The hole that, between brackets, takes what stands between those of the subscript that is given for it."""
+
+OPEN = (cst.GeneratorExp, cst.NamedExpr)
+"""What needs parentheses beside other arguments, behind a keyword, or between brackets."""
+
+
+def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
+    """The expression that a template makes of its holes.
+
+    A hole in an argument list may be a whole `cst.Arg`, which keeps its keyword, comma and comments. An expression that would
+    fall apart where it is put (a lambda as a receiver) gets parentheses.
+    """
+    parsed = _parse_expression(HOLE.sub(r"__hole_\1__", template)).deep_clone()
+    filled = parsed.visit(_Fill(holes))
+    assert isinstance(filled, cst.BaseExpression)
+    whole = _name_of(parsed)
+    if whole is None:
+        return filled
+    value = _value(holes[whole])
+    return _closed(value) if parsed.lpar and not value.lpar else _whole(value)
+
+
+def statement(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.SimpleStatementLine:
+    """The one-line statement that a template makes of its holes."""
+    parsed = cst.parse_statement(HOLE.sub(r"__hole_\1__", template))
+    filled = parsed.visit(_Fill(holes))
+    assert isinstance(filled, cst.SimpleStatementLine)
+    return filled
+
+
+_parse_expression = cache(cst.parse_expression)
+
+
+def _name_of(node: cst.CSTNode) -> str | None:
+    if isinstance(node, cst.Name) and node.value.startswith("__hole_"):
+        return node.value.removeprefix("__hole_").removesuffix("__")
+    return None
+
+
+def _whole(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node if node.lpar or _is_one_line(node) else _closed(node)
+
+
+class _Fill(cst.CSTTransformer):
+    def __init__(self, holes: dict[str, cst.BaseExpression | cst.Arg]) -> None:
+        super().__init__()
+        self.holes = holes
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        name = _name_of(original_node)
+        return updated_node if name is None else _closed(_value(self.holes[name]).deep_clone())
+
+    def leave_Index(self, original_node: cst.Index, updated_node: cst.Index) -> cst.Index:
+        name = _name_of(original_node.value)
+        if name is None:
+            return updated_node
+        value = _value(self.holes[name]).deep_clone()
+        return updated_node.with_changes(value=_closed(value) if isinstance(value, OPEN) else value)
+
+    def leave_Subscript(
+        self, original_node: cst.Subscript, updated_node: cst.Subscript
+    ) -> cst.Subscript:
+        match original_node.slice:
+            case [cst.SubscriptElement(slice=cst.Index(value=value))] if _name_of(value) == SLICES:
+                of = _value(self.holes[SLICES])
+                assert isinstance(of, cst.Subscript)
+                new = of.deep_clone()
+                return updated_node.with_changes(
+                    slice=new.slice, lbracket=new.lbracket, rbracket=new.rbracket
+                )
+        return updated_node
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        name = _name_of(original_node.value)
+        if name is None:
+            return updated_node
+        hole = self.holes[name]
+        if isinstance(hole, cst.Arg):
+            return hole.deep_clone()
+        value = hole.deep_clone()
+        return updated_node.with_changes(value=_closed(value) if isinstance(value, OPEN) else value)
+
+
+def _value(hole: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
+    return hole.value if isinstance(hole, cst.Arg) else hole
+
+
+def _closed(node: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression that holds together wherever it is put."""
+    if node.lpar or (isinstance(node, ATOMS) and _is_one_line(node)):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def _is_one_line(node: cst.BaseExpression) -> bool:
+    """Whether an expression breaks lines at most within its own brackets."""
+    code = cst.Module([]).code_for_node(node)
+    if "\n" not in code:
+        return True
+    try:
+        cst.parse_expression(code)
+    except cst.ParserSyntaxError:
+        return False
+    return True

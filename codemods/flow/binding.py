@@ -1,0 +1,166 @@
+"""Which argument of a call is which parameter."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+REQUIRED = Parameter.empty
+
+
+@dataclass(frozen=True)
+class Bound(Generic[T]):
+    """What a call gives, by parameter.
+
+    Attributes:
+      given: the parameters that get an argument of their own.
+      rest: what goes into `*args`.
+      others: what goes into `**kwargs`.
+      defaults: the defaults of the parameters that get nothing.
+      unpacked: whether the call unpacks containers, so that parameters which are not in `given` may get something, too.
+    """
+
+    given: dict[str, T]
+    rest: tuple[T, ...]
+    others: dict[str, T]
+    defaults: dict[str, T]
+    unpacked: bool
+
+    @property
+    def complete(self) -> dict[str, T]:
+        """What each parameter has, defaults included."""
+        return {**self.defaults, **self.given}
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A call that Python refuses, and what it says: `too many positional arguments`."""
+
+    why: str
+
+
+def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.expr] | Wrong:
+    """The arguments of a call.
+
+    Args:
+      signature: of what is called, without the parameters that are bound to an instance.
+      call: the call.
+      earlier: calls of `functools.partial` that filled in arguments before, the innermost first.
+    """
+    calls = [*(ast.Call(one.func, one.args[1:], one.keywords) for one in earlier), call]
+    positional, keywords, unpacked = [], {}, False
+    for one in calls:
+        plain = _ahead_of_unpacked(one.args)
+        positional += [] if unpacked else plain
+        unpacked |= len(plain) < len(one.args)
+        keywords.update({word.arg: word.value for word in one.keywords if word.arg is not None})
+    unpacked |= any(word.arg is None for one in calls for word in one.keywords)
+    return bind_values(signature, positional, keywords, unpacked)
+
+
+def bind_values(
+    signature: Signature, positional: Sequence[T], keywords: Mapping[str, T], unpacked: bool = False
+) -> Bound[T] | Wrong:
+    """The same for values of any kind. More of them may follow if they are `unpacked`."""
+    try:
+        found = (signature.bind_partial if unpacked else signature.bind)(*positional, **keywords)
+    except TypeError as error:
+        return Wrong(str(error))
+    parameters, given = signature.parameters, dict(found.arguments)
+    rest: tuple[T, ...] = ()
+    others: dict[str, T] = {}
+    for name in found.arguments:
+        if parameters[name].kind is Parameter.VAR_POSITIONAL:
+            rest = given.pop(name)
+        elif parameters[name].kind is Parameter.VAR_KEYWORD:
+            others = given.pop(name)
+    left = {name: parameter.default for name, parameter in parameters.items() if name not in given}
+    defaults = {name: default for name, default in left.items() if default is not REQUIRED}
+    return Bound(given, rest, others, defaults, unpacked)
+
+
+def arguments_of(
+    signature: Signature, call: ast.Call, *earlier: ast.Call
+) -> dict[str, ast.expr] | None:
+    """The arguments by the parameters that get one; None if Python refuses the call, or if that cannot be told of each."""
+    found = bind(signature, call, *earlier)
+    return None if isinstance(found, Wrong) or found.unpacked else found.given
+
+
+# Signatures
+
+
+def taking(*names: str, **defaults: object) -> Signature:
+    """A signature as data: parameters that calls have to give, then those with defaults.
+
+    `"*name"` and `"**name"` are those that take whatever is left.
+    """
+    kinds = {
+        0: Parameter.POSITIONAL_OR_KEYWORD,
+        1: Parameter.VAR_POSITIONAL,
+        2: Parameter.VAR_KEYWORD,
+    }
+    found = [Parameter(name.lstrip("*"), kinds[name.count("*")]) for name in names]
+    found += [Parameter(name, kinds[0], default=value) for name, value in defaults.items()]
+    return Signature(sorted(found, key=lambda parameter: parameter.kind))
+
+
+def signature_of(parameters: ast.arguments, bound: int = 0) -> Signature:
+    """The signature of a function in view, without as many first parameters as are bound to something else.
+
+    Defaults are their nodes.
+    """
+    by_position = [*parameters.posonlyargs, *parameters.args]
+    defaults = [REQUIRED] * (len(by_position) - len(parameters.defaults)) + [*parameters.defaults]
+    first = len(parameters.posonlyargs)
+    found = [
+        Parameter(
+            one.arg,
+            Parameter.POSITIONAL_OR_KEYWORD if at >= first else Parameter.POSITIONAL_ONLY,
+            default=value,
+        )
+        for at, (one, value) in enumerate(zip(by_position, defaults, strict=True))
+    ][bound:]
+    if parameters.vararg is not None:
+        found.append(Parameter(parameters.vararg.arg, Parameter.VAR_POSITIONAL))
+    for one, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
+        found.append(
+            Parameter(one.arg, Parameter.KEYWORD_ONLY, default=REQUIRED if value is None else value)
+        )
+    if parameters.kwarg is not None:
+        found.append(Parameter(parameters.kwarg.arg, Parameter.VAR_KEYWORD))
+    return Signature(found)
+
+
+def parameters_of(parameters: ast.arguments) -> list[ast.arg]:
+    """The parameters that take one argument each, in order."""
+    return [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
+
+
+def names_by_position(parameters: ast.arguments, bound: int = 0) -> list[str]:
+    """The names of the parameters that calls may give by position."""
+    return [one.arg for one in (*parameters.posonlyargs, *parameters.args)][bound:]
+
+
+# Arguments as they are written
+
+
+def values_of(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call in the order of the source, whatever they are given to."""
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
+def is_unpacked(call: ast.Call) -> bool:
+    """Whether some arguments of a call are in a container: `*arguments` or `**arguments`."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return starred or any(word.arg is None for word in call.keywords)
+
+
+def _ahead_of_unpacked(positional: Sequence[ast.expr]) -> list[ast.expr]:
+    """The arguments of which the position is known."""
+    return [*takewhile(lambda argument: not isinstance(argument, ast.Starred), positional)]

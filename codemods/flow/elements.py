@@ -1,0 +1,232 @@
+"""What containers hold, and what their methods do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from codemods.flow.classes import Classes
+from codemods.flow.containers import (
+    MERGING,
+    POOL,
+    QUIET,
+    READING,
+    SAME,
+    SHIFTING,
+    STORING,
+    arguments,
+    key_argument,
+    may_hold_pairs,
+)
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Derivative,
+    Function,
+    Getter,
+    Method,
+    Namespace,
+    Object,
+    Partial,
+    Place,
+)
+from codemods.flow.sites import CallSite, Key
+
+
+@dataclass(kw_only=True)
+class Elements(Classes):
+    """The part of the analysis that knows of containers."""
+
+    _merged: set[tuple[Container, Container]] = field(default_factory=set)
+    _taking_all: set[Container] = field(default_factory=set)
+    _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
+    _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
+
+    def load(self, source: Place, key: Key, result: Place, whole: bool = False) -> None:
+        """Let `source[key]` reach `result`."""
+        raise NotImplementedError
+
+    def invoke(self, callee: Object, site: CallSite) -> None:
+        """Let a call do what something does."""
+        raise NotImplementedError
+
+    def spread(self, site: CallSite) -> CallSite:
+        """A call whose last argument stands for all behind a star."""
+        raise NotImplementedError
+
+    def site_with(self, site: CallSite, box: Place, result: Place) -> CallSite:
+        """A call like another, with what is at a place for all arguments."""
+        raise NotImplementedError
+
+    def store_element(self, container: Container, key: Key, source: Place) -> None:
+        place = ("element", container, key)
+        keys = self._keys.setdefault(container, {})
+        if key not in keys:
+            keys[key] = None
+            for action in tuple(self._key_actions.get(container, ())):
+                action(key)
+        self.solver.connect(source, place)
+        self.solver.connect(place, ("elements", container))
+
+    def keys_of(self, container: Container) -> tuple[Key, ...]:
+        """The keys under which a container has elements, None among them if some are not known."""
+        return tuple(self._keys.get(container, ()))
+
+    def by_key(self, container: Container, action: Callable[[Key], object]) -> None:
+        """Do something for each key under which a container has elements, now and later."""
+        self._key_actions.setdefault(container, []).append(action)
+        for key in tuple(self._keys.get(container, ())):
+            action(key)
+
+    def load_element(self, container: Container, key: Key, result: Place) -> None:
+        if key is None:
+            self.solver.connect(("elements", container), result)
+            self.solver.connect(("keys", container), result)
+        else:
+            self.solver.connect(("element", container, key), result)
+            self.solver.connect(("element", container, None), result)
+
+    def merge(self, source: Place, target: Container) -> None:
+        """Let all elements of the containers at `source` be elements of `target`: under their names, or at any index."""
+        joined: set[Container] = set()
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container) and item not in joined:
+                joined.add(item)
+                self.by_key(item, lambda key: self._merge_key(item, key, target))
+            elif isinstance(item, Namespace):
+                self.store_element(target, None, self.any_field(item.owner)[0])
+
+        self.solver.watch(source, arrive)
+
+    def merge_whole(self, source: Container, target: Container) -> None:
+        """Let all that is in one container, and in those within it, be in another."""
+        if source is target or (source, target) in self._merged:
+            return
+        if target not in self._taking_all:
+            self._taking_all.add(target)
+            for place in (("elements", target), ("keys", target)):
+                self.solver.watch(place, lambda item: self._merge_within(item, target))
+        self._merged.add((source, target))
+        for place in (("elements", source), ("keys", source)):
+            self.store_element(target, None, place)
+
+    def _merge_within(self, item: Object, target: Container) -> None:
+        if isinstance(item, Container) and item != target:
+            self.merge_whole(item, target)
+
+    def _merge_key(self, source: Container, key: Key, target: Container) -> None:
+        self.store_element(target, key if isinstance(key, str) else None, ("element", source, key))
+        self.solver.connect(("keys", source), ("keys", target))
+
+    def merge_pairs(self, source: Place, target: Container) -> None:
+        """Let the seconds of pairs in the containers at `source` be elements of `target`, as `dict(pairs)` has them."""
+        pairs = ("pairs", target)
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container) and may_hold_pairs(item):
+                self.solver.connect(("elements", item), pairs)
+
+        self.solver.watch(source, arrive)
+        self.load(pairs, 1, ("second", target))
+        self.store_element(target, None, ("second", target))
+
+    def call_container_method(self, container: Container, name: str, site: CallSite) -> None:
+        """What `container.name(…)` does."""
+        if site.starred is not None and name in STORING | MERGING:
+            site = self.spread(site)
+        if name in SHIFTING:
+            self.scramble(container)
+        if name in STORING:
+            for place in site.positional:
+                self.store_element(container, None, place)
+        elif name in MERGING:
+            self._merge_all(container, site)
+        elif name == "setdefault":
+            for place in site.positional[1:]:
+                self.store_element(container, key_argument(site), place)
+            self.load_element(container, key_argument(site), site.result)
+        elif name in READING:
+            self._read(container, name, site)
+        elif name in SAME:
+            self.solver.add(site.result, container)
+            self._merge_all(container, site)
+        elif name == "items":
+            self._items(container, site)
+        elif name == "popitem":
+            self._pair(container, site, site.result)
+        elif name in ("keys", "values"):
+            found = Container(site.node, name)
+            self.solver.add(site.result, found)
+            self.store_element(found, None, ("keys" if name == "keys" else "elements", container))
+        elif name not in QUIET:
+            self._put_together(container, site, arguments(site))
+
+    def _put_together(
+        self, container: Container, site: CallSite, places: tuple[Place, ...]
+    ) -> None:
+        """What a method of which nothing is known does: what it is given it may keep, and what is kept it may give back.
+
+        It may also give that to the containers and functions that it is given.
+        """
+        kept: Place = ("elements", container)
+        self.solver.add(("holder", container), container)
+        given = self.site_with(site, ("holder", container), kept)
+
+        def arrive(item: Object) -> None:
+            if isinstance(item, Container):
+                self.store_element(item, None, kept)
+                self.merge_whole(item, container)
+            elif isinstance(item, Function | Method | Partial | Derivative | Getter | Class):
+                self.invoke(item, given)
+
+        for place in places:
+            self.store_element(container, None, place)
+            self.solver.watch(place, arrive)
+        self.solver.add(site.result, container)
+        self.load_element(container, None, site.result)
+
+    def _merge_all(self, container: Container, site: CallSite) -> None:
+        for place in (*site.positional, *site.unpacked):
+            self.merge(place, container)
+            self.merge_pairs(place, container)
+        for keyword, place in site.keywords.items():
+            self.store_element(container, keyword, place)
+
+    def _read(self, container: Container, name: str, site: CallSite) -> None:
+        if name == "send":
+            for place in site.positional:
+                self.store_element(container, "sent", place)
+        key = key_argument(site) if name in ("get", "pop", "__getitem__") else None
+        self.load_element(container, key, site.result)
+        for place in site.positional[1:]:
+            self.solver.connect(place, site.result)
+
+    def _items(self, container: Container, site: CallSite) -> None:
+        pairs = Container(site.node, "items")
+        self.solver.add(site.result, pairs)
+        self._pair(container, site, ("pair", site.node))
+        self.store_element(pairs, None, ("pair", site.node))
+
+    def _pair(self, container: Container, site: CallSite, result: Place) -> None:
+        """Let a pair of a key and a value reach `result`."""
+        pair = Container(site.node, "item")
+        self.solver.add(result, pair)
+        self.store_element(pair, 1, ("value", site.node))
+        self.load_element(container, None, ("value", site.node))
+        self.solver.connect(("keys", container), ("key", site.node))
+        self.store_element(pair, 0, ("key", site.node))
+
+    def scramble(self, container: Container) -> None:
+        """Let an element be at any index."""
+        self.solver.connect(("elements", container), ("element", container, None))
+
+    def mix(self, site: CallSite, places: tuple[Place, ...]) -> None:
+        """Let all that is at some places, or within what is there, come out of a call, within anything that holds such.
+
+        It also goes into every container among them, and is given to every function among them.
+        """
+        whole = Container(site.node, POOL)
+        self.scramble(whole)
+        self.store_element(whole, None, ("holder", whole))
+        self._put_together(whole, site, places)

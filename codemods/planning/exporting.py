@@ -1,0 +1,311 @@
+"""Whether a legacy name that a file imports has to stay there: for the file itself, or for others that take it from there."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.legacy import legacy_name
+from codemods.analysis.removed_names import imported_name
+from codemods.analysis.uses import Use
+from codemods.dataflow.bindings import bound_anywhere
+from codemods.flow.objects import Module
+from codemods.flow.reading import Import, PassedOn
+from codemods.flow.scopes import Scope
+from codemods.model import Refusal, Status
+from codemods.optimizers.interface import has_interface, interface_of
+from codemods.planning.plan import Decision, Plan
+from codemods.planning.sharing import Homes
+from codemods.rules import reasons
+from codemods.sources.modules import Unit
+
+OFFERED = {
+    "Optimizer": "flax.training.train_state.TrainState",
+    "OptimizerDef": "optax.GradientTransformation",
+    "OptimizerState": "optax.OptState",
+}
+"""What a module offers in the place of legacy types."""
+
+Kept = tuple[Status, Refusal]
+INERT = (
+    ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
+)
+
+
+class Exports:
+    """The legacy imports of a project that stay, each with the reason. `gone` gives the nodes that the edits of a file remove."""
+
+    def __init__(self, plan: Plan, gone: Callable[[Unit], set[ast.AST]]) -> None:
+        self.plan = plan
+        self.facts = plan.facts
+        self._gone_of = gone
+        self._gone: dict[Unit, set[ast.AST]] = {}
+        self._known: dict[ast.alias, Kept | None] = {}
+        self._asked: set[tuple[Scope, str]] = set()
+
+    def gone(self, unit: Unit) -> set[ast.AST]:
+        if unit not in self._gone:
+            self._gone[unit] = self._gone_of(unit)
+        return self._gone[unit]
+
+    def remaining(self, item: Import) -> list[ast.AST]:
+        """The places that go on reading an imported name."""
+        gone = self.gone(item.unit)
+        return [node for node in loads(item.unit, item, self.facts) if node not in gone]
+
+    def kept(self, item: Import) -> Kept | None:
+        """Why an import stays; None if it can go."""
+        if item.alias not in self._known:
+            self._known[item.alias] = (
+                None  # of imports in a circle, none stays for the sake of the others
+            )
+            self._known[item.alias] = self._reason(item)
+        return self._known[item.alias]
+
+    def _reason(self, item: Import) -> Kept | None:
+        unit = item.unit
+        decisions = self.plan.of(unit)
+        own = next(
+            (one for one in decisions if one.use.node is item.statement and _is_of(one.use, item)),
+            None,
+        )
+        if own is not None and own.refusal is not None:
+            return own.status, own.refusal
+        remaining = self.remaining(item)
+        if (
+            item.target == "flax.optim"
+            and item.alias.name == "flax.optim"
+            and not item.alias.asname
+        ):
+            remaining = [node for node in remaining if _is_legacy_chain(node, unit, self.facts)]
+        if isinstance(item.statement, ast.Import):
+            remaining += [decision.use.node for decision in decisions if _looks_up_module(decision)]
+        if remaining:
+            return _needed(remaining, decisions, unit)
+        if self._is_export(item):
+            if self._exported_anew(item) is not None:
+                return None
+            return "unresolved", reasons.name_kept(
+                f"`{item.name}` may be imported from this module by others.",
+                "Export what replaces it, or remove the import.",
+            )
+        if not self._only_for_names(item):
+            return "unresolved", reasons.name_kept(
+                "This import also runs the module that it imports from.",
+                "Import the module itself in its place.",
+            )
+        return None
+
+    def exported(self, item: Import) -> tuple[str, str] | None:
+        """From where a module imports what replaces a legacy name that it offered, and how; None if it offers none, or need not.
+
+        What is in the module itself is imported from nowhere, `""`.
+        Of what only is there for others, all that is in view has changed. Where nothing replaces a name, it has to stay.
+        """
+        offers = not self.remaining(item) and self.kept(item) is None and self._is_export(item)
+        return self._exported_anew(item) if offers else None
+
+    def _exported_anew(self, item: Import) -> tuple[str, str] | None:
+        name = legacy_name(item.target)
+        if not name or item.name == "*" or not self._is_migrated(item.unit):
+            return None
+        supports = interface_of(name) if self.plan.options.selects("FO706") else ()
+        home = self._home(item.unit) if supports else None
+        if home in (None, item.unit) and has_interface(name) and not self._is_bound_otherwise(item):
+            self.plan.shared.given[item.unit].update(
+                (support.name, support) for support in supports
+            )
+            if item.name != name:
+                self.plan.shared.called[item.unit][name] = item.name
+            return "", item.name
+        if home is not None:
+            module = Homes(self.facts).module(home, item.unit)
+            if module is not None and item.unit.path not in self.facts.imported_by(home):
+                self.plan.shared.given[home].update((support.name, support) for support in supports)
+                called = self.plan.shared.called.get(home, {})
+                return module, _as(called.get(supports[-1].name, supports[-1].name), item.name)
+        source, _, replacement = OFFERED.get(name, "").rpartition(".")
+        return (source, _as(replacement, item.name)) if source else None
+
+    def _is_bound_otherwise(self, item: Import) -> bool:
+        """Whether a file has something else of a name that it imports, or imports it twice."""
+        return bound_anywhere(item.unit)[item.name] > 1
+
+    def _home(self, unit: Unit) -> Unit | None:
+        """The file of a program that has classes for others."""
+        program = self.facts.together(unit)
+        return next(
+            (
+                home
+                for home, given in self.plan.shared.given.items()
+                if given and home.path in program
+            ),
+            None,
+        )
+
+    def _is_migrated(self, unit: Unit) -> bool:
+        """Whether nothing legacy stays in a file's programs but imports."""
+        program = self.facts.together(unit)
+        left = (one for one in self.plan.decisions if not one.applies and one.use.kind != "import")
+        return not any(one.use.unit.path in program for one in left)
+
+    def _is_export(self, item: Import) -> bool:
+        unit = item.unit
+        if item.scope.parent is not None:
+            return False
+        line = unit.code.split("\n")[item.statement.lineno - 1]
+        used = loads(unit, item, self.facts)
+        silent = not used and (unit.is_package or "noqa" in line)
+        on_purpose = item.alias.asname == item.alias.name
+        names = self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
+        return silent or on_purpose or any(self._leaves(item.scope, name) for name in names)
+
+    def _leaves(self, scope: Scope, name: str) -> bool:
+        """Whether a name of a module has to be there for other files."""
+        return (
+            _lists(scope.unit, name)
+            or self._taken(scope, name)
+            or self._read_elsewhere(scope.unit, name)
+        )
+
+    def _taken(self, scope: Scope, name: str) -> bool:
+        """Whether an import in another file takes a name from a module, and stays."""
+        if (scope, name) in self._asked:
+            return False
+        self._asked.add((scope, name))
+        taken = any(
+            self._stays(passed, name)
+            for passed in self.facts.takers[scope]
+            if passed.alias.name in (name, "*")
+        )
+        self._asked.remove((scope, name))
+        return taken
+
+    def _stays(self, passed: PassedOn, name: str) -> bool:
+        """Whether an import from another file of the project stays, or what a star brought is read or passed on."""
+        if passed.name == "*":
+            gone = self.gone(passed.unit)
+            read = any(
+                node not in gone for node in _reads(passed.unit, passed.scope, name, self.facts)
+            )
+            return read or self._leaves(passed.scope, name)
+        items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
+        return any(self.kept(item) is not None for item in items)
+
+    def _read_elsewhere(self, owner: Unit, name: str) -> bool:
+        """Whether another file reads the name as an attribute of a module, and goes on doing so."""
+        elsewhere = ((unit, node) for unit, node in self._attributes[name] if unit is not owner)
+        read = ((unit, node) for unit, node in elsewhere if node not in self.gone(unit))
+        owners = (item for _, node in read for item in self.facts.objects(node.value))
+        return any(isinstance(item, Module) and item.unit is owner for item in owners)
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
+        found: dict[str, list[tuple[Unit, ast.Attribute]]] = defaultdict(list)
+        for unit, node in self.facts.flow.reading.attributes:
+            found[node.attr].append((unit, node))
+        return found
+
+    def _only_for_names(self, item: Import) -> bool:
+        """Whether nothing is missed but a name: the module does nothing when it is imported, or is imported still."""
+        same = [one for one in self.facts.imported(item.unit) if one.statement is item.statement]
+        if len(item.statement.names) > len(same):
+            return True
+        passed = (
+            passed for passed in self.facts.flow.reading.passed_on if passed.alias is item.alias
+        )
+        run = (node for found in passed for scope in found.sources for node in scope.unit.tree.body)
+        parts = (part for node in run if not isinstance(node, INERT) for part in ast.walk(node))
+        return not any(isinstance(part, ast.Call) for part in parts)
+
+
+def _is_of(use: Use, item: Import) -> bool:
+    """Whether a use of an import statement is one of this name, and not of another that the statement imports."""
+    return use.kind == "import" or use.name == imported_name(item)
+
+
+def _as(name: str, bound: str) -> str:
+    return name if bound == name else f"{name} as {bound}"
+
+
+def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
+    """Every place in the file that reads an imported name, quoted annotations included."""
+    names = facts.legacy.members(item.target) if item.name == "*" else (item.name,)
+    return [node for name in names for node in _reads(unit, item.scope, name, facts)]
+
+
+def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
+    """The places in a file that read a name which a scope of it binds."""
+    scopes = facts.flow.reading.scopes
+    for node in (
+        one for one in unit.nodes if isinstance(one, ast.Name) and one.id == name and one in scopes
+    ):
+        if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
+            yield node
+    for annotation in facts.flow.reading.annotations:
+        is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
+        words = (
+            (ast.walk(inner.expression) for inner in facts.with_quoted(annotation))
+            if is_quoted
+            else ()
+        )
+        yield from (
+            word
+            for found in words
+            for word in found
+            if isinstance(word, ast.Name) and word.id == name
+        )
+
+
+def _lists(unit: Unit, name: str) -> bool:
+    """Whether a module says a name where it says `__all__`."""
+    statements = [
+        node for node in unit.tree.body if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
+    ]
+    parts = ([*ast.walk(node)] for node in statements)
+    listing = (
+        inner
+        for inner in parts
+        if any(isinstance(one, ast.Name) and one.id == "__all__" for one in inner)
+    )
+    return any(
+        isinstance(one, ast.Constant) and one.value == name for inner in listing for one in inner
+    )
+
+
+def _looks_up_module(decision: Decision) -> bool:
+    """Whether a file goes on asking for the module `flax.optim` by its name, so that it has to be imported."""
+    return (
+        decision.use.kind == "module"
+        and not decision.applies
+        and isinstance(decision.use.node, ast.Subscript)
+    )
+
+
+def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
+    parent = unit.parents.get(node)
+    return isinstance(parent, ast.Attribute) and any(
+        legacy_name(name) is not None for name in facts.externals(parent)
+    )
+
+
+def _parts(use: Use) -> set[ast.AST]:
+    """All that a use is about, in quotes or not."""
+    return {part for node in (use.node, *use.said) for part in ast.walk(node)}
+
+
+def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Kept:
+    lines = sorted({getattr(node, "lineno", 0) for node in remaining})
+    where = ", ".join(unit.place(line) for line in lines[:3])
+    inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
+    status: Status = (
+        "suppressed"
+        if inside and all(found.status == "suppressed" for found in inside)
+        else "unresolved"
+    )
+    return status, reasons.name_kept(
+        f"{where} still needs this import.", "Migrate what needs it first."
+    )

@@ -1,0 +1,72 @@
+"""What breaks a promise of a result."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import tokenize
+from collections import Counter
+from collections.abc import Iterable
+
+from codemods.dataflow.bindings import Scopes
+from codemods.rewriting.imports import ImportedName
+from codemods.rewriting.legacy_shapes import shapes_in, too_many
+from codemods.sources.modules import Unit
+from codemods.sources.parsing import parse
+
+OF_MODULES = ("__file__", "__name__", "__doc__")
+
+
+def _comments(code: str, without: set[int]) -> Counter[str]:
+    """The comments of a file, apart from those of some statements, by their first lines."""
+    if "#" not in code:
+        return Counter()
+    last = {
+        line: node.end_lineno or line
+        for node in parse(code).body
+        for line in [node.lineno]
+        if line in without
+    }
+    skipped = {line for start, end in last.items() for line in range(start, end + 1)} | without
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    return Counter(
+        token.string
+        for token in tokens
+        if token.type == tokenize.COMMENT and token.start[0] not in skipped
+    )
+
+
+def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[ImportedName]) -> str:
+    """What breaks a promise of the result: empty if it holds all.
+
+    It parses, no name is undefined that was not before, no comment is lost but with the imports that are dropped, and nothing is
+    used as only a legacy object can be but what is `allowed`: what was left for a reason, and what helpers do.
+    """
+    try:
+        tree = parse(after)
+    except SyntaxError as error:
+        return f"does not parse: {error}"
+    undefined = undefined_names(Unit("", after, tree))
+    if undefined and (new := undefined - undefined_names(Unit("", before, parse(before)))):
+        return f"undefined: {', '.join(sorted(new))}"
+    if shape := too_many(allowed, shapes_in(ast.walk(tree))):
+        return f"something is still used as a legacy object is: `{shape}`"
+    lost = _comments(before, {name.line for name in drop}) - _comments(after, set())
+    return f"the comment `{min(lost)}` would be lost" if lost else ""
+
+
+def undefined_names(unit: Unit) -> set[str]:
+    """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
+        return set()
+    scopes = Scopes(unit)
+    known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}
+    loads = (
+        node for node in unit.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+    return {
+        node.id
+        for node in loads
+        if node.id not in known and scopes.around(node).binding(node.id) is None
+    }

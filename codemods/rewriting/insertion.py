@@ -1,0 +1,184 @@
+"""Where emitted helper functions go in the user's file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain, islice
+
+import libcst as cst
+
+from codemods.cst.layout import is_docstring
+from codemods.rewriting.movement import gap_and_comments
+from codemods.sources.notebook import MARKER as CELL
+
+INDENT = " " * 4
+"""The indentation in which helpers are written."""
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | None:
+    """Put helper definitions after the imports that they need and ahead of their first use, once, in the file's indentation.
+
+    In a file, that is behind all imports at its top; in a notebook, behind those that they need, as cells are run one by one.
+    None if there is no such place.
+    """
+    missing = (source for source in sources if not has_support(module, source))
+    new = [_spaced(item) for source in missing for item in _indented(source, module).body]
+    if not new:
+        return module
+    index = _place(module, new)
+    if index is None:
+        return None
+    following = module.body[index:]
+    spaced = [_spaced(statement) for statement in following[:1]]
+    return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
+
+
+def has_support(module: cst.Module, source: str) -> bool:
+    """Whether the module holds these definitions already, to the letter."""
+    wanted = {
+        _name(statement): _code(module, statement) for statement in _indented(source, module).body
+    }
+    present = {_code(module, statement) for statement in module.body if _name(statement) in wanted}
+    return present.issuperset(wanted.values())
+
+
+def _name(statement: cst.CSTNode) -> str:
+    """The name of a definition; nothing for other statements."""
+    return statement.name.value if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ""
+
+
+def _code(
+    module: cst.Module, statement: cst.SimpleStatementLine | cst.BaseCompoundStatement
+) -> str:
+    return module.code_for_node(statement.with_changes(leading_lines=())).strip()
+
+
+def _indented(source: str, module: cst.Module) -> cst.Module:
+    """The source with the module's own indentation and line ends; what hangs in brackets stays four columns in."""
+    return _parsed(source, module.default_indent, module.default_newline)
+
+
+@cache
+def _parsed(source: str, indent: str, newline: str) -> cst.Module:
+    config = cst.PartialParserConfig(default_indent=INDENT, default_newline=newline)
+    parsed = cst.parse_module(source, config).visit(_Docstrings(indent, newline))
+    return parsed.with_changes(default_indent=indent)
+
+
+class _Docstrings(cst.CSTTransformer):
+    """Indents and ends the lines of docstrings, which are no code."""
+
+    def __init__(self, indent: str, newline: str) -> None:
+        super().__init__()
+        self.indent = indent
+        self.newline = newline
+
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.SimpleString:
+        first, *rest = updated_node.value.split("\n")
+        depths = ((len(line) - len(line.lstrip(" "))) // len(INDENT) for line in rest)
+        deeper = [
+            self.indent * depth + line.lstrip(" ") for depth, line in zip(depths, rest, strict=True)
+        ]
+        return updated_node.with_changes(value=self.newline.join([first, *deeper]))
+
+
+def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
+    code = module.code
+    statements = list(_in_ast(module, code))
+    needed = _names(ast.parse(module.with_changes(body=new).code), whole=True)
+    bound: dict[str, int] = {}
+    for index, nodes in enumerate(statements):
+        for name in _imported(nodes):
+            bound.setdefault(name, index + 1)
+    first = max((index for name, index in bound.items() if name in needed), default=0)
+    last = _first_use(statements, {_name(statement) for statement in new} - {""})
+    others = (
+        any(not isinstance(node, ast.Import | ast.ImportFrom) for node in nodes)
+        for nodes in statements
+    )
+    behind = next(
+        (index for index, is_other in enumerate(others) if is_other and index >= first), first
+    )
+    usual = behind if first and CELL.match(code) else _after_imports(module)
+    return None if first > last else min(max(first, usual), last)
+
+
+def _in_ast(module: cst.Module, code: str) -> Iterator[Sequence[ast.stmt]]:
+    """The statements of each line of a module as `ast` has them."""
+    nodes = iter(ast.parse(code).body)
+    for line in module.body:
+        yield list(
+            islice(nodes, len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1)
+        )
+
+
+def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int:
+    """The first statement that, when the module is run, may evaluate one of some names, by functions ahead of it or not."""
+    size = -1
+    while size < len(names):
+        size = len(names)
+        for node in chain.from_iterable(statements):
+            if isinstance(node, DEFINITIONS) and not names.isdisjoint(_names(node, whole=True)):
+                names.add(node.name)
+    found = (
+        any(not names.isdisjoint(_names(node, whole=False)) for node in nodes)
+        for nodes in statements
+    )
+    return next((index for index, used in enumerate(found) if used), len(statements))
+
+
+def _names(root: ast.AST, whole: bool) -> set[str]:
+    """The names in some code; unless `whole`, not those in the bodies of functions."""
+    found: set[str] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        skipped: Sequence[ast.stmt] = getattr(node, "body", ()) if is_function and not whole else ()
+        pending += [child for child in ast.iter_child_nodes(node) if child not in skipped]
+    return found
+
+
+def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that imports bind in statements of a module, or in the branches of these."""
+    pending: list[ast.AST] = list(nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif not isinstance(node, (*DEFINITIONS, ast.expr)):
+            pending += ast.iter_child_nodes(node)
+
+
+def _after_imports(module: cst.Module) -> int:
+    """Behind the last import of the run at the top; guarded imports and simple assignments may stand between them."""
+    index = 0
+    for number, statement in enumerate(module.body):
+        guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()
+        if is_docstring(statement) or any(map(_is_import, (statement, *guarded))):
+            index = number + 1
+        elif not isinstance(statement, cst.SimpleStatementLine):
+            break
+    return index
+
+
+def _is_import(statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom(), *_]):
+            return True
+    return False
+
+
+def _spaced(statement: cst.CSTNodeT) -> cst.CSTNodeT:
+    """The statement with at least two blank lines above, its comments kept."""
+    gap, comments = gap_and_comments(statement)
+    missing = [cst.EmptyLine(indent=False)] * (2 - len(gap))
+    return statement.with_changes(leading_lines=[*missing, *gap, *comments])

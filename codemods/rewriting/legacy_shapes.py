@@ -1,0 +1,37 @@
+"""What only a legacy object is asked for, counted in a syntax tree: a check of results that shares nothing with the analysis."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable
+
+CERTAIN = ("apply_gradient", "compute_gradient", "optimizer_def", "param_states", "target")
+"""Attributes that a train state and a gradient transformation have not."""
+
+
+def shape_of(node: ast.AST) -> str:
+    """The kind of legacy use that a node looks like; empty for any other."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Load()) if name in CERTAIN:
+            return f".{name}"
+        case (
+            ast.Attribute(attr="step", value=ast.Attribute(attr="state"))
+            | ast.Attribute(attr="step", value=ast.Subscript(value=ast.Attribute(attr="state")))
+        ):
+            return ".state.step"
+        case ast.Call(func=ast.Attribute(attr="replace"), keywords=words) if "target" in {
+            word.arg for word in words
+        }:
+            return ".replace(target=…)"
+    return ""
+
+
+def shapes_in(nodes: Iterable[ast.AST]) -> Counter[str]:
+    """How often each kind of legacy use stands in some nodes."""
+    return Counter(shape for node in nodes if (shape := shape_of(node)))
+
+
+def too_many(before: Counter[str], after: Counter[str]) -> str:
+    """A kind of legacy use of which there is more than may stay; empty if there is none."""
+    return next((shape for shape, number in sorted(after.items()) if number > before[shape]), "")

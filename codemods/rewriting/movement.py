@@ -1,0 +1,78 @@
+"""Statements that move up within their block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import libcst as cst
+
+from codemods.rewriting.edits import MoveStatement
+from codemods.sources.modules import Span
+
+Block = TypeVar("Block", cst.IndentedBlock, cst.Module)
+
+
+class Moves:
+    """The moves of one file. They are carried out block by block, once all of a block's statements are as they will be."""
+
+    def __init__(self, edits: Iterable[MoveStatement]) -> None:
+        self.targets = {
+            edit.span: edit.target for edit in sorted(edits, key=lambda edit: edit.span)
+        }
+        self._wanted = {*self.targets, *self.targets.values()}
+        self._nodes: dict[Span, tuple[cst.CSTNode, ...]] = {}
+
+    def met(self, span: Span, updated: object) -> None:
+        """Note what the statement at a span has become."""
+        if span in self._wanted:
+            nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
+            self._nodes[span] = tuple(node for node in nodes if isinstance(node, cst.CSTNode))
+
+    def carry_out(self, block: Block) -> tuple[Block, dict[Span, tuple[cst.CSTNode, ...]]]:
+        """The block after its moves, and what was moved."""
+        body: list[cst.CSTNode] = list(block.body)
+        done: dict[Span, tuple[cst.CSTNode, ...]] = {}
+        for target in dict.fromkeys(self.targets.values()):
+            spans: list[Span] = [span for span, goal in self.targets.items() if goal == target]
+            nodes = [self._nodes.get(span, ()) for span in (*spans, target)]
+            if all(found and any(node is found[0] for node in body) for found in nodes):
+                body = _moved(body, nodes[:-1], nodes[-1][0])
+                done.update(zip(spans, nodes, strict=False))
+        return (block.with_changes(body=body), done) if done else (block, done)
+
+
+def _moved(
+    body: list[cst.CSTNode], moving: Sequence[tuple[cst.CSTNode, ...]], target: cst.CSTNode
+) -> list[cst.CSTNode]:
+    """Some statements of a block in front of another one. The blank lines between paragraphs stay where they were."""
+    going = {id(node) for nodes in moving for node in nodes}
+    blank, own = gap_and_comments(target)
+    first, *others = [node for nodes in moving for node in nodes]
+    first = first.with_changes(leading_lines=[*blank, *gap_and_comments(first)[1]])
+    rest: list[cst.CSTNode] = []
+    gap: list[cst.EmptyLine] = []
+    for node in body:
+        if id(node) in going:
+            gap = gap or gap_and_comments(node)[0]
+        elif node is target:
+            rest += [first, *others, target if own else target.with_changes(leading_lines=[])]
+        else:
+            rest.append(with_gap(node, gap))
+            gap = []
+    return rest
+
+
+def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
+    """A statement with these blank lines above, unless it has some."""
+    blank, own = gap_and_comments(statement)
+    return statement.with_changes(leading_lines=[*gap, *own]) if gap and not blank else statement
+
+
+def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """The blank lines above a statement, and the comments below these."""
+    lines = list(getattr(statement, "leading_lines", ()))
+    first = next(
+        (index for index, line in enumerate(lines) if line.comment is not None), len(lines)
+    )
+    return lines[:first], lines[first:]

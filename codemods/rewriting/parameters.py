@@ -1,0 +1,174 @@
+"""Parameters that a function gains or loses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import libcst as cst
+
+from codemods.cst.layout import is_docstring
+from codemods.cst.pieces import NOTHING, SEPARATOR
+from codemods.rewriting.edits import ChangeParameters, SplitParameter
+
+
+def with_parameters(
+    function: cst.FunctionDef, edit: ChangeParameters, say: Callable[[str], str]
+) -> cst.FunctionDef:
+    """A function with other parameters, and a docstring that says nothing of those that are gone.
+
+    `say` fills in the names of imported modules in the template of an annotation.
+    """
+    body = _documented(function.body, edit)
+    return function.with_changes(
+        params=changed(function.params, edit, say), body=_beginning(body, edit.unpacked)
+    )
+
+
+def changed(
+    parameters: cst.Parameters, edit: ChangeParameters, say: Callable[[str], str]
+) -> cst.Parameters:
+    """Other parameters for a function or a lambda."""
+    for split in edit.split:
+        parameters = _split(parameters, split, say)
+    for name in edit.dropped:
+        parameters = _without(parameters, name)
+    for name, annotation in edit.added:
+        parameters = _with(parameters, name, annotation)
+    for name in edit.by_keyword:
+        parameters = _with_keyword(parameters, name)
+    return parameters
+
+
+def _split(
+    parameters: cst.Parameters, split: SplitParameter, say: Callable[[str], str]
+) -> cst.Parameters:
+    """The parameters with several in the place of one."""
+    changes = {}
+    for field in ("params", "kwonly_params", "posonly_params"):
+        found: list[cst.Param] = []
+        for old in getattr(parameters, field):
+            if old.name.value != split.name:
+                found.append(old)
+                continue
+            new = [
+                cst.Param(cst.Name(name), _annotation(say(text))) for name, text in split.parameters
+            ]
+            after = old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
+            between = old.comma if isinstance(after, cst.ParenthesizedWhitespace) else SEPARATOR
+            found += [one.with_changes(comma=between) for one in new[:-1]]
+            found.append(
+                new[-1].with_changes(
+                    comma=old.comma, whitespace_after_param=old.whitespace_after_param
+                )
+            )
+        changes[field] = found
+    return parameters.with_changes(**changes)
+
+
+def _annotation(text: str) -> cst.Annotation | None:
+    return cst.Annotation(cst.parse_expression(text)) if text else None
+
+
+def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
+    """A body that begins with some statements, behind its docstring."""
+    if not statements or not isinstance(body, cst.IndentedBlock):
+        return body
+    new = [cst.parse_statement(text) for text in statements]
+    at = 1 if is_docstring(body.body[0]) else 0
+    return body.with_changes(body=[*body.body[:at], *new, *body.body[at:]])
+
+
+def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
+    changes: dict[str, object] = {}
+    for field in ("params", "kwonly_params", "posonly_params"):
+        old = list(getattr(parameters, field))
+        kept = [parameter for parameter in old if parameter.name.value != name]
+        if len(kept) != len(old):
+            if kept and old[-1].name.value == name:
+                kept[-1] = kept[-1].with_changes(
+                    comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param
+                )
+            changes[field] = kept
+    if changes.get("kwonly_params") == []:
+        _end_without_keywords(parameters, changes)
+    return parameters.with_changes(**changes)
+
+
+def _end_without_keywords(parameters: cst.Parameters, changes: dict[str, object]) -> None:
+    """End the parameters behind those by position as they ended behind the last that had to be named; `*` goes."""
+    gone, star = parameters.kwonly_params[-1], parameters.star_arg
+    end = {"comma": gone.comma, "whitespace_after_param": gone.whitespace_after_param}
+    if isinstance(star, cst.Param):
+        changes["star_arg"] = star if parameters.star_kwarg else star.with_changes(**end)
+        return
+    changes["star_arg"] = cst.MaybeSentinel.DEFAULT
+    if parameters.params and parameters.star_kwarg is None:
+        *before, last = parameters.params
+        changes["params"] = [*before, last.with_changes(**end)]
+
+
+def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Parameters:
+    """The parameters with one more behind those without a default, laid out as the one before."""
+    old = list(parameters.params)
+    index = next(
+        (number for number, parameter in enumerate(old) if parameter.default is not None), len(old)
+    )
+    new = cst.Param(cst.Name(name), _annotation(annotation))
+    if index < len(old):
+        comma = old[index].comma
+        new = new.with_changes(comma=comma if isinstance(comma, cst.Comma) else SEPARATOR)
+    elif old:
+        between = old[-2].comma if len(old) > 1 else SEPARATOR
+        new = new.with_changes(
+            comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param
+        )
+        old[-1] = old[-1].with_changes(comma=between, whitespace_after_param=NOTHING)
+    return parameters.with_changes(params=[*old[:index], new, *old[index:]])
+
+
+def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
+    """The parameters with one more that has to be named, laid out as those before."""
+    field = "kwonly_params" if parameters.kwonly_params else "params"
+    *rest, model = getattr(parameters, field)
+    between = rest[-1].comma if rest else SEPARATOR
+    new = cst.Param(
+        cst.Name(name), comma=model.comma, whitespace_after_param=model.whitespace_after_param
+    )
+    before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
+    if field == "kwonly_params":
+        return parameters.with_changes(kwonly_params=[*before, new])
+    star = cst.ParamStar(between) if isinstance(between, cst.Comma) else cst.ParamStar()
+    return parameters.with_changes(params=before, star_arg=star, kwonly_params=[new])
+
+
+def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
+    """The body with a docstring that says nothing of parameters that are gone, and describes those in the place of one."""
+    if not (edit.dropped or edit.split) or not isinstance(body, cst.IndentedBlock) or not body.body:
+        return body
+    match body.body[0]:
+        case (
+            cst.SimpleStatementLine(
+                body=[cst.Expr(value=cst.SimpleString(value=value) as text) as only, *_]
+            ) as first
+        ):
+            for name in edit.dropped:
+                value = _entry(name).sub("", value, count=1)
+            for split in edit.split:
+                value = _entry(split.name).sub(partial(_entries, split), value, count=1)
+            expression = only.with_changes(value=text.with_changes(value=value))
+            return body.with_changes(body=[first.with_changes(body=[expression]), *body.body[1:]])
+    return body
+
+
+def _entries(split: SplitParameter, match: re.Match[str]) -> str:
+    """What a docstring says of the parameters in the place of one."""
+    word = ":param " if match[0].lstrip().startswith(":param") else ""
+    return "".join(f"{match['indent']}{word}{name}: {text}\n" for name, text in split.described)
+
+
+def _entry(name: str) -> re.Pattern[str]:
+    """The lines of a docstring about a parameter: the first, and those indented deeper."""
+    first = rf"(?P<indent>[ \t]+)(?::param )?{re.escape(name)}[ \t]*(?:\([^)\n]*\))?:[^\n]*\n"
+    return re.compile(rf"(?<=\n){first}(?:(?P=indent)[ \t]+[^\n]+\n)*")

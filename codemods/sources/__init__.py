@@ -1,0 +1,1 @@
+"""From bytes to modules: text, notebooks, which files matter, and the file behind an import. Knows nothing of what code means."""

@@ -1,0 +1,260 @@
+"""The files of a project as modules, and the file behind an import."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from posixpath import dirname
+
+from codemods.sources.text import Columns
+
+RUN = re.compile(
+    r"""__  # %run (?:-\w+ )*["']?([\w./-]+)|\bexec\(\s*open\(\s*["']([\w./-]+\.py)["']\s*\)\.read\(\)\s*\)"""
+)
+"""What runs another file as if its code stood here."""
+
+LEFT_OUT = re.compile(r"/(.*?\.py)(?![^.(\[])")
+
+Span = tuple[int, int, int, int]
+"""First line, first column, last line, column after the end: lines from 1, columns from 0 and in characters."""
+
+
+@dataclass(eq=False)
+class Unit:
+    """One parsed file. Of a notebook, `places` tells the cell and the line of the file for each line of the code."""
+
+    path: str
+    code: str
+    tree: ast.Module
+    places: Sequence[tuple[int, int]] = ()
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    nodes: list[ast.AST] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.nodes.append(self.tree)
+        for node in self.nodes:
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+                self.nodes.append(child)
+
+    @cached_property
+    def columns(self) -> Columns:
+        return Columns(self.code)
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias) -> Span:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return (
+            node.lineno,
+            self.columns.character(node.lineno, node.col_offset),
+            node.end_lineno,
+            self.columns.character(node.end_lineno, node.end_col_offset),
+        )
+
+    def line(self, number: int) -> int:
+        """The line of the file for a line of the code."""
+        return self.places[number - 1][1] if self.places else number
+
+    def place(self, number: int) -> str:
+        """Where a line of the code is, for people."""
+        return f"{self.path}:{self.line(number)}"
+
+    def cell(self, number: int) -> str:
+        """The cell in which a line of the code is, for people; empty if this is no notebook."""
+        return f"cell {self.places[number - 1][0]}" if self.places else ""
+
+    def source(self, node: ast.expr | ast.stmt) -> str:
+        return self.columns.segment(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    @property
+    def is_package(self) -> bool:
+        return PurePosixPath(self.path).name == "__init__.py"
+
+
+class Layout:
+    """The files of a project by their paths, and the way from a dotted name to one of them.
+
+    An absolute import is resolved without knowing the roots on `sys.path`: a file whose path ends as the dotted name says is a
+    candidate, and the one that shares most of its folders with the importing file wins. Where several are equally near and
+    none lies in a folder above the importing file, nothing tells which is meant: each of those below its folder may be. A
+    module of the standard library is shadowed by a script beside the importing one alone.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._files = set(paths)
+        self._endings: dict[str, list[str]] = defaultdict(list)
+        folders = {PurePosixPath(dirname(path)) for path in self._files}
+        self._directories = {
+            str(around) for folder in folders for around in (folder, *folder.parents)
+        }
+        for path in sorted(
+            (*self._directories, *(path.removesuffix(".py") for path in self._files))
+        ):
+            self._endings[path.rpartition("/")[2]].append(path)
+        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._below: dict[str, list[str]] = {}
+
+    def at(self, path: str) -> tuple[str | None, str] | None:
+        """The module at a path without its ending: its file (a package's `__init__.py`) and, for a package, its folder."""
+        if path in self._directories:
+            package = str(PurePosixPath(path, "__init__.py"))
+            return package if package in self._files else None, path
+        return (f"{path}.py", "") if f"{path}.py" in self._files else None
+
+    def relative(self, importer: str, level: int, name: str) -> str:
+        """The path, without ending, that a relative import names."""
+        folder = PurePosixPath(importer).parent
+        for _ in range(level - 1):
+            folder = folder.parent
+        return str(folder.joinpath(*name.split("."))) if name else str(folder)
+
+    def absolute(self, importer: str, name: str) -> tuple[str, ...]:
+        """The paths, without ending, that an absolute import may mean; none when it is not part of the project."""
+        folder = importer.rpartition("/")[0]
+        if (folder, name) not in self._absolute:
+            self._absolute[folder, name] = self._nearest(folder, name)
+        return self._absolute[folder, name]
+
+    def _nearest(self, folder: str, name: str) -> tuple[str, ...]:
+        here = folder.split("/") if folder else []
+        parts = name.split(".")
+        if parts[0] in sys.stdlib_module_names:
+            beside = "/".join((*here, *parts))
+            is_script = str(PurePosixPath(folder, "__init__.py")) not in self._files
+            return (beside,) if is_script and self.at(beside) is not None else ()
+        ranked = []
+        for path in self._endings.get(parts[-1], ()):
+            steps = path.split("/")
+            root = steps[: -len(parts)]
+            if steps[-len(parts) :] == parts and self.at(path) is not None:
+                shared = next(
+                    (
+                        index
+                        for index, (left, right) in enumerate(zip(here, root, strict=False))
+                        if left != right
+                    ),
+                    min(len(here), len(root)),
+                )
+                ranked.append((-shared, len(root), path))
+        if not ranked:
+            return ()
+        best = min(ranked)
+        is_above = -best[0] == best[1]
+        near = tuple(path for shared, _, path in sorted(ranked) if shared == best[0])
+        is_below = -best[0] == len(here)
+        return (best[2],) if is_above else near if is_below or len(near) == 1 else ()
+
+    def run_by(self, importer: str, code: str) -> list[str]:
+        """The files that a file runs in its own place."""
+        if "# %run" not in code and "exec(" not in code:
+            return []
+        names = {PurePosixPath(found[1] or found[2]).name for found in RUN.finditer(code)}
+        paths = {
+            path for name in names for path in (*self._called[name], *self._called[f"{name}.py"])
+        }
+        return sorted(paths - {importer})
+
+    @cached_property
+    def _called(self) -> dict[str, list[str]]:
+        """The files by their names without folders."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in self._files:
+            found[path.rpartition("/")[2]].append(path)
+        return found
+
+    def below(self, folder: str) -> list[str]:
+        """The files in a folder and in those within it."""
+        if folder not in self._below:
+            start = "" if folder == "." else f"{folder}/"
+            self._below[folder] = sorted(path for path in self._files if path.startswith(start))
+        return self._below[folder]
+
+    def matching(self, pattern: re.Pattern[str]) -> list[str]:
+        """The files whose dotted name, or the end of it, is such a name."""
+        return sorted(path for path in self._files if _ends_so(path, pattern))
+
+
+def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
+    """Whether the dotted name of a file, from any of its folders on, is as a pattern says."""
+    steps = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return any(pattern.fullmatch(".".join(steps[start:])) for start in range(len(steps)))
+
+
+def name_of(path: str) -> str:
+    """The name of the module in a file that is not analysed; no name of a package looks like it."""
+    return f"/{path}"
+
+
+def file_of(name: str) -> str | None:
+    """The file of what a name stands for, if it is one that is not analysed: `a/b.py` for `/a/b.py.Trainer().step`."""
+    match = LEFT_OUT.match(name)
+    return None if match is None else match[1]
+
+
+class Project:
+    """All units, found by the imports of others.
+
+    Args:
+      units: the files that are analysed.
+      others: the texts of files that are there, too, by path, of which nothing else is known.
+    """
+
+    def __init__(self, units: Iterable[Unit], others: Mapping[str, str]) -> None:
+        self.units = list(units)
+        self.others = others
+        self._by_path = {unit.path: unit for unit in self.units}
+        self._layout = Layout((*self._by_path, *self.others))
+
+    def at(self, path: str) -> tuple[Unit | None, str] | None:
+        """The module at a path without its ending: its file (a package's `__init__`) and, for a package, its folder."""
+        found = self._layout.at(path)
+        if found is None or found[0] in self.others:
+            return None
+        return self._by_path[found[0]] if found[0] else None, found[1]
+
+    def left_out(self, path: str) -> str | None:
+        """The file of the module at a path without its ending, if it is one of those that are not analysed."""
+        found = self._layout.at(path)
+        return found[0] if found is not None and found[0] in self.others else None
+
+    def relative(self, importer: Unit, level: int, name: str) -> str:
+        """The path, without ending, that a relative import names."""
+        return self._layout.relative(importer.path, level, name)
+
+    def absolute(self, importer: Unit, name: str) -> tuple[str, ...]:
+        """The paths, without ending, that an absolute import may mean; none when it is not part of the project."""
+        return self._layout.absolute(importer.path, name)
+
+    def run_by(self, unit: Unit) -> list[Unit]:
+        """The modules that a module runs in its own place."""
+        return self._read(self._layout.run_by(unit.path, unit.code))
+
+    def within(self, folder: str) -> list[Unit]:
+        """The modules in a folder and in those below it."""
+        return self._read(self._layout.below(folder))
+
+    def matching(self, pattern: re.Pattern[str]) -> list[Unit]:
+        """The modules whose dotted name, or the end of it, is such a name."""
+        return self._read(self._layout.matching(pattern))
+
+    def may_have(self, path: str, name: str) -> bool:
+        """Whether a file that is not analysed may have a variable of a name."""
+        return re.search(rf"\b{re.escape(name)}\b|\bimport[ \t(]*\*", self.others[path]) is not None
+
+    def others_matching(self, pattern: re.Pattern[str]) -> list[str]:
+        """The files of such a name that are not analysed."""
+        return [path for path in self._layout.matching(pattern) if path in self.others]
+
+    def _read(self, paths: Iterable[str]) -> list[Unit]:
+        return [self._by_path[path] for path in paths if path in self._by_path]

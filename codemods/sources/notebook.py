@@ -1,0 +1,345 @@
+"""Jupyter notebooks: the code of the cells as one module, and new code put back without touching anything else."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import json
+import re
+import tokenize
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from json.decoder import JSONDecoder
+
+from codemods.sources.prefilter import mentions_legacy
+from codemods.sources.text import UndecodableError
+
+SUFFIX = ".ipynb"
+RUNS_PYTHON = ("time", "timeit", "prun", "capture")
+"""Cell magics below which there is code like in any cell."""
+
+MARKER = re.compile(r"^__cell__ = (\d+)\n", re.MULTILINE)
+PLACEHOLDER = re.compile(r"__magic_(\d+)__(?:; |  # %run .*)?")
+MAGIC = re.compile(
+    r"(?P<indent>\s*)(?P<assigned>[\w., \[\]'\"]+=\s*)?(?P<magic>[%!].*|\?.*|[\w.*]+\?{1,2}\s*)$"
+)
+TIMED = re.compile(r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +)(?P<code>\S.*)")
+SPACE = re.compile(r"[ \t\r\n]*")
+ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
+LINES = re.compile(r"[^\n]*\n|[^\n]+")
+
+Extent = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with code: its number among all cells, from 1, its source, where that stands in the file, and its parts.
+
+    `header` is the line of a cell magic. `body` is the code, with a placeholder for each of `magics`.
+    """
+
+    number: int
+    source: str
+    extent: Extent
+    header: str
+    body: str
+    magics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook as Python: `code` is that of all cells, in order, each behind a marker.
+
+    `places` tells for each line of it the number of the cell and the line of the file.
+    """
+
+    text: str
+    bom: bytes
+    cells: tuple[Cell, ...]
+    code: str
+    places: tuple[tuple[int, int], ...]
+
+    def encode(self, code: str) -> bytes:
+        """The bytes of the notebook with new code in its cells."""
+        new = self._divided(code)
+        parts = []
+        end = 0
+        for cell, source in zip(self.cells, new, strict=True):
+            if source != cell.source:
+                parts += [self.text[end : cell.extent[0]], self._dumped(cell, source)]
+                end = cell.extent[1]
+        return self.bom + "".join((*parts, self.text[end:])).encode()
+
+    def _divided(self, code: str) -> list[str]:
+        before, *rest = MARKER.split(code)
+        bodies = dict(zip(map(int, rest[::2]), rest[1::2], strict=True))
+        sources = []
+        for cell in self.cells:
+            body = bodies[cell.number].removesuffix("\n")
+            if body == cell.body and not before:
+                sources.append(cell.source)
+                continue
+            body = before + _trimmed(body, cell.body)
+            before = ""
+            sources.append(
+                cell.header
+                + PLACEHOLDER.sub(lambda found, cell=cell: cell.magics[int(found[1])], body)
+            )
+        return sources
+
+    def _dumped(self, cell: Cell, source: str) -> str:
+        """A source as JSON, written as the cell's was."""
+        old = self.text[slice(*cell.extent)]
+        escape = self.text.isascii() and ESCAPE.search(self.text) is not None
+        if not old.startswith("["):
+            return json.dumps(source, ensure_ascii=escape)
+        spans = list(_elements(self.text, cell.extent[0]))
+        first, last = spans[0], spans[-1]
+        opening = self.text[cell.extent[0] + 1 : first[0]]
+        between = self.text[first[1] : spans[1][0]] if len(spans) > 1 else f",{opening or ' '}"
+        closing = self.text[last[1] : cell.extent[1]]
+        written = {json.loads(self.text[start:end]): self.text[start:end] for start, end in spans}
+        lines = (
+            written.get(line) or json.dumps(line, ensure_ascii=escape)
+            for line in LINES.findall(source)
+        )
+        return f"[{opening}{between.join(lines)}{closing}"
+
+
+def read_notebook(content: bytes) -> Notebook:
+    """Read a notebook.
+
+    Raises:
+      UndecodableError: if it is no notebook of format 4, or has a cell with optimizers that is not Python.
+    """
+    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    try:
+        text = content[len(bom) :].decode()
+        whole = json.loads(text)
+        sources = list(code_cells(text)) if isinstance(whole, dict) else []
+    except UndecodableError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise UndecodableError(f"cannot be read as a notebook: {error}") from error
+    if not isinstance(whole, dict) or "cells" not in whole:
+        raise UndecodableError("is no notebook of format 4: save it anew with a current Jupyter")
+    cells = (
+        []
+        if _other_language(whole)
+        else [found for source in sources if (found := _cell(*source)) is not None]
+    )
+    newlines = [index for index, character in enumerate(text) if character == "\n"]
+    code: list[str] = []
+    places: list[tuple[int, int]] = []
+    for cell in cells:
+        code.append(f"{opening(cell.number)}\n{cell.body}\n")
+        starts = (
+            [start for start, _ in _elements(text, cell.extent[0])]
+            if text[cell.extent[0]] == "["
+            else []
+        )
+        numbers = [bisect_right(newlines, start) + 1 for start in starts or [cell.extent[0]]]
+        lines = _lines_of(cell)
+        places.append((cell.number, numbers[0]))
+        places += [(cell.number, numbers[min(line, len(numbers) - 1)]) for line in lines]
+    return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
+
+
+def python_of(content: bytes) -> str:
+    """The code of a notebook's cells, to be run: shell lines and magics do nothing. Raises UndecodableError."""
+    return PLACEHOLDER.sub("None", read_notebook(content).code)
+
+
+def opening(cell: int) -> str:
+    """The line of code that opens a cell."""
+    return f"__cell__ = {cell}"
+
+
+def only_code(content: bytes) -> str:
+    """The text of a notebook file with nothing but the sources of its code cells, in their lines; whole if it is no such file."""
+    text = content.decode("utf-8", "replace")
+    try:
+        cells = [extent for _, _, extent in code_cells(text)]
+    except (ValueError, IndexError, TypeError, RecursionError):
+        return text
+    kept, end = [], 0
+    for first, last in cells:
+        kept += ["\n" * text.count("\n", end, first), text[first:last]]
+        end = last
+    return "".join(kept) or text
+
+
+def is_behind_magic(line: str) -> bool:
+    """Whether a line of code is the argument of a magic, which ends with the line."""
+    return re.match(r"\s*__magic_\d+__; ", line) is not None
+
+
+def _lines_of(cell: Cell) -> Iterator[int]:
+    """For each line of a cell's body, and the one that its last newline opens, the index of the line in its source."""
+    line = cell.header.count("\n")
+    for text in cell.body.split("\n"):
+        yield line
+        line += 1 + sum(cell.magics[int(found)].count("\n") for found in PLACEHOLDER.findall(text))
+
+
+def _trimmed(body: str, old: str) -> str:
+    """A cell's new body without the blank lines at its ends that it did not have before."""
+    start = len(old) - len(old.lstrip("\n"))
+    end = len(old) - len(old.rstrip("\n"))
+    return "\n" * start + body.strip("\n") + "\n" * end
+
+
+def _other_language(notebook: dict[str, object]) -> bool:
+    match notebook:
+        case {"metadata": {"kernelspec": {"language": name}}} if name:
+            pass
+        case {"metadata": {"language_info": {"name": name}}} if name:
+            pass
+        case _:
+            return False
+    return not str(name).lower().startswith(("python", "ipython"))
+
+
+# Where in the file
+
+
+def _value(text: str, index: int) -> tuple[object, Extent]:
+    """The JSON value behind some white space, and its extent."""
+    start = _skip(text, index)
+    value, end = JSONDecoder().raw_decode(text, start)
+    return value, (start, end)
+
+
+def _skip(text: str, index: int) -> int:
+    found = SPACE.match(text, index)
+    return found.end() if found else index
+
+
+def _elements(text: str, index: int) -> Iterator[Extent]:
+    """The extents of the elements of the array that starts at `index`."""
+    index = _skip(text, index + 1)
+    while text[index] != "]":
+        _, extent = _value(text, index)
+        yield extent
+        index = _skip(text, extent[1])
+        index = _skip(text, index + 1) if text[index] == "," else index
+
+
+def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
+    """The keys of the object that starts at `index`, and the extents of their values."""
+    index = _skip(text, index + 1)
+    while text[index] != "}":
+        key, (_, end) = _value(text, index)
+        _, extent = _value(text, _skip(text, end) + 1)
+        yield str(key), extent
+        index = _skip(text, extent[1])
+        index = _skip(text, index + 1) if text[index] == "," else index
+
+
+def string_extents(text: str, extent: Extent) -> list[Extent]:
+    """Where the letters of a source stand, which is a string or an array of them."""
+    start, end = extent
+    spans = list(_elements(text, start)) if text[start] == "[" else [(start, end)]
+    return [(first + 1, last - 1) for first, last in spans]
+
+
+def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
+    """The cells with code: the number, from 1, the source, and where that stands. Raises UndecodableError if one is no text."""
+    cells = next((extent for key, extent in _members(text, _skip(text, 0)) if key == "cells"), None)
+    for number, (start, _) in enumerate(_elements(text, cells[0]) if cells else (), 1):
+        members = dict(_members(text, start))
+        if (
+            not {"source", "cell_type"} <= {*members}
+            or json.loads(text[slice(*members["cell_type"])]) != "code"
+        ):
+            continue
+        source = json.loads(text[slice(*members["source"])])
+        lines = [source] if isinstance(source, str) else source
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise UndecodableError(f"cell {number} holds something else than text")
+        if source:
+            yield number, "".join(lines), members["source"]
+
+
+# What is Python
+
+
+def _cell(number: int, source: str, extent: Extent) -> Cell | None:
+    """A cell, or None if there is no Python in it. Raises UndecodableError if there should be."""
+    header, body = "", source
+    if MARKER.search(source) or PLACEHOLDER.search(source):
+        raise UndecodableError(f"cell {number} uses a name that stands for a cell or a magic here")
+    if source.startswith("%%"):
+        header, _, body = source.partition("\n")
+        if not header[2:].startswith(RUNS_PYTHON):
+            if mentions_legacy(source.encode()):
+                raise UndecodableError(
+                    f"cell {number}: `{header}` holds code with optimizers, which is not read"
+                )
+            return None
+        header += "\n"
+    body, magics = (body, ()) if _parses(body) else _without_magics(body)
+    timed = next(
+        (magic for magic in magics if (found := TIMED.match(magic)) and "opt" in found["code"]),
+        None,
+    )
+    if timed is not None:
+        why = f"`{timed}` may use an optimizer, and is not read: put it on a line of its own"
+        raise UndecodableError(f"cell {number}: {why}")
+    if not _parses(body):
+        if re.search(r"(?i)opt|\.target\b|apply_gradient", body):
+            raise UndecodableError(f"cell {number} cannot be parsed as Python 3")
+        return None
+    return Cell(number, source, extent, header, body, magics)
+
+
+def _parses(code: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
+    """The body with a placeholder for each magic, shell command and call for help, and these."""
+    done: list[str] = []
+    magics: list[str] = []
+    lines = body.split("\n")
+    while lines:
+        line = lines.pop(0)
+        found = MAGIC.match(line)
+        if found is None or _is_open("\n".join(done)):
+            done.append(line)
+            continue
+        magic = found["magic"]
+        while magic.endswith("\\") and lines:
+            magic += "\n" + lines.pop(0)
+        timed = TIMED.fullmatch(magic)
+        if timed is not None and not found["assigned"] and _parses(timed["code"]):
+            done.append(f"{found['indent']}__magic_{len(magics)}__; {timed['code']}")
+            magics.append(timed["magic"])
+            continue
+        remark = f"  # {magic}" if magic.startswith("%run ") and "\n" not in magic else ""
+        done.append(f"{found['indent']}{found['assigned'] or ''}__magic_{len(magics)}__{remark}")
+        magics.append(magic)
+    return "\n".join(done), tuple(magics)
+
+
+def _is_open(code: str) -> bool:
+    """Whether a bracket, a string or a continued line is still open at the end of some code."""
+    if code.endswith("\\"):
+        return True
+    try:
+        for _ in tokenize.generate_tokens(StringIO(code + "\n").readline):
+            pass
+    except tokenize.TokenError:
+        return True
+    except SyntaxError:
+        pass
+    return False

@@ -1,0 +1,74 @@
+"""A test on bytes, before anything is parsed.
+
+Most files of most projects are done with here, so it searches for plain words first, which is many times faster than for
+patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codemods.sources.suppression import MARKER
+
+STEP = re.compile(rb"(?<!\w)(?:apply_gradient|ModelParamTraversal)(?!\w)")
+PARTS = re.compile(rb"(?<!\w)(?:param_states|optimizer_def)(?!\w)")
+MODULE = re.compile(rb"(?:(?<!\w)|\\n)$")
+OWNER = re.compile(rb"(?i:opt\w*)(?:\[[^\]\n]*\]|\([^()\n]*\))*\s*\.\s*$")
+MAYBE = re.compile(rb"""\.state\.step\b|["']target["']""")
+REACH = 100
+"""How far back from `.target` its owner may begin, in bytes."""
+
+
+def mentions_legacy(content: bytes) -> bool:
+    """Whether a file could build, step or read a legacy optimizer.
+
+    False is certain for a file alone: no spelling of an import of `flax.optim`, no `apply_gradient`, no traversal and nothing
+    that only legacy optimizers have is in it, and no remark of partial work. What modern code is full of, `apply_gradients`
+    and `optimizer`, does not count.
+    """
+    return (
+        (b"flax" in content and any(MODULE.search(before) for before in _before(content, b"optim")))
+        or (
+            (b"apply_gradient" in content or b"ModelParamTraversal" in content)
+            and STEP.search(content) is not None
+        )
+        or (uses_jax(content) and _reads_parts(content))
+        or MARKER.encode() in content
+    )
+
+
+def may_read(content: bytes) -> bool:
+    """Whether a file, in a project that has legacy optimizers, could read one or its checkpoint."""
+    return uses_jax(content) and MAYBE.search(content) is not None
+
+
+def may_carry(content: bytes) -> bool:
+    """Whether a notebook, in any project, could get hold of an optimizer."""
+    return uses_jax(content) or any(
+        word in content for word in (b".target", b".state", b"apply_gradient", b"%run")
+    )
+
+
+def uses_jax(content: bytes) -> bool:
+    """Whether a file says `jax` or `flax` at all."""
+    return b"jax" in content or b"flax" in content
+
+
+def _reads_parts(content: bytes) -> bool:
+    if (b"param_states" in content or b"optimizer_def" in content) and PARTS.search(
+        content
+    ) is not None:
+        return True
+    return any(OWNER.search(before) for before in _before(content, b"target"))
+
+
+def _before(content: bytes, word: bytes) -> Iterator[bytes]:
+    """What stands before each occurrence of something that ends as this word does; of a notebook, as it stands in the file."""
+    index = content.find(word)
+    while index >= 0:
+        end = index + len(word)
+        following = content[end : end + 1]
+        if not (following.isalnum() or following == b"_"):
+            yield content[max(0, index - REACH) : index]
+        index = content.find(word, end)

@@ -1,0 +1,188 @@
+"""Which files of a project an optimizer can get to, told from their text: the others are neither parsed nor analysed."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+from codemods.sources.modules import Layout
+from codemods.sources.prefilter import may_read, mentions_legacy, uses_jax
+
+IMPORT = re.compile(
+    r"""[ \t]*(?:.*?[:;][ \t]*)??(?:
+        from[ \t]+(?P<level>\.*)[ \t]*(?P<source>[\w.]*)[ \t]+import[ \t]*(?P<members>\([^)]*\)|(?:\\\r?\n|[^\r\n;])*)
+        |import[ \t]+(?P<modules>(?:\\\r?\n|[^\r\n;])*)
+    )""",
+    re.VERBOSE,
+)
+NAMED = re.compile(r"""\b(?:import_module|__import__)\(\s*["']([\w.]+)["']""")
+COMMENT = re.compile(r"#[^\r\n]*")
+LOADING = re.compile(
+    r"""\b(?:import_module|__import__)\((?!\s*["'][\w.]+["']\s*[,)])|\b(?:runpy\.|exec\(|spec_from_file_location|load_source"""
+    r"""|SourceFileLoader|entry_points|iter_entry_points|__getattr__\(name|lazy_loader|_LazyModule)"""
+)
+"""What loads a module by a name that is not written out."""
+
+SHAPED = re.compile(
+    r"\.\s*(?:target|state|optimizer_def|param_states|apply_gradient|compute_gradient)\b"
+)
+"""Attributes of legacy optimizers, whatever they are read from."""
+
+TELLING = re.compile(
+    r"""\.\s*(?:target|optimizer_def|param_states|apply_gradient|compute_gradient)\b|\.\s*replace\([^()]*\btarget\s*="""
+    r"""|\.\s*state\s*(?:\[[^\]]*\]\s*)?\.\s*(?:step|param_states)\b"""
+)
+"""Of these, what is taken for a legacy optimizer's where nothing tells what it is read from."""
+
+CREATING = re.compile(r"\.\s*create\(")
+"""And what for a definition's."""
+
+Graph = defaultdict[str, set[str]]
+
+
+def relevant(texts: Mapping[str, str]) -> list[str]:
+    """The paths of the files that matter: those that build, step or read optimizers, and those in a program with one of them.
+
+    A program is a file and all that it imports, directly or not; an optimizer stays within the program that makes it. Where
+    no file mentions one, none matters.
+
+    Args:
+      texts: the source text of each file of the project, by path.
+    """
+    return Relevance(texts).paths
+
+
+class Relevance:
+    """What the texts of a project tell of its files.
+
+    Attributes:
+      paths: those of the files that matter.
+      speaking: the files that name what only legacy optimizers have, or may read one, or load others by a computed name.
+      beside: the files that are imported where legacy optimizers are named.
+      imports: for each file that matters those that it imports.
+      importers: and those that import it.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        legacy = {path for path, text in texts.items() if mentions_legacy(text.encode())}
+        self.paths: list[str] = []
+        self.speaking, self.beside = legacy, set[str]()
+        self.imports, self.importers = Graph(set), Graph(set)
+        if not legacy:
+            return
+        imports, importers = import_graph(texts)
+        readers = {path for path, text in texts.items() if may_read(text.encode())}
+        reached = reachable(reachable(legacy | readers, importers), imports)
+        reached = reachable(reached | _loaded(texts, reached), imports)
+        self.paths = [path for path in texts if path in reached]
+        loading = {
+            path for path in reached if LOADING.search(texts[path]) and SHAPED.search(texts[path])
+        }
+        self.speaking = legacy | readers | loading
+        self.beside = {path for one in legacy for path in imports[one]}
+        for path in self.paths:
+            self.imports[path], self.importers[path] = (
+                imports[path] & reached,
+                importers[path] & reached,
+            )
+
+
+def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
+    """The files that have to do with those of a program by an import whose name is computed.
+
+    Those that load files so, and have attributes called as those of optimizers are, may load one of the program. Where a file
+    of the program loads some, these are all that have such attributes. They use JAX, name a folder of the program, or are in one
+    around or below.
+    """
+    folders = {PurePosixPath(path).parent for path in program}
+    around = {outer for folder in folders for outer in (folder, *folder.parents)}
+
+    names = {folder.name for folder in folders if folder.name}
+
+    def is_near(path: str) -> bool:
+        folder, text = PurePosixPath(path).parent, texts[path]
+        is_beside = folder in around or not folders.isdisjoint(folder.parents)
+        return is_beside or uses_jax(text.encode()) or any(name in text for name in names)
+
+    loads = any(LOADING.search(texts[path]) for path in program)
+    shaped = (
+        path
+        for path, text in texts.items()
+        if SHAPED.search(text) and (loads or LOADING.search(text))
+    )
+    return set(filter(is_near, shaped))
+
+
+def reachable(start: Iterable[str], graph: Graph) -> set[str]:
+    """The start, and all that the graph leads to from there."""
+    found = set(start)
+    pending = list(found)
+    while pending:
+        new = graph[pending.pop()] - found
+        found |= new
+        pending.extend(new)
+    return found
+
+
+def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
+    """For each file the files that it imports, and those that import it."""
+    layout = Layout(texts)
+    imports = Graph(set)
+    importers = Graph(set)
+    for path, text in texts.items():
+        for module in _modules(path, text, layout):
+            found = layout.at(module)
+            if found is not None and found[0] is not None:
+                imports[path].add(found[0])
+                importers[found[0]].add(path)
+        for ran in layout.run_by(path, text):
+            imports[path].add(ran)
+            importers[ran].add(path)
+    return imports, importers
+
+
+def _imports(text: str) -> Iterator[re.Match[str]]:
+    """The import statements: lines are looked at only where the word is found, which is many times faster."""
+    index, end = text.find("import"), 0
+    while index >= 0:
+        line = max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
+        match = IMPORT.match(text, max(line, end))
+        if match is not None:
+            yield match
+            end = match.end()
+        index = text.find("import", max(index + 6, end))
+
+
+def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
+    """The paths, without ending, of all that a file may import."""
+    for match in _imports(text):
+        if match["modules"] is not None:
+            for name in re.findall(
+                r"[\w.]+", re.sub(r"\bas\s+\w+", "", COMMENT.sub("", match["modules"]))
+            ):
+                yield from _with_packages(layout.absolute(path, name), name)
+            continue
+        if match["level"]:
+            sources: tuple[str, ...] = (
+                layout.relative(path, len(match["level"]), match["source"]),
+            )
+        else:
+            sources = layout.absolute(path, match["source"])
+        yield from _with_packages(sources, match["source"])
+        for member in re.findall(r"\w+", COMMENT.sub("", match["members"])) if sources else ():
+            yield from (member if source == "." else f"{source}/{member}" for source in sources)
+    for match in NAMED.finditer(text) if "import_module" in text or "__import__" in text else ():
+        yield from _with_packages(layout.absolute(path, match[1]), match[1])
+
+
+def _with_packages(paths: Iterable[str], name: str) -> Iterator[str]:
+    """The paths of a module, and those of the packages around it that its dotted name names."""
+    for path in paths:
+        around = path
+        for _ in name.split("."):
+            if not around:
+                break
+            yield around
+            around = around.rpartition("/")[0]

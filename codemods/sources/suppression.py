@@ -1,0 +1,50 @@
+"""Comments that leave a site alone: `# optim2optax: ignore[FO202]`, or without codes for any; and what partial work left."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+
+COMMENT = re.compile(r"#\s*optim2optax:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
+MARKER = "# TODO(optim2optax): "
+"""Begins the comments that partial work leaves above a statement: a code and a reason."""
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """A comment on a line, with the codes (or prefixes of codes) it names; none means any."""
+
+    line: int
+    codes: tuple[str, ...]
+
+    def covers(self, code: str) -> bool:
+        return not self.codes or code.startswith(self.codes)
+
+
+def suppressions(code: str) -> tuple[Suppression, ...]:
+    """The suppression comments of a file, in order."""
+    if "optim2optax" not in code:
+        return ()
+    found = []
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT and (match := COMMENT.search(token.string)):
+            codes = tuple(
+                word.strip().upper() for word in (match[1] or "").split(",") if word.strip()
+            )
+            found.append(Suppression(token.start[0], codes))
+    return tuple(found)
+
+
+def left(code: str) -> dict[int, tuple[str, str]]:
+    """What partial work has left: a code and a reason, by the line in which the statement begins that they are about."""
+    found: dict[int, tuple[str, str]] = {}
+    above = ""
+    for number, line in enumerate(map(str.strip, code.split("\n")), start=1):
+        if line.startswith("#"):
+            above = above or line.partition(MARKER)[2]
+        elif line and above:
+            reason, _, why = above.partition(" ")
+            found[number], above = (reason, why), ""
+    return found

@@ -1,0 +1,89 @@
+"""Every use of a removed name in some files, flax.optim included, without a thought of how it would be rewritten."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.legacy import legacy_name
+from codemods.analysis.removed_names import UNKNOWN, names_removed, removed_uses, uses_removed
+from codemods.analysis.uses import Use
+from codemods.model import Source
+from codemods.removed.present import unknown
+from codemods.removed.table import Removed, once_modules, row_of
+from codemods.sources.modules import Unit
+from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
+from codemods.sources.prefilter import mentions_legacy
+from codemods.sources.text import UndecodableError, decode
+from codemods.vocabulary import PACKAGE
+
+LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
+NEVER = "never"
+"""How a name was removed that today's package does not have, while no removal is known. `gone` is the version looked at."""
+
+POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A use of a removed name, or what keeps a file from being read, which has no row."""
+
+    path: str
+    line: int
+    row: Removed | None
+    problem: str = ""
+
+
+def survey(sources: Iterable[Source]) -> Iterator[Found]:
+    """Go through files one by one, in order."""
+    for source in sources:
+        try:
+            text = (
+                read_notebook(source.content)
+                if source.path.endswith(SUFFIX)
+                else decode(source.content)
+            )
+            code, places = text.code, text.places if isinstance(text, Notebook) else ()
+            if not (uses_removed(code) or mentions_legacy(source.content)):
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                unit = Unit(source.path, code, ast.parse(code), places)
+        except SyntaxError as error:
+            yield Found(
+                source.path, error.lineno or 1, None, f"cannot be parsed as Python 3: {error.msg}"
+            )
+            continue
+        except (RecursionError, MemoryError, UndecodableError) as error:
+            yield Found(source.path, 1, None, str(error) or "nested too deeply")
+            continue
+        if names_removed(unit) or mentions_legacy(source.content):
+            yield from _in_file(unit)
+
+
+def _row(use: Use) -> Removed | None:
+    if use.kind == UNKNOWN:
+        found = unknown(use.name)
+        return (
+            Removed(found.name, found.version, NEVER, "", "", "", found.remedy)
+            if found and found.version
+            else None
+        )
+    return POP if use.name == "pop" else once_modules().get(use.name) or row_of(use.name)
+
+
+def _in_file(unit: Unit) -> Iterator[Found]:
+    facts = Facts([unit])
+    for use in removed_uses(facts, unit):
+        row = _row(use)
+        if row is not None:
+            yield Found(unit.path, unit.line(use.node.lineno), row)
+    for item in facts.imported(unit):
+        if legacy_name(item.target) is not None:
+            yield Found(unit.path, unit.line(item.statement.lineno), LEGACY)
+    for use in facts.uses:
+        if use.kind == "module":
+            yield Found(unit.path, unit.line(use.node.lineno), LEGACY)
