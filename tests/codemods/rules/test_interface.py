@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from codemods import Options
+from tests.codemods.analysis.test_closed_world import COMMON
 from tests.codemods.programs import program
-from tests.codemods.test_closed_world import COMMON
 from tests.generated.verdicts import verdict
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")

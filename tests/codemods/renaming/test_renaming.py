@@ -14,7 +14,7 @@ from codemods.sources.parsing import parse
 from tests.codemods.programs import migrated, program, project
 
 RENAME = Options(rename=True)
-FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/before.py"))
+FIXTURES = sorted((Path(__file__).parents[3] / "fixtures").glob("*/before.py"))
 
 KEPT = {
     "something else is called state": (

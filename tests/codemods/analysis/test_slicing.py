@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from codemods import FileResult, Options, Source, migrate
-from tests.codemods.test_closed_world import PROGRAMS
+from tests.codemods.analysis.test_closed_world import PROGRAMS
 from tests.generated.verdicts import KEPT, verdict
 
 SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.codemods.analysis.test_closed_world import COMMON
 from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
-from tests.codemods.test_closed_world import COMMON
 from tests.generated.verdicts import verdict
 
 PROGRAM = """

@@ -10,9 +10,10 @@ from codemods import Options
 from codemods.sources.modules import Unit
 from codemods.vendoring.pointing import Way, pointed
 from optim2optax.parity.legacy import legacy_flax
-from tests.codemods import test_closed_world, test_interface
+from tests.codemods.analysis import test_closed_world
 from tests.codemods.programs import OPTAX_ALONE, program
-from tests.codemods.vendored import vendored
+from tests.codemods.rules import test_interface
+from tests.codemods.vendoring.vendored import vendored
 from tests.generated.verdicts import assert_same, outcome
 
 
