@@ -27,10 +27,11 @@ from pathlib import Path
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedName
 
-from benchmarks.scan import METHODS, code_of, own_members, remains
+from benchmarks.scan import code_of
 from codemods.model import FileResult, Options
 from optim2optax.project import Patterns, find_files
 from optim2optax.rewriting import rewrite_files
+from tests.remains import METHODS, own_members, remains
 
 
 @dataclass

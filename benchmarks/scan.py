@@ -1,20 +1,11 @@
-"""A plain look for legacy optimizers in a file: no flow, no evidence, nothing shared with the rewriter that it judges."""
+"""The code of a file or a notebook, line by line where it stands."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import sys
-from collections.abc import Collection
-
-METHODS = frozenset({"apply_gradient", "compute_gradient", "compute_gradients", "optimizer_def", "param_states"})
-"""Attributes that nothing but a legacy optimizer has."""
-ELSEWHERE = sys.stdlib_module_names | {"jax", "numpy", "optax"}
-"""Packages that have no legacy optimizer anywhere."""
 
 MAGIC = re.compile(r"^(\s*)[%!?].*$")
-OPTIMIZER = re.compile(r"opt(?:im|imizer)?(?:_|$|\d)|_opt$|_optimizer$|optimizer$", re.IGNORECASE)
 
 
 def code_of(path: str, content: bytes) -> str:
@@ -37,72 +28,3 @@ def _holds(raw: str, line: str) -> bool:
         return bool(json.loads(raw.strip().rstrip(",")) == line)
     except ValueError:
         return False
-
-
-def own_members(code: str) -> set[str]:
-    """Those of METHODS that a file's own classes define, and that a tree therefore has for other reasons. Raises SyntaxError."""
-    own = set()
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ClassDef) and not any("Optim" in ast.unparse(base) for base in node.bases):
-            inner = list(ast.walk(node))
-            own |= {found.name for found in inner if isinstance(found, ast.FunctionDef)}
-            own |= {ast.unparse(found.target) for found in inner if isinstance(found, ast.AnnAssign)}
-            own |= {
-                found.attr for found in inner if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
-            }
-    return own & METHODS
-
-
-def remains(code: str, own: Collection[str] = ()) -> dict[int, str]:
-    """The lines of a file that name something of `flax.optim`, or what only its objects have, each with what it names.
-
-    Attributes in `own` do not count. Raises SyntaxError.
-    """
-    tree = ast.parse(code)
-    names = dict(_imported(tree))
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            named = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            named = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Name | ast.Attribute):
-            named = [_resolved(node, names)]
-        else:
-            continue
-        if legacy := [name for name in named if f"{name}.".startswith("flax.optim.")]:
-            found[node.lineno] = legacy[0]
-        elif isinstance(node, ast.Attribute) and node.attr not in own and _is_member(node, code, names):
-            found[node.lineno] = f".{node.attr}"
-    return found
-
-
-def _imported(tree: ast.Module) -> list[tuple[str, str]]:
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [(alias.asname, alias.name) for alias in node.names if alias.asname]
-            names += [(alias.name.split(".")[0],) * 2 for alias in node.names if not alias.asname]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names += [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
-    return names
-
-
-def _resolved(node: ast.AST, names: dict[str, str]) -> str:
-    if isinstance(node, ast.Name):
-        return names.get(node.id, "")
-    if isinstance(node, ast.Attribute):
-        return f"{_resolved(node.value, names)}.{node.attr}"
-    return ""
-
-
-def _is_member(node: ast.Attribute, code: str, names: dict[str, str]) -> bool:
-    if _resolved(node.value, names).partition(".")[0] in ELSEWHERE or ("jax" not in code and "flax" not in code):
-        return False
-    owner = node.value
-    while isinstance(owner, ast.Subscript | ast.Call):
-        owner = owner.value if isinstance(owner, ast.Subscript) else owner.func
-    name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-    if node.attr == "optimizer_def" and name == "self":  # a field of a class of the file's own
-        return False
-    return node.attr in METHODS or (node.attr == "target" and OPTIMIZER.search(name) is not None)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scan import own_members, remains
 from codemods import FileResult, Options, Source, migrate
 from codemods.rules import catalogue
 from codemods.sources.suppression import MARKER
 from optim2optax.parity.legacy import replaced
+from tests.remains import own_members, remains
 
 CODES = {*catalogue()}
 GATE = 1e-11
