@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints import CheckpointError, UnwritableError, to_be_written
 from optim2optax.checkpoints.flax_msgpack import DTYPES, Array, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
@@ -97,21 +97,20 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
     """Write a state, which `orbax.checkpoint` reads with one like it. The folder appears whole or not at all.
 
     Raises:
-      CheckpointError: if the folder exists, and is not to be overwritten, or cannot be written.
+      CheckpointError: if the folder exists, and is not to be overwritten.
+      UnwritableError: if it cannot be written.
     """
     if path.exists() and not overwrite:
         raise CheckpointError(f"{path} exists: choose another name, or use --force.")
-    try:
+    with to_be_written(path):
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
     new, old = beside / "new", beside / "old"
     try:
         _save(new, state)
         _exchange(new, path, old)
     except (OSError, ValueError, TypeError) as error:
         kept = f" What was there is {old} now." if old.exists() else ""
-        raise CheckpointError(f"{path} cannot be written: {error}.{kept}") from None
+        raise UnwritableError(f"{path} cannot be written: {error}.{kept}") from None
     finally:
         if path.exists() or not old.exists():
             _remove(beside)

@@ -126,10 +126,10 @@ def convert(
     Exit codes:
       0  NEW is there
       1  OLD does not fit, or cannot be read
-      2  wrong usage, or the packages for it are not installed
+      2  wrong usage, NEW cannot be written, or the packages for it are not installed
     """
     try:
-        from optim2optax.checkpoints import CheckpointError, converting
+        from optim2optax.checkpoints import CheckpointError, UnwritableError, converting
     except ModuleNotFoundError as error:
         raise click.UsageError(
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
@@ -140,17 +140,17 @@ def convert(
             converting.make_folders(target.parent for _, target in pairs)
     except CheckpointError as error:
         click.echo(printable(f"error: {error}"), err=True)
-        context.exit(1)
-    failed = False
+        context.exit(2 if isinstance(error, UnwritableError) else 1)
+    code = 0
     for one, target in pairs:
         try:
             source, unusual = converting.convert(one, target, factory, format_, force, before, dry_run)
         except CheckpointError as error:
             click.echo(printable(f"error: {error}"), err=True)
-            failed = True
+            code = max(code, 2 if isinstance(error, UnwritableError) else 1)
             continue
         for place in unusual:
             words = f"warning: {place} has numbers that are infinite or none, as in the checkpoint."
             click.echo(printable(words), err=True)
         click.echo(printable(f"{target} {'would be' if dry_run else 'is'} written, from {source}."))
-    context.exit(1 if failed else 0)
+    context.exit(code)
