@@ -103,9 +103,10 @@ class Copies:
             try:
                 system.put_file(str(place), part)
                 system.mv(part, root)
-            finally:
-                with suppress(FileNotFoundError):
+            except BaseException:
+                with suppress(Exception):
                     system.rm_file(part)
+                raise
 
     def _place_of(self, address: str) -> Path:
         """A local path for the copy of what is at an address."""
