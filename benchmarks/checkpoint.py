@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orbax.checkpoint as ocp
 
+from optim2optax.checkpoints.files import size_of
 from optim2optax.checkpoints.writing import write
 
 PROGRAM = """
@@ -47,18 +49,21 @@ ROW = 1024
 BYTES = 4
 
 
-def lay_out(folder: Path, name: str, size: float, arrays: int) -> int:
-    """Write a checkpoint of about `size` bytes and what it takes to convert it; returns its size in bytes."""
+def lay_out(folder: Path, name: str, size: float, arrays: int, format_: str) -> None:
+    """Write a checkpoint of about `size` bytes, as a program would, and what it takes to convert it."""
     rows = max(1, int(size / (1 + len(FIELDS[name])) / arrays / ROW / BYTES))
     shapes = {f"layer_{number}": (rows, ROW) for number in range(arrays)}
     random = np.random.default_rng(0)
     params = {layer: random.standard_normal(shape, np.float32) for layer, shape in shapes.items()}
     states = {layer: dict.fromkeys(FIELDS[name], array) for layer, array in params.items()}
     state = {"step": np.asarray(7, np.int32), "param_states": states}
-    write(folder / "old", {"target": params, "state": state}, overwrite=True)
+    old = {"target": params, "state": state}
+    if format_ == "orbax":
+        ocp.PyTreeCheckpointer().save(folder / "old", old)
+    else:
+        write(folder / "old", old)
     (folder / "shapes.json").write_text(json.dumps([name, shapes]))
     (folder / "program.py").write_text(PROGRAM)
-    return (folder / "old").stat().st_size
 
 
 def converted(folder: Path, format_: str) -> tuple[int, float]:
@@ -77,18 +82,20 @@ def converted(folder: Path, format_: str) -> tuple[int, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=2.2)
-    parser.add_argument("--format", choices=("msgpack", "orbax"), default="msgpack")
+    parser.add_argument("--format", choices=("msgpack", "orbax"), default="msgpack", help="what to write")
+    parser.add_argument("--old", choices=("msgpack", "orbax"), default="msgpack", help="what to read")
     options = parser.parse_args()
-    print("| checkpoint | size | memory | of its size | without Python, JAX and Flax | seconds |")
-    print("|---|---:|---:|---:|---:|---:|")
+    print("| checkpoint | size | written | memory | of its size | without Python, JAX and Flax | seconds |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for optimizer, arrays in (("adam", 24), ("lars", 1)):
         with tempfile.TemporaryDirectory() as small, tempfile.TemporaryDirectory() as large:
-            lay_out(Path(small), optimizer, 0, 1)
+            lay_out(Path(small), optimizer, 0, 1, options.old)
             least, _ = converted(Path(small), options.format)
-            size = lay_out(Path(large), optimizer, options.gigabytes * 1e9, arrays)
+            lay_out(Path(large), optimizer, options.gigabytes * 1e9, arrays, options.old)
             peak, seconds = converted(Path(large), options.format)
-        ratios = f"{peak / size:.2f} | {(peak - least) / size:.2f}"
-        print(f"| {optimizer} | {size / 1e9:.2f} GB | {peak / 1e9:.2f} GB | {ratios} | {seconds:.1f} |")
+            size, written = size_of(Path(large) / "old"), size_of(Path(large) / "new")
+        sizes = f"{size / 1e9:.2f} GB | {written / 1e9:.2f} GB | {peak / 1e9:.2f} GB"
+        print(f"| {optimizer} | {sizes} | {peak / size:.2f} | {(peak - least) / size:.2f} | {seconds:.1f} |")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from flax import serialization
 
-from optim2optax.checkpoints import CheckpointError, orbax
+from optim2optax.checkpoints import CheckpointError, UnwritableError, orbax, to_be_read, to_be_written
 from optim2optax.checkpoints.factories import forget_modules_here, importing_from_here, made, made_by, thought_of
 from optim2optax.checkpoints.files import checkpoints_at, newest_at
 from optim2optax.checkpoints.loading import load
@@ -49,7 +49,7 @@ def convert(
       The checkpoint that was read, and the places of what has numbers that are infinite or none.
 
     Raises:
-      CheckpointError: if that cannot be; then nothing is written.
+      CheckpointError: if that cannot be; then nothing is written. An UnwritableError, if that is not for what is in `old`.
     """
     source = newest_at(old)
     refuse_to_replace(new, source, overwrite)
@@ -74,10 +74,12 @@ def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:
     Raises:
       CheckpointError: if there is none, or the new folder is the old one, or cannot be.
     """
-    if not old.is_dir():
-        raise CheckpointError(f"{old} is no folder with checkpoints.")
-    if new.exists() and (not new.is_dir() or new.samefile(old)):
-        raise CheckpointError(f"{new} is no other folder to write to: choose another name.")
+    with to_be_read(old):
+        if not old.is_dir():
+            raise CheckpointError(f"{old} is no folder with checkpoints.")
+    with to_be_written(new):
+        if new.exists() and (not new.is_dir() or new.samefile(old)):
+            raise CheckpointError(f"{new} is no other folder to write to: choose another name.")
     return [(source, new / source.relative_to(old)) for source in checkpoints_at(old)]
 
 
@@ -85,13 +87,13 @@ def make_folders(folders: Iterable[Path]) -> None:
     """Make the folders to write to.
 
     Raises:
-      CheckpointError: if one cannot be made.
+      UnwritableError: if one cannot be made.
     """
     for folder in folders:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CheckpointError(f"{folder} cannot be made: {error.strerror}.") from None
+            raise UnwritableError(f"{folder} cannot be made: {error.strerror}.") from None
 
 
 def _is_finite(leaf: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax
+from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax, to_be_read
 from optim2optax.checkpoints.flax_msgpack import Tree
 
 PREFIX = "checkpoint_"
@@ -25,18 +25,16 @@ def checkpoints_at(path: Path) -> list[Path]:
     Raises:
       CheckpointError: if there is none.
     """
-    if not path.exists():
-        raise CheckpointError(f"{path} does not exist.")
-    if _is_one(path):
-        return [path]
-    if not path.is_dir():
-        raise CheckpointError(f"{path} is neither a file nor a folder.")
-    try:
+    with to_be_read(path):
+        if not path.exists():
+            raise CheckpointError(f"{path} does not exist.")
+        if _is_one(path):
+            return [path]
+        if not path.is_dir():
+            raise CheckpointError(f"{path} is neither a file nor a folder.")
         folders = [entry for entry in _numbered(path) if _is_one(entry) or entry.is_dir()]
         found = [one for entry in folders for one in ([entry] if _is_one(entry) else _items(entry))]
         found += _items(path)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     if not found:
         raise CheckpointError(f"{path} has no numbered checkpoint, such as {PREFIX}100, in it: give the file itself.")
     return found
@@ -48,11 +46,9 @@ def newest_at(path: Path) -> Path:
     Raises:
       CheckpointError: if there is none, or more than one.
     """
-    if path.is_dir() and not _is_one(path):
-        try:
+    with to_be_read(path):
+        if path.is_dir() and not _is_one(path):
             path = _newest_in(path)
-        except OSError as error:
-            raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     found = checkpoints_at(path)
     if len(found) > 1:
         raise CheckpointError(f"{path} has {len(found)} checkpoints in it: give one of them, such as {found[0]}.")

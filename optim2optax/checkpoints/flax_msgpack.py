@@ -36,6 +36,9 @@ MOST_DIMENSIONS = 32
 MOST_ELEMENTS = 2**58
 """Of an array, in every NumPy, with as many for a dimension of none as for one."""
 
+LARGEST_GAP = 7
+"""An array may move by so many bytes: what is before it in the file has more."""
+
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
 
 Tree = Any
@@ -52,7 +55,7 @@ class CutOffError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An array: its shape, its dtype, and its bytes in C order, which begin in the file at `offset`."""
+    """An array: its shape, its dtype, and its bytes in C order, which begin at `offset` in the buffer of the file."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -202,15 +205,23 @@ class _Reader:
         raise BadContentError("a complex number that is none")
 
     def _array(self) -> Array:
-        """An array of Flax: a list of its shape, the name of its dtype, and its bytes, which are not copied."""
+        """An array of Flax: a list of its shape, the name of its dtype, and its bytes.
+
+        These are not copied, but may move in the buffer, over what is before them: Orbax would copy an array that is not aligned.
+        """
         if self._number("B") != 0x93:
             raise BadContentError("an array without a shape, a dtype and bytes")
         shape, dtype = _shape(self.value(2)), _dtype(self.value(1))
         code = self._number("B")
         if code not in BYTES:
             raise BadContentError("an array without bytes")
-        data = self._bytes(self._number(SIZES[code]))
-        return _checked(Array(shape, dtype, data, self.position - len(data)))
+        size = self._number(SIZES[code])
+        data, begin = self._bytes(size), self.position - size
+        gap = begin % min(dtype.alignment, LARGEST_GAP + 1)
+        if gap:
+            begin -= gap
+            self.content[begin : begin + size] = data
+        return _checked(Array(shape, dtype, self.content[begin : begin + size], begin))
 
     def _joined(self, tree: Mapping[str, Any]) -> Array:
         """An array that is in pieces as one: they move together in the buffer, over what was between them."""

@@ -21,6 +21,7 @@ from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
 from optim2optax.checkpoints.kinds import refuse_other_kinds
 from optim2optax.checkpoints.places import Path, at, child_at, key_of, said
+from optim2optax.checkpoints.remote import local_copies
 from optim2optax.checkpoints.transformations import split
 
 State = TypeVar("State")
@@ -35,7 +36,7 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
 
     Args:
       path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a checkpoint of Orbax, or a folder
-        with several, of which the one with the highest number is taken.
+        with several, of which the one with the highest number is taken; or an address of one of these that `fsspec` opens.
       state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it; or with their parts,
         perhaps with their transformation ahead of them, which is then no part of the result.
 
@@ -47,7 +48,8 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
         which there is nothing in it. Nothing is invented.
     """
     whole, transformations = split(state)
-    loaded: State = load(newest_at(FilePath(path)), whole, transformations)
+    with local_copies() as copies:
+        loaded: State = load(newest_at(copies.copy_of(path)), whole, transformations)
     return loaded
 
 

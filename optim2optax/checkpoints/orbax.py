@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 import warnings
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints import CheckpointError, UnwritableError, to_be_written
 from optim2optax.checkpoints.flax_msgpack import DTYPES, Array, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
 """What one of these is in is a checkpoint of Orbax: the last is of its first versions."""
+
+PATIENCE = 50
+"""So many times, a tenth of a second apart, a folder is removed to which Orbax may still be writing."""
 
 
 def is_orbax(path: Path) -> bool:
@@ -22,7 +27,15 @@ def is_orbax(path: Path) -> bool:
     return path.is_dir() and any((path / name).is_file() for name in MARKS)
 
 
-PARTS = {*MARKS, "_CHECKPOINT_METADATA", "_sharding", "array_metadatas", "commit_success.txt", "d"}
+PARTS = {
+    *MARKS,
+    "_CHECKPOINT_METADATA",
+    "_sharding",
+    "_strings.json",
+    "array_metadatas",
+    "commit_success.txt",
+    "d",
+}
 PROCESS = "ocdbt.process_"
 """How what is in such a folder is called: some have a folder for each process."""
 
@@ -84,26 +97,50 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
     """Write a state, which `orbax.checkpoint` reads with one like it. The folder appears whole or not at all.
 
     Raises:
-      CheckpointError: if the folder exists, and is not to be overwritten, or cannot be written.
+      CheckpointError: if the folder exists, and is not to be overwritten.
+      UnwritableError: if it cannot be written.
     """
-    import orbax.checkpoint as ocp
-
     if path.exists() and not overwrite:
         raise CheckpointError(f"{path} exists: choose another name, or use --force.")
-    try:
+    with to_be_written(path):
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
     new, old = beside / "new", beside / "old"
     try:
-        ocp.PyTreeCheckpointer().save(new, state)
+        _save(new, state)
         _exchange(new, path, old)
     except (OSError, ValueError, TypeError) as error:
         kept = f" What was there is {old} now." if old.exists() else ""
-        raise CheckpointError(f"{path} cannot be written: {error}.{kept}") from None
+        raise UnwritableError(f"{path} cannot be written: {error}.{kept}") from None
     finally:
         if path.exists() or not old.exists():
-            shutil.rmtree(beside)
+            _remove(beside)
+
+
+class _Shared(np.ndarray):
+    """An array that Orbax, which would copy what it writes in the background, takes as it is."""
+
+    def __deepcopy__(self, _: Any) -> _Shared:
+        return self
+
+
+def _save(path: Path, state: Any) -> None:
+    """Have Orbax write a state with little memory beside it: it copies and, where it can be told, compresses nothing."""
+    import jax
+    import orbax.checkpoint as ocp
+
+    is_told = "use_compression" in signature(ocp.PyTreeCheckpointer).parameters
+    options = {"use_compression": False} if is_told else {}
+    shared = jax.tree_util.tree_map(lambda leaf: leaf.view(_Shared) if type(leaf) is np.ndarray else leaf, state)
+    ocp.PyTreeCheckpointer(**options).save(path, shared)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder in which Orbax, when it has failed, may still be writing for a moment."""
+    for _ in range(PATIENCE):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(0.1)
 
 
 def _exchange(new: Path, path: Path, old: Path) -> None:

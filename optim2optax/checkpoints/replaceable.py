@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax
+from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax, to_be_written
 
 
 def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
@@ -12,7 +12,13 @@ def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
 
     Raises:
       CheckpointError: if there is something, and it is not to be overwritten, or must not be.
+      UnwritableError: if it cannot be seen what is there.
     """
+    with to_be_written(new):
+        _refuse_to_replace(new, source, overwrite)
+
+
+def _refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
     if new.is_symlink() and not new.exists():
         raise CheckpointError(f"{new} is a link to what does not exist: choose another name.")
     here, there = new.resolve(), source.resolve()

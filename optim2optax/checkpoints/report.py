@@ -26,7 +26,7 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 class Inspected:
     """A checkpoint, its size in bytes, and what is in it, or why that cannot be told."""
 
-    path: Path
+    path: Path | str
     size: int
     contents: Contents | None
     error: str | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints import CheckpointError, to_be_written
 from optim2optax.checkpoints.flax_msgpack import CHUNKED, CHUNKS, COMPLEX, DTYPES, NDARRAY, SCALAR, SHAPE, Tree
 from optim2optax.project.replacing import replacing
 
@@ -23,16 +23,14 @@ def write(path: Path, tree: Tree, overwrite: bool = False) -> None:
     The file appears whole or not at all.
 
     Raises:
-      CheckpointError: if the file exists, and is not to be overwritten, or cannot be written.
+      CheckpointError: if the file exists, and is not to be overwritten, or an array cannot be stored.
+      UnwritableError: if it cannot be written.
     """
     if path.exists() and not overwrite:
         raise CheckpointError(f"{path} exists: choose another name, or use --force.")
-    try:
-        with replacing(path) as file:
-            for part in _parts(tree, msgpack.Packer(strict_types=True)):
-                file.write(part)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be written: {error.strerror}.") from None
+    with to_be_written(path), replacing(path) as file:
+        for part in _parts(tree, msgpack.Packer(strict_types=True)):
+            file.write(part)
 
 
 def _parts(tree: Tree, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from optim2optax.project.finding import printable
 
 Format = Literal["msgpack", "orbax"]
+
+
+class Place(click.Path):
+    """A path, or an address such as `gs://bucket/run`, which stays a text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
 
 EXAMPLES = """\b
 Examples:
@@ -27,15 +35,16 @@ def command() -> None:
 
 
 @command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=Place(path_type=Path), metavar="PATH...")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--diff", is_flag=True, help="Tell which leaves of two checkpoints differ, and by how much.")
 @click.pass_context
-def inspect(context: click.Context, paths: Sequence[Path], output_format: str, diff: bool) -> None:
+def inspect(context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool) -> None:
     """Tell what is in checkpoints: which optimizers and train states, at which place and step, and all else.
 
     PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint of Orbax, or a folder with
-    such checkpoints, numbered by their steps. Nothing in a file is run, and none is changed.
+    such checkpoints, numbered by their steps; or an address of one of these, such as gs://bucket/run, which fsspec opens. Nothing
+    in a file is run, and none is changed.
 
     \b
     Exit codes:
@@ -46,6 +55,7 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str, d
     try:
         from optim2optax.checkpoints import CheckpointError, report
         from optim2optax.checkpoints.files import checkpoints_at, newest_at, read
+        from optim2optax.checkpoints.remote import local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(f'{error.name} is missing; install "optim2optax[checkpoint]"') from error
 
@@ -53,27 +63,30 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str, d
         if len(paths) != 2:
             raise click.UsageError("--diff takes two checkpoints")
         try:
-            found = report.compared(*(read(newest_at(path)) for path in paths))
+            with local_copies() as copies:
+                found = report.compared(*(read(newest_at(copies.copy_of(path))) for path in paths))
         except CheckpointError as error:
-            click.echo(printable(f"error: {error}"), err=True)
+            click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
             context.exit(1)
         click.echo(
             (report.differences_as_json if output_format == "json" else report.differences_as_text)(found), nl=False
         )
         context.exit(1 if found else 0)
     inspected = []
-    for path in paths:
-        try:
-            inspected += [report.inspect(file) for file in checkpoints_at(path)]
-        except CheckpointError as error:
-            inspected.append(report.Inspected(path, 0, None, str(error)))
-    click.echo((report.as_json if output_format == "json" else report.as_text)(inspected), nl=False)
+    with local_copies() as copies:
+        for path in paths:
+            try:
+                inspected += [report.inspect(file) for file in checkpoints_at(copies.copy_of(path, everything=True))]
+            except CheckpointError as error:
+                inspected.append(report.Inspected(path, 0, None, str(error)))
+    shown = (report.as_json if output_format == "json" else report.as_text)(inspected)
+    click.echo(copies.named(shown), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
 
 
 @command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old", type=Place(path_type=Path))
+@click.argument("new", type=Place(path_type=Path))
 @click.option(
     "--state",
     "factory",
@@ -102,8 +115,8 @@ def inspect(context: click.Context, paths: Sequence[Path], output_format: str, d
 @click.pass_context
 def convert(
     context: click.Context,
-    old: Path,
-    new: Path,
+    old: Path | str,
+    new: Path | str,
     factory: str,
     format_: Format,
     before: str | None,
@@ -113,7 +126,8 @@ def convert(
 ) -> None:
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
 
-    OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken.
+    OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken. NEW may be the address of one
+    file.
 
     The function gives the state that the program starts with: a TrainState, or a dataclass, dict or tuple with some in it. Every
     leaf of OLD finds its place in it, and every place its leaf, or an error names both and nothing is written. OLD is only read.
@@ -126,31 +140,49 @@ def convert(
     Exit codes:
       0  NEW is there
       1  OLD does not fit, or cannot be read
-      2  wrong usage, or the packages for it are not installed
+      2  wrong usage, NEW cannot be written, or the packages for it are not installed
     """
     try:
         from optim2optax.checkpoints import CheckpointError, converting
+        from optim2optax.checkpoints.remote import is_address, local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
-    try:
-        pairs = converting.planned(old, new) if whole_folder else [(old, new)]
-        if whole_folder and not dry_run:
-            converting.make_folders(target.parent for _, target in pairs)
-    except CheckpointError as error:
-        click.echo(printable(f"error: {error}"), err=True)
-        context.exit(1)
-    failed = False
-    for one, target in pairs:
+    if is_address(new) and (whole_folder or format_ == "orbax"):
+        raise click.UsageError("at an address, one file can be written: give a folder of this machine, and copy that")
+
+    code = 0
+    with local_copies() as copies:
+
+        def tell(words: str, err: bool = True) -> None:
+            click.echo(printable(copies.named(words)), err=err)
+
         try:
-            source, unusual = converting.convert(one, target, factory, format_, force, before, dry_run)
+            target = copies.place_for(new, old)
+            source = copies.copy_of(old, everything=whole_folder)
+            pairs = converting.planned(source, target) if whole_folder else [(source, target)]
+            if whole_folder and not dry_run:
+                converting.make_folders(target.parent for _, target in pairs)
         except CheckpointError as error:
-            click.echo(printable(f"error: {error}"), err=True)
-            failed = True
-            continue
-        for place in unusual:
-            words = f"warning: {place} has numbers that are infinite or none, as in the checkpoint."
-            click.echo(printable(words), err=True)
-        click.echo(printable(f"{target} {'would be' if dry_run else 'is'} written, from {source}."))
-    context.exit(1 if failed else 0)
+            tell(f"error: {error}")
+            context.exit(_code(error))
+        for one, target in pairs:
+            try:
+                source, unusual = converting.convert(one, target, factory, format_, force, before, dry_run)
+                if not dry_run:
+                    copies.send(target)
+            except CheckpointError as error:
+                tell(f"error: {error}")
+                code = max(code, _code(error))
+                continue
+            for place in unusual:
+                tell(f"warning: {place} has numbers that are infinite or none, as in the checkpoint.")
+            tell(f"{target} {'would be' if dry_run else 'is'} written, from {source}.", err=False)
+    context.exit(code)
+
+
+def _code(error: Exception) -> int:
+    from optim2optax.checkpoints import UnwritableError
+
+    return 2 if isinstance(error, UnwritableError) else 1

@@ -106,7 +106,6 @@ REFUSED = {
         "program_of_mine:create_none",
         "program_of_mine:create_none failed with RuntimeError: no data here",
     ),
-    "no folder": (("checkpoint_3", "far/new"), "program_of_mine:create_state", "far/new cannot be written"),
 }
 
 
@@ -117,6 +116,16 @@ def test_nothing_is_written(arguments: tuple[str, str], state: str, why: str, fo
 
     assert (result.exit_code, why in result.output) == (1, True), result.output
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("format_", ["msgpack", "orbax"])
+@pytest.mark.parametrize("new", ["far/new", "program_of_mine.py/new", "n" * 300])
+def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
+    before = {path.name for path in folder.iterdir()}
+    result = converted("checkpoint_3", new, "--format", format_)
+
+    assert (result.exit_code, f"{new} cannot be written: " in result.stderr) == (2, True), result.output
+    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
 
 
 def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:

@@ -105,15 +105,18 @@ def parts(state: Any) -> tuple[Any, Any, Any]:
     return tx, params, opt_state
 
 
-PAIRS = [*((style, "float64") for style in STYLES), ("train states", "float32")]
+PAIRS = [
+    *((style, "float64") for style in STYLES),
+    *(("train states", precision) for precision in ("float32", "bfloat16", "float16")),
+]
 
 
 @pytest.mark.parametrize("name", grid.OPTIMIZERS)
 @pytest.mark.parametrize(("style", "precision"), PAIRS)
 def test_goes_on_from_every_layout(style: str, precision: str, name: str, files: Path) -> None:
     number = [*grid.OPTIMIZERS].index(name)
-    start = grid.parameters(precision)
-    with precise(precision == "float64"):
+    start, later = grid.parameters(precision), grid.LATER[precision]
+    with precise(later == "float64"):
         fresh = program(style)[f"create_{number}"](start)
         tx, *_ = parts(fresh)
         found = []
@@ -125,10 +128,15 @@ def test_goes_on_from_every_layout(style: str, precision: str, name: str, files:
             jax.tree_util.tree_map(np.testing.assert_array_equal, found[0], other)
 
         params, opt_state = found[0]
+        stored = serialization.msgpack_restore((files / f"{precision}-{number}-0").read_bytes())["target"]
+        for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, (params, stored, start)), strict=True):
+            assert got.dtype == wanted.dtype == begun.dtype
+            assert got.tobytes() == wanted.tobytes()
+        params, opt_state = (grid.cast(tree, later) for tree in found[0])
         for step in range(grid.STEPS, 2 * grid.STEPS):
-            updates, opt_state = tx.update(grid.gradients(precision, step), opt_state, params)
+            updates, opt_state = tx.update(grid.gradients(later, step), opt_state, params)
             params = optax.apply_updates(params, updates)
         expected = serialization.msgpack_restore((files / f"{precision}-{number}-params").read_bytes())
         for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, (params, expected, start)), strict=True):
-            assert got.dtype == wanted.dtype
-            assert np.max(np.abs(got - wanted)) <= GATES[precision] * np.max(np.abs(wanted - begun))
+            assert got.dtype == wanted.dtype == later
+            assert np.max(np.abs(got - wanted)) <= GATES[later] * np.max(np.abs(wanted - begun.astype(later)))

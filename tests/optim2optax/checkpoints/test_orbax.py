@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 import shutil
 import warnings
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
@@ -63,6 +66,23 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
         orbax.write(tmp_path / "new", {"bad": object()}, overwrite=True)
 
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
+
+
+def test_a_failed_write_of_which_a_part_is_still_going_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remove, tried = shutil.rmtree, []
+
+    def removed(folder: Path, ignore_errors: bool = False) -> None:
+        tried.append(folder)
+        if len(tried) > 2:
+            remove(folder, ignore_errors)
+        elif not ignore_errors:
+            raise OSError(39, "Directory not empty")
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    with pytest.raises(CheckpointError, match=r'new cannot be written: .*"bytes'):
+        orbax.write(tmp_path / "new", {**KINDS, "key": b"of mine"})
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_has_appeared_meanwhile(tmp_path: Path) -> None:
@@ -135,6 +155,40 @@ def test_today_s_flax_reads_it_too(legacy: Path) -> None:
         state = checkpoints.restore_checkpoint(str(legacy.parent), like, prefix="new_")
 
     assert (int(state["epoch"]), int(state["optimizer"].step)) == (7, 3)
+
+
+KINDS: Mapping[str, Any] = {
+    "bfloat16": np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3),
+    "float16": np.ones(3, np.float16),
+    "float64": np.asarray(0.1),
+    "step": np.asarray(7, np.int32),
+    "is_trained": np.array([True]),
+    "key": np.asarray(jax.random.PRNGKey(3)),
+    "of jax": jnp.ones(4, jnp.bfloat16),
+    "number": 5,
+    "rate": 2.5,
+    "name": "of mine",
+    "nothing": None,
+    "below": {"none": {}},
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of Orbax: about shardings that nobody asked for
+@pytest.mark.parametrize("restore", [ocp.PyTreeCheckpointer().restore, ocp.StandardCheckpointer().restore])
+def test_every_kind_of_leaf_is_restored_as_it_was(restore: Callable[[Path], Any], tmp_path: Path) -> None:
+    orbax.write(tmp_path / "new", KINDS)
+    found = restore(tmp_path / "new")
+
+    assert found.keys() == KINDS.keys()
+    for got, wanted in zip(*map(jax.tree_util.tree_leaves, (found, KINDS)), strict=True):
+        assert getattr(got, "dtype", type(got)) == getattr(wanted, "dtype", type(wanted))
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_one_with_texts_in_it_by_force(tmp_path: Path) -> None:
+    orbax.write(tmp_path / "new", KINDS)
+
+    assert orbax.is_nothing_else(tmp_path / "new")
 
 
 def test_an_existing_one_by_force(legacy: Path) -> None:

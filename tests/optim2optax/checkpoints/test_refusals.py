@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -143,5 +145,60 @@ def test_a_full_disk_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "fsync", full)
     result = converted("checkpoint_3", "new")
 
-    assert (result.exit_code, "new cannot be written: No space left on device" in result.output) == (1, True)
+    assert (result.exit_code, "new cannot be written: No space left on device" in result.output) == (2, True)
     assert {path.name for path in folder.iterdir()} == {"checkpoint_3", "program_of_mine.py"}
+
+
+UNPRIVILEGED = """
+import json, sys
+from click.testing import CliRunner
+from optim2optax.cli import application
+
+for words in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(application, ["checkpoint", *words])
+    print(json.dumps([result.exit_code, result.output]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
+def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
+    for name in ("readable", "closed"):
+        (folder / name).mkdir()
+        (folder / name / "there").write_bytes((folder / "checkpoint_3").read_bytes())
+    state = ("--state", "program_of_mine:create_state")
+    refused = {
+        "readable/new": ["convert", "checkpoint_3", "readable/new", *state],
+        "readable/of_orbax": ["convert", "checkpoint_3", "readable/of_orbax", *state, "--format", "orbax"],
+        "readable/there": ["convert", "checkpoint_3", "readable/there", *state, "--force"],
+        "closed/new": ["convert", "checkpoint_3", "closed/new", *state],
+        "closed/of_orbax": ["convert", "checkpoint_3", "closed/of_orbax", *state, "--format", "orbax"],
+        "closed/there": ["inspect", "closed/there"],
+    }
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (folder / "readable").chmod(0o555)
+    (folder / "closed").chmod(0)
+    done = subprocess.run(
+        [*unprivileged(), sys.executable, "-c", UNPRIVILEGED, json.dumps([*refused.values()])],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name in ("readable", "closed"):
+        (folder / name).chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    for path, line in zip(refused, done.stdout.splitlines(), strict=True):
+        code, output = json.loads(line)
+        verb, expected = ("read", 1) if refused[path][1].startswith("closed") else ("written", 2)
+        assert (code, output) == (expected, f"error: {path} cannot be {verb}: Permission denied.\n")
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert after == before
+
+
+def unprivileged() -> list[str]:
+    """What takes from root, if this is root, that permissions do not bind it."""
+    if os.geteuid() != 0:
+        return []
+    if not shutil.which("setpriv"):
+        pytest.skip("permissions do not bind root, and there is no setpriv")
+    return ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]

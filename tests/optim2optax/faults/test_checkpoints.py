@@ -89,6 +89,6 @@ def test_killed_at_any_moment(format_: str, folder: Path) -> None:
 def test_a_disk_that_is_too_small(format_: str, folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     done = convert(folder, format_, FULL)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 2, done.stderr
     assert "new cannot be written: " in done.stderr
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
