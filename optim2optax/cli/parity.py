@@ -24,8 +24,8 @@ Examples:
   optim2optax parity --platform cpu --devices 8 --jobs 2 fixtures/
   pytest --parity src/                        the same, as a part of your tests
 """
-UNWANTED = ("cacheprovider", "warnings")
-"""Plugins of pytest that would leave traces, or speak of the user's code."""
+UNWANTED = ("cacheprovider", "warnings", "hypothesispytest")
+"""Plugins of pytest that would leave traces, speak of the user's code, or import much for nothing."""
 
 OPTIONS = {"junit": "--junitxml"}
 """The options of pytest for the reports that are not ours."""
@@ -258,7 +258,7 @@ def _run(
     with _temporary_folder() as folder:
         settings = folder / "pytest.ini"
         settings.write_text("[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8")
-        arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no", "--noconftest"]
+        arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no", "--noconftest", "--assert=plain"]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 and hasattr(sys.flags, "safe_path") else []

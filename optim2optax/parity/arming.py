@@ -40,7 +40,9 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     if side["legacy"]:
         stack.enter_context(legacy_flax())
     stack.enter_context(
-        recording(recorder, side["legacy"], recorder.part, recorder.beside, side["rounding"], side["wide"])
+        recording(
+            recorder, side["legacy"], recorder.start, recorder.part, recorder.beside, side["rounding"], side["wide"]
+        )
     )
     listen(recorder.observe)
     with warnings.catch_warnings():

@@ -31,7 +31,9 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
         compute_in_float64()
     recorder = Recorder(Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"])
     stack = ExitStack()
-    stack.enter_context(recording(recorder, True, recorder.part, recorder.beside, side["rounding"], side["wide"]))
+    stack.enter_context(
+        recording(recorder, True, recorder.start, recorder.part, recorder.beside, side["rounding"], side["wide"])
+    )
     listen(recorder.observe)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -92,17 +92,20 @@ class ParitySession:
         by_file = self.rewritten
         if self.old_tree is None:
             return {path: result.optimizers for path, result in by_file.items()}
-        from optim2optax.parity.counterpart import in_new_tree, of_new_file, trees
         from optim2optax.project import Patterns, find_files
+
+        now = [
+            Path(file.location)
+            for file in find_files([str(path) for path in self.paths], Patterns(str(self.config.rootpath), ()))
+        ]
+        if not by_file and not now:  # as of a command alone, for which less is to be imported
+            return {}
+        from optim2optax.parity.counterpart import in_new_tree, of_new_file, trees
 
         among = trees(by_file, self.old_tree, self.root)
         paired = {
             self.after(path): in_new_tree(result, path, self.after(path), among) for path, result in by_file.items()
         }
-        now = [
-            Path(file.location)
-            for file in find_files([str(path) for path in self.paths], Patterns(str(self.config.rootpath), ()))
-        ]
         return paired | {path: of_new_file(path, among) for path in now if path not in paired and path.suffix == ".py"}
 
     @property
@@ -113,12 +116,15 @@ class ParitySession:
     @cached_property
     def rewritten(self) -> dict[Path, FileResult]:
         """What `rewrite` would make of each file that is collected, or of what it was in the old tree."""
-        from codemods.model import Options
         from optim2optax.project import Patterns, find_files
-        from optim2optax.rewriting import rewrite_files
 
         old = [str(path) for path in map(self.before, self.paths) if path.exists()]
         found = find_files(old, Patterns(str(self.config.rootpath), ()))
+        if not found:
+            return {}
+        from codemods.model import Options
+        from optim2optax.rewriting import rewrite_files
+
         results = rewrite_files(found, Options(), write=False)
         return {Path(file.location): result for file, result in zip(found, results, strict=True)}
 

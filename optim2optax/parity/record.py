@@ -20,7 +20,7 @@ import numpy as np
 from flax import serialization
 
 from optim2optax.parity.recorder import averaged, is_legacy, params
-from optim2optax.parity.sketch import Part, sketch
+from optim2optax.parity.sketch import Part, largest, sketch
 from optim2optax.parity.stream import INPUTS, Writer
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class Recorder:
     def part(self, tree: Any) -> dict[Part, Any]:
         """What is kept of parameters."""
         return sketch(self.leaves(tree))
+
+    def start(self, tree: Any) -> dict[Part, Any]:
+        """What is kept of parameters ahead of a step."""
+        return sketch(self.leaves(tree), whole_sketch=False)
 
     def beside(self, state: Any, gradients: Any, new: Any) -> dict[str, dict[Part, Any]]:
         """What is kept of a step beside: the optimizer's state, how large the gradients are, and all inputs if they are small."""
@@ -208,8 +212,7 @@ def _size(values: Any) -> Any:
     """The largest absolute value that is finite."""
     if not jnp.issubdtype(leaf_type(values), jnp.inexact):
         return jnp.zeros(())
-    absolute = jnp.abs(values)
-    return jnp.max(jnp.where(jnp.isfinite(absolute), absolute, 0), initial=0)
+    return largest(values)
 
 
 def _arrays(parts: Parts) -> dict[Part, NDArray[Any]]:

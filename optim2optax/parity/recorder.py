@@ -59,6 +59,7 @@ class _Told(NamedTuple):
     """Who is told of steps, and what of them."""
 
     keeper: Keeper
+    start: Callable[[Any], Any]
     part: Callable[[Any], Any]
     beside: Callable[[Any, Any, Any], Any]
     rounding: bool
@@ -69,6 +70,7 @@ class _Told(NamedTuple):
 def recording(
     keeper: Keeper,
     legacy: bool,
+    start: Callable[[Any], Any] = whole,
     part: Callable[[Any], Any] = whole,
     beside: Callable[[Any, Any, Any], Any] = averaged,
     rounding: bool = False,
@@ -78,12 +80,13 @@ def recording(
 
     The old Flax has to be there for legacy optimizers: that of an old Python, or that of `legacy_flax`.
 
-    `part` takes of parameters what the keeper is told, inside jitted code too, and `beside` what it is told in the place of the
-    gradients, of the optimizer ahead of a step, its gradients and the optimizer after it. With `rounding`, what a legacy
+    `start` and `part` take of parameters ahead of a step and after it what the keeper is told, inside jitted code too, and
+    `beside` what it is told in the place of the gradients, of the optimizer ahead of a step, its gradients and the optimizer
+    after it. With `rounding`, what a legacy
     optimizer or definition makes of parameters is each time off by a unit in the last place. If `wide`, optimizers are created
     with parameters in float64 where they are given float32, as NumPy may have made them.
     """
-    told = _Told(keeper, part, beside, legacy and rounding, wide)
+    told = _Told(keeper, start, part, beside, legacy and rounding, wide)
     with ExitStack() as stack:
         optax = _optax()
         if optax is not None:
@@ -236,14 +239,15 @@ def _recorded(step: Callable[..., Any], told: _Told, rounding: bool = False) -> 
         with unrecorded():
             new = step(state, *args, **kwargs)
             new = rounded(new) if rounding else new
-        keeper, part = told.keeper, told.part
+        keeper = told.keeper
         keeper.meet(state)
         if kwargs.keys() - TOLD:
             keeper.lose()
         beside = told.beside(state, args[0] if args else kwargs.get("grads"), new)
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
-        jax.debug.callback(keeper.keep, count(state), part(params(state)), beside, rate, part(params(new)))
+        before, after = told.start(params(state)), told.part(params(new))
+        jax.debug.callback(keeper.keep, count(state), before, beside, rate, after)
         return new
 
     return recorded
@@ -260,7 +264,7 @@ def _functional(step: Callable[..., Any], told: _Told) -> Callable[..., Any]:
         new, new_state = steps_within(definition, hyper_params, params, state, grads)
         new = rounded_leaves(new) if told.rounding else new
         told.keeper.meet(definition)
-        jax.debug.callback(told.keeper.functional, _steps_taken(state), told.part(params), told.part(new))
+        jax.debug.callback(told.keeper.functional, _steps_taken(state), told.start(params), told.part(new))
         return new, new_state
 
     return recorded
@@ -273,7 +277,7 @@ def _applied(apply_updates: Callable[..., Any], told: _Told) -> Callable[..., An
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not getattr(_inside, "value", False):
-            jax.debug.callback(told.keeper.update, told.part(params), told.part(new))
+            jax.debug.callback(told.keeper.update, told.start(params), told.part(new))
         return new
 
     return applied

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LARGEST = 4096
 """Leaves of at most so many elements are kept whole."""
@@ -24,6 +24,11 @@ LARGEST = 4096
 SAMPLES = 512
 BLOCKS = 1024
 PIECES = 64
+SMALLEST = 2**16
+"""So many elements a piece has at least, where a leaf is taken in more than one."""
+
+LANES = 32
+"""So many sums are taken side by side of a block, which compilers make vectors of."""
 
 _WORDS = {1: np.uint8, 2: np.uint16}
 
@@ -41,55 +46,106 @@ class Part(NamedTuple):
     shape: tuple[int, ...]
 
 
-def sketch(leaves: Mapping[str, Any]) -> dict[Part, Any]:
-    """The sketch of parameters by their paths, which may be traced."""
+def sketch(leaves: Mapping[str, Any], whole_sketch: bool = True) -> dict[Part, Any]:
+    """The sketch of parameters by their paths, which may be traced.
+
+    What a run starts from tells how far it moves, for which samples and sums do, NaN where a block holds what is not finite.
+    """
     parts: dict[Part, Any] = {}
     for leaf, values in jax.lax.stop_gradient(dict(leaves)).items():
         shape = jnp.shape(values)
         if np.prod(shape) <= LARGEST:
             parts[Part(leaf, "whole", shape)] = values
         else:
-            found = _parts(jnp.asarray(values), leaf)
+            found = _parts(jnp.asarray(values), leaf, whole_sketch)
             parts.update({Part(leaf, name, shape): value for name, value in found.items()})
     return parts
 
 
-@functools.partial(jax.jit, static_argnums=1)
-def _parts(values: jax.Array, leaf: str) -> dict[str, jax.Array]:
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _parts(values: jax.Array, leaf: str, whole_sketch: bool) -> dict[str, jax.Array]:
     flat = values.ravel()
     kept = flat[positions(leaf, flat.size)]
     if jnp.issubdtype(flat.dtype, jnp.complexfloating):
         flat = jnp.stack([flat.real, flat.imag], axis=1).ravel()
-    return {"sample": kept, **_summed(flat)}
+    return {"sample": kept, **(_summed(flat) if whole_sketch else _over_pieces(_sums, flat))}
 
 
 def _summed(flat: jax.Array) -> dict[str, jax.Array]:
-    """The sums and counts of a leaf, a piece of its blocks at a time, so that no array of its size is made."""
+    """The sums, counts and digest of a leaf. Only where a sum is not finite, there is something to count and to leave out."""
+    found = _over_pieces(_sums_and_digest, flat)
+
+    def of_finite(_: Any) -> tuple[Any, jax.Array, jax.Array]:
+        counted = _over_pieces(_sums_of_finite, flat)
+        return jnp.zeros((), np.bool_), counted["sums"], counted["counts"]
+
+    # A loop that ends at once or after one turn: compilers may evaluate both branches of a condition.
+    none = jnp.zeros(3, jax.dtypes.canonicalize_dtype(np.int64))
+    first = ~jnp.isfinite(jnp.sum(found["sums"])), found["sums"], none
+    _, sums, counts = jax.lax.while_loop(lambda state: state[0], of_finite, first)
+    return {**found, "sums": sums, "counts": counts}
+
+
+def _over_pieces(facts: Callable[[jax.Array, Any], dict[str, jax.Array]], flat: jax.Array) -> dict[str, jax.Array]:
+    """The facts of a leaf, found a piece of its blocks at a time, so that no array of its size is made."""
     length = flat.size // BLOCKS
-    piece, whole = length * (BLOCKS // PIECES), length * BLOCKS
+    piece, whole = length * (BLOCKS // _pieces(flat.size)), length * BLOCKS
 
-    def facts_of(start: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        return _facts(jax.lax.dynamic_slice(flat, (start,), (piece,)).reshape(-1, length), start)
+    def facts_of(start: jax.Array) -> dict[str, jax.Array]:
+        return facts(jax.lax.dynamic_slice(flat, (start,), (piece,)).reshape(-1, length), start)
 
-    sums, counts, digests = jax.lax.map(facts_of, np.arange(0, whole, piece))
-    rest = _facts(flat[whole:].reshape(1, -1), whole)
+    found = jax.lax.map(facts_of, np.arange(0, whole, piece))
+    rest = facts(flat[whole:].reshape(1, -1), whole)
+    sums = jnp.append(found.pop("sums").ravel(), rest.pop("sums"))
     return {
-        "sums": jnp.append(sums.ravel(), rest[0]),
-        "counts": counts.sum(axis=0) + rest[1],
-        "digest": digests.sum(axis=0, dtype=np.uint32) + rest[2],
+        "sums": sums,
+        **{name: values.sum(axis=0, dtype=values.dtype) + rest[name] for name, values in found.items()},
     }
 
 
-def _facts(blocks: jax.Array, start: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The sum of each block, and the counts and the digest of all, which begin at an element of the leaf."""
-    flat = blocks.ravel()
-    bits = _random_bits(jnp.asarray(start).astype(np.uint32) + jnp.arange(flat.size, dtype=np.uint32))
+def _pieces(size: int) -> int:
+    """How many pieces a leaf is taken in, a power of two: each costs some time by itself."""
+    return min(PIECES, 1 << (max(size // SMALLEST, 1).bit_length() - 1))
+
+
+def _sums_and_digest(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
+    return {**_sums(blocks, start), "digest": _digest(blocks.ravel(), _bits_from(start, blocks.size))}
+
+
+def _sums(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
+    """The sum of each block, with the weights of its elements, which begin at an element of the leaf."""
+    bits = _bits_from(start, blocks.size)
     widest = jax.dtypes.canonicalize_dtype(np.float64)
-    values = flat.astype(widest)
-    weights = (0.5 + (bits >> np.uint32(1)).astype(widest) / 2**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
-    weighted = jnp.where(jnp.isfinite(values), values, 0.0) * weights
-    counts = jnp.stack([jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()])
-    return weighted.reshape(blocks.shape).sum(axis=1), counts, _digest(flat, bits)
+    weights = (0.5 + (bits >> np.uint32(1)).astype(widest) / 2.0**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
+    weighted = blocks.astype(widest) * weights.reshape(blocks.shape)
+    number, length = blocks.shape
+    side_by_side = weighted[:, : length // LANES * LANES].reshape(number, length // LANES, LANES)
+    rest = weighted[:, length // LANES * LANES :]
+    return {"sums": side_by_side.sum(axis=1).sum(axis=1) + rest.sum(axis=1)}
+
+
+def _sums_of_finite(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
+    """The sums without what is not finite, and how much of that is of which kind."""
+    values = blocks.astype(jax.dtypes.canonicalize_dtype(np.float64))
+    counts = [jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()]
+    return {**_sums(jnp.where(jnp.isfinite(values), values, 0.0), start), "counts": jnp.stack(counts)}
+
+
+def largest(values: jax.Array) -> jax.Array:
+    """The largest absolute value that is finite, or 0, found a piece at a time as well."""
+
+    def of(part: jax.Array) -> jax.Array:
+        absolute = jnp.abs(part)
+        return jnp.max(jnp.where(jnp.isfinite(absolute), absolute, 0), initial=0)
+
+    flat = jnp.ravel(values)
+    number = _pieces(flat.size)
+    piece = flat.size // number
+    if number == 1:
+        return of(flat)
+    starts = np.arange(number) * piece
+    found = jax.lax.map(lambda start: of(jax.lax.dynamic_slice(flat, (start,), (piece,))), starts)
+    return jnp.maximum(jnp.max(found), of(flat[number * piece :]))
 
 
 def positions(leaf: str, size: int) -> NDArray[np.int64]:
@@ -110,6 +166,11 @@ def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(index) for index in np.unravel_index(position, shape))
 
 
+def _bits_from(start: Any, size: int) -> jax.Array:
+    """Random bits for so many elements from one of the leaf on."""
+    return _random_bits(jnp.asarray(start).astype(np.uint32) + jnp.arange(size, dtype=np.uint32))
+
+
 def _random_bits(numbers: jax.Array) -> jax.Array:
     """A hash of each number. Multiplications wrap."""
     bits = numbers * np.uint32(0x9E3779B1)
@@ -119,11 +180,17 @@ def _random_bits(numbers: jax.Array) -> jax.Array:
 
 
 def _digest(flat: jax.Array, bits: jax.Array) -> jax.Array:
+    """Checksums of all bits. In each sum of words or in one of two, factors are odd, so that every change of a word counts."""
     if flat.dtype == np.bool_:
         flat = flat.astype(np.uint8)
+    odd = bits | np.uint32(1)
+    factors = odd, (odd * odd) ^ (odd >> np.uint32(7))
+    # Upper bits are mixed into lower ones, or else two changes of a sign would cancel.
+    if flat.dtype.itemsize == 8 and jax.dtypes.canonicalize_dtype(np.uint64) == np.uint64:
+        wide = jax.lax.bitcast_convert_type(flat, np.uint64)
+        low, high = (factor.astype(np.uint64) for factor in factors)
+        mixed = wide ^ (wide >> np.uint64(32))
+        return jnp.sum(mixed * (low | (high << np.uint64(32))), dtype=np.uint64)[None]
     words = jax.lax.bitcast_convert_type(flat, _WORDS.get(flat.dtype.itemsize, np.uint32)).astype(np.uint32)
-    words = words.reshape(flat.size, -1)
-    odd = (bits | np.uint32(1))[:, None]
-    return jnp.concatenate(
-        [jnp.sum(words * factor, axis=0, dtype=np.uint32) for factor in (odd, (odd * odd) ^ (odd >> np.uint32(7)))]
-    )
+    words = (words ^ (words >> np.uint32(16))).reshape(flat.size, -1)
+    return jnp.concatenate([jnp.sum(words * factor[:, None], axis=0, dtype=np.uint32) for factor in factors])

@@ -8,7 +8,10 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-IGNORED = shutil.ignore_patterns(".git", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", "node_modules")
+REPOSITORY = ".git"
+IGNORED = shutil.ignore_patterns(
+    REPOSITORY, ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", "node_modules"
+)
 ENVIRONMENT = "pyvenv.cfg"
 """A folder with this file is a virtual environment."""
 
@@ -67,7 +70,10 @@ def copy_before(before: str, root: Path, target: Path, links: Sequence[Path] = (
 
 
 def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
-    """Copy a tree as it is now, without what git and Python keep beside it. Paths of `links` are linked, not copied."""
+    """Copy a tree as it is now, without what git and Python keep beside it. Paths of `links` are linked, not copied.
+
+    Repositories in a tree that is none itself stay told apart, since `rewrite` takes each for a project of its own.
+    """
 
     def ignored(folder: str, names: list[str]) -> set[str]:
         inside = Path(folder).relative_to(source)
@@ -77,8 +83,18 @@ def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
     shutil.copytree(source, target, ignore=ignored, symlinks=True, dirs_exist_ok=True)
     _link(source, target, links)
     _lead_outside(source, target)
-    if (source / ".git").exists() and repository_root(source) is not None:
+    if (source / REPOSITORY).exists() and repository_root(source) is not None:
         _share_head(source, target)
+    elif not any((folder / REPOSITORY).exists() for folder in (source.resolve(), *source.resolve().parents)):
+        _mark_repositories(source, target)
+
+
+def _mark_repositories(source: Path, target: Path) -> None:
+    """Let an empty folder mark each repository of a tree in its copy. Git passes over it."""
+    for folder, _, _ in os.walk(target):
+        inside = Path(folder).relative_to(target)
+        if (source / inside / REPOSITORY).exists():
+            (target / inside / REPOSITORY).mkdir()
 
 
 def _share_head(root: Path, target: Path) -> None:
@@ -119,7 +135,7 @@ def _check_out(commit: str, root: Path, target: Path) -> None:
     if done.returncode:
         raise TreeError(f"git could not check out {commit} of {root}: {_reason(done)}")
     for path, within in _submodules(target, commit):
-        if (root / path / ".git").exists() and _git(root / path, "cat-file", "-e", within).returncode == 0:
+        if (root / path / REPOSITORY).exists() and _git(root / path, "cat-file", "-e", within).returncode == 0:
             _check_out(within, root / path, target / path)
 
 
@@ -133,7 +149,7 @@ def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:
 def _share_repository(root: Path, target: Path) -> None:
     """Make a repository that reads the objects of another, and has its branches and tags."""
     _git(target, "init", "--quiet")
-    place = target / ".git"
+    place = target / REPOSITORY
     (place / "objects" / "info").mkdir(exist_ok=True)
     (place / "objects" / "info" / "alternates").write_text(f"{_git_path(root, 'objects')}\n")
     if (shallow := _git_path(root, "shallow")).exists():

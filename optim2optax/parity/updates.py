@@ -204,7 +204,7 @@ def _judged(
     found = judge(
         {_name(part): before[part] for part in judged},
         {_name(part): after[part] for part in judged},
-        {_name(part): start[part] for part in judged},
+        {_name(part): start.get(part, np.zeros_like(before[part][0])) for part in judged},
         closed_loop=closed_loop,
         evidence=Evidence(FEWEST_STEPS, moved=True) if old[0].observed else Evidence(rounding=rounding),
         gate=gate,

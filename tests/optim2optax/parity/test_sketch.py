@@ -16,7 +16,7 @@ import pytest
 from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.precision import precise
 from optim2optax.parity.record import Recorder
-from optim2optax.parity.sketch import positions, sketch
+from optim2optax.parity.sketch import Part, largest, positions, sketch
 from optim2optax.parity.stream import read
 from optim2optax.parity.updates import Update, compare_updates
 
@@ -32,7 +32,7 @@ def updates(change: Change = lambda _, kernel: kernel) -> list[Update]:
     with precise():
         kernel, bias = jnp.asarray(rng.normal(size=SHAPE)), jnp.asarray(rng.normal(size=5000))
         for step in range(STEPS):
-            before = sketch({"kernel": kernel, "bias": bias})
+            before = sketch({"kernel": kernel, "bias": bias}, whole_sketch=False)
             kernel = change(step, kernel + 1e-3 * rng.normal(size=SHAPE))
             bias = bias + 1e-5 * rng.normal(size=5000)
             after = sketch({"kernel": kernel, "bias": bias})
@@ -90,6 +90,48 @@ def test_a_fault_in_every_element_names_a_true_one() -> None:
 def test_one_value_that_is_not_finite() -> None:
     found = compare(lambda _, kernel: kernel.at[0, 0].set(np.nan))
     assert found.verdict is Verdict.DIFFERENT
+
+
+def test_values_that_are_not_finite_hide_none_of_those_beside_them() -> None:
+    """On both sides, from the start or from some step on."""
+
+    def broken(step: int, kernel: jax.Array) -> jax.Array:
+        return kernel.at[0, 0].set(np.nan).at[0, 1].set(np.inf if step >= 3 else 0.0)
+
+    same = updates(broken)
+    assert compare_updates(same, updates(broken)).verdict is Verdict.IDENTICAL
+    found = compare_updates(same, updates(lambda step, kernel: broken(step, kernel).at[0, 2].add(1e-7)))
+    assert found.verdict is Verdict.DIFFERENT
+    found = compare_updates(same, updates(lambda step, kernel: broken(step, kernel).at[0, 1].multiply(-1.0)))
+    assert found.first_difference is not None
+    assert found.first_difference.step == 3
+
+
+@pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
+@pytest.mark.parametrize("size", [5000, 200_003, 1_000_000])
+def test_sums_counts_and_the_largest_are_those_of_the_leaf(size: int, wide: bool) -> None:
+    values = np.random.default_rng(0).normal(size=size).astype(np.float64 if wide else np.float32)
+    odd = np.where(np.arange(size) % 1000 == 7, np.nan, np.where(np.arange(size) % 2000 == 8, -np.inf, values))
+    with precise(wide):
+        one, other = (sketch({"leaf": jnp.asarray(leaf, values.dtype)}) for leaf in (values, odd))
+        sizes = [float(largest(jnp.asarray(leaf, values.dtype))) for leaf in (values, odd)]
+        zeroed = sketch({"leaf": jnp.asarray(np.where(np.isfinite(odd), odd, 0.0), values.dtype)})
+    sums, counts = Part("leaf", "sums", (size,)), Part("leaf", "counts", (size,))
+    assert one[counts].tolist() == [0, 0, 0]
+    assert other[counts].tolist() == [np.isnan(odd).sum(), 0, np.isneginf(odd).sum()]
+    assert other[sums].tolist() == zeroed[sums].tolist()
+    assert sizes == [np.abs(values).max(), np.abs(odd, where=np.isfinite(odd), out=np.zeros(size)).max()]
+
+
+@pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
+def test_a_checksum_tells_signs_of_zeros(wide: bool) -> None:
+    zeros = np.zeros(10_000, np.float64 if wide else np.float32)
+    signed = zeros.copy()
+    signed[[17, 4711]] = -0.0
+    digest = Part("leaf", "digest", (10_000,))
+    with precise(wide):
+        one, other = (sketch({"leaf": jnp.asarray(leaf)})[digest] for leaf in (zeros, signed))
+    assert one.tolist() != other.tolist()
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_])
