@@ -21,7 +21,9 @@ def main() -> None:
     try:
         application(prog_name="optim2optax")
     except SystemExit as ended:
-        if ended.code == INTERRUPTED:  # all is cleaned up but the memory, which takes a second after a long run
+        if (
+            ended.code == INTERRUPTED
+        ):  # all is cleaned up but the memory, which takes a second after a long run
             os._exit(INTERRUPTED)
         raise
     finally:

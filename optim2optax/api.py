@@ -20,7 +20,9 @@ class Rewritten:
     sites: tuple[Site, ...]
 
 
-def rewrite(source: str, options: Options | None = None, *, filename: str = "<string>") -> Rewritten:
+def rewrite(
+    source: str, options: Options | None = None, *, filename: str = "<string>"
+) -> Rewritten:
     r"""Rewrite a program that uses `flax.optim` to optax. None of it is run, and no file is read or written.
 
     Optimizers are followed through this one program. For the files of a project, which are better seen together, there is

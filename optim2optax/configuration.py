@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from codemods.model import Form, Style
+
 from optim2optax.reporting import FORMATS
 
 FILE_NAME = "pyproject.toml"
@@ -40,7 +41,8 @@ def find_configuration(directory: str) -> Configuration:
         table = _read_table(path)
         if table is not None:
             return Configuration(
-                path, {key.replace("-", "_"): _checked(path, key, value) for key, value in table.items()}
+                path,
+                {key.replace("-", "_"): _checked(path, key, value) for key, value in table.items()},
             )
         parent = os.path.dirname(directory)
         if parent == directory:
@@ -75,10 +77,14 @@ def _read_table(path: str) -> Mapping[str, Any] | None:
 
 def _checked(path: str, key: str, value: object) -> object:
     if key not in KEYS:
-        raise ConfigurationError(f"{path}: tool.optim2optax.{key}: unknown key; there are {', '.join(KEYS)}")
+        raise ConfigurationError(
+            f"{path}: tool.optim2optax.{key}: unknown key; there are {', '.join(KEYS)}"
+        )
     valid, expected = KEYS[key]
     if not valid(value):
-        raise ConfigurationError(f"{path}: tool.optim2optax.{key}: must be {expected}, not {value!r}")
+        raise ConfigurationError(
+            f"{path}: tool.optim2optax.{key}: must be {expected}, not {value!r}"
+        )
     return value
 
 
@@ -86,7 +92,9 @@ Check = tuple[Callable[[object], bool], str]
 
 
 def _one_of(choices: tuple[str, ...]) -> Check:
-    return lambda value: value in choices, "one of " + ", ".join(f'"{choice}"' for choice in choices)
+    return lambda value: value in choices, "one of " + ", ".join(
+        f'"{choice}"' for choice in choices
+    )
 
 
 STRINGS: Check = (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from codemods.model import FileResult, Options, Source
+
 from optim2optax.dependencies import declares
 from optim2optax.dependencies.needs import LOWEST, Needs
 from optim2optax.dependencies.texts import mentions
@@ -21,7 +22,10 @@ TOO_OLD = ("FO852", "FO853")
 
 
 def with_dependencies(
-    contents: Mapping[Found, bytes], results: Mapping[Found, FileResult], options: Options, find: Declaring
+    contents: Mapping[Found, bytes],
+    results: Mapping[Found, FileResult],
+    options: Options,
+    find: Declaring,
 ) -> dict[Found, FileResult]:
     """What is to be said of dependencies, for the files of which there is something to say.
 
@@ -35,10 +39,14 @@ def with_dependencies(
       find: gives the files that declare them.
     """
     moved = [file for file, result in results.items() if result.changed]
-    users = [file for file, content in contents.items() if b"optax" in content and IMPORT.search(content)]
+    users = [
+        file for file, content in contents.items() if b"optax" in content and IMPORT.search(content)
+    ]
     if not (moved or users) or not any(map(options.selects, CODES)):
         return {}
-    notebooks = [file for file, content in contents.items() if declares(file.path) and b"pip" in content]
+    notebooks = [
+        file for file, content in contents.items() if declares(file.path) and b"pip" in content
+    ]
     code = {file.location: file for file in contents}
     declaring = concerning([*find(), *notebooks], contents, (*moved, *users))
     found: dict[Found, FileResult] = {}
@@ -57,10 +65,16 @@ def with_dependencies(
     from optim2optax.dependencies.editing import dependencies
 
     needs = _needs(users, results)
-    for (file, source), result in zip(sources.items(), dependencies([*sources.values()], options, needs), strict=True):
+    for (file, source), result in zip(
+        sources.items(), dependencies([*sources.values()], options, needs), strict=True
+    ):
         is_too_old = any(site.code in TOO_OLD for site in result.hints)
         if result.sites or (result.hints and (moved or is_too_old)):
-            found[file] = _beside(results[file], result, source, options, needs) if file in results else result
+            found[file] = (
+                _beside(results[file], result, source, options, needs)
+                if file in results
+                else result
+            )
     return found
 
 
@@ -69,11 +83,17 @@ def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs
     from optim2optax.dependencies.releases import raised
 
     is_user = bool(users) or any(IMPORT.search(result.after) for result in results.values())
-    needs = Needs() if is_user else Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
+    needs = (
+        Needs()
+        if is_user
+        else Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
+    )
     return raised(needs, (need for result in results.values() for need in result.needs))
 
 
-def _beside(code: FileResult, declared: FileResult, source: Source, options: Options, needs: Needs) -> FileResult:
+def _beside(
+    code: FileResult, declared: FileResult, source: Source, options: Options, needs: Needs
+) -> FileResult:
     """What becomes of a file that is code, too: a notebook, or a setup.py."""
     after = declared.after
     if code.changed and options.modernize:

@@ -67,10 +67,21 @@ def _download(wheel: Path) -> None:
     try:
         wheel.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LegacyWheelError(f"cannot make {wheel.parent}: {error.strerror}. {_REMEDY}") from error
+        raise LegacyWheelError(
+            f"cannot make {wheel.parent}: {error.strerror}. {_REMEDY}"
+        ) from error
     # Several processes may fetch at once: each into a folder of its own, and the last rename wins.
     with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", folder, REQUIREMENT]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--dest",
+            folder,
+            REQUIREMENT,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         fetched = Path(folder) / WHEEL_NAME
         if done.returncode or not fetched.exists():

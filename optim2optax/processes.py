@@ -20,7 +20,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def share(do: Callable[[Item], Result], items: Sequence[Item], jobs: int, chunksize: int = 1) -> Iterator[Result]:
+def share(
+    do: Callable[[Item], Result], items: Sequence[Item], jobs: int, chunksize: int = 1
+) -> Iterator[Result]:
     """What comes of each item, in order, by several processes, which do not import from the current folder.
 
     Python 3.10 cannot keep them from that: there, this process does all.
@@ -35,14 +37,23 @@ def share(do: Callable[[Item], Result], items: Sequence[Item], jobs: int, chunks
     os.environ[SAFE_PATH] = "1"
     try:
         # Not by fork: the caller may have threads.
-        with ProcessPoolExecutor(min(jobs, len(items)), get_context("spawn"), initializer=_begin) as pool, _ended():
+        with (
+            ProcessPoolExecutor(
+                min(jobs, len(items)), get_context("spawn"), initializer=_begin
+            ) as pool,
+            _ended(),
+        ):
             with _held_back():
-                parts = [items[start : start + chunksize] for start in range(0, len(items), chunksize)]
+                parts = [
+                    items[start : start + chunksize] for start in range(0, len(items), chunksize)
+                ]
                 results = [pool.submit(_each, do, part) for part in parts]
             for result in results:
                 yield from result.result()
     except BrokenProcessPool as error:
-        raise WorkerError("a worker process died, perhaps for want of memory; --jobs 1 takes least") from error
+        raise WorkerError(
+            "a worker process died, perhaps for want of memory; --jobs 1 takes least"
+        ) from error
     finally:
         if before is None:
             del os.environ[SAFE_PATH]

@@ -10,6 +10,7 @@ from functools import cache, partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from codemods.sources.prefilter import mentions_legacy
+
 from optim2optax.declaring import Declaring, with_dependencies
 from optim2optax.processes import share
 from optim2optax.project import (
@@ -75,7 +76,11 @@ def rewrite_files(
     declaring = cache(declaring)
     for repository, files in by_repository(contents).items():
         own = {file: contents[file] for file in files}
-        migrated = _migrated(own, repository, run, vendoring or Vendoring()) if _concern(own.values(), options) else {}
+        migrated = (
+            _migrated(own, repository, run, vendoring or Vendoring())
+            if _concern(own.values(), options)
+            else {}
+        )
         declared = partial(_declared, declaring, repository)
         results |= migrated | with_dependencies(own, migrated, options, declared)
     if write:
@@ -86,7 +91,10 @@ def rewrite_files(
     given = {*found}
     others = [result for file, result in results.items() if file not in given]
     return [
-        *(results.get(file) or FileResult(file.path, contents[file], contents[file]) for file in found),
+        *(
+            results.get(file) or FileResult(file.path, contents[file], contents[file])
+            for file in found
+        ),
         *others,
     ]
 
@@ -135,16 +143,24 @@ def _migrated(
 
 
 def _proven(
-    sources: Sequence[Source], options: Options, jobs: int, progress: Progress | None, prove: Prove | None
+    sources: Sequence[Source],
+    options: Options,
+    jobs: int,
+    progress: Progress | None,
+    prove: Prove | None,
 ) -> list[FileResult]:
     """What the engine makes of some files; again, and without them, until no optimizer is left that is not proven."""
     from codemods import migrate
 
-    migrated = migrate(sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE))
+    migrated = migrate(
+        sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
+    )
     proven: dict[EmittedOptimizer, bool] = {}
     while prove is not None and (unproven := _unproven(migrated, prove, proven)):
         options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate(sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE))
+        migrated = migrate(
+            sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
+        )
     return migrated
 
 
@@ -155,7 +171,11 @@ def _unproven(
     places = [(result.path, optimizer) for result in results for optimizer in result.optimizers]
     if new := [optimizer for _, optimizer in places if optimizer not in proven]:
         proven.update(zip(new, prove(new), strict=True))
-    return frozenset((path, optimizer.line, optimizer.before) for path, optimizer in places if not proven[optimizer])
+    return frozenset(
+        (path, optimizer.line, optimizer.before)
+        for path, optimizer in places
+        if not proven[optimizer]
+    )
 
 
 def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:

@@ -10,12 +10,18 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
+from codemods.optimizers import optimizers
 from flax import serialization
 from flax.training.train_state import TrainState
 
-from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.correspondence import STEP, has_interface, is_trace, nodes_of, places_of
+from optim2optax.checkpoints.correspondence import (
+    STEP,
+    has_interface,
+    is_trace,
+    nodes_of,
+    places_of,
+)
 from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
 from optim2optax.checkpoints.places import Path, leaves, said
 from optim2optax.checkpoints.signs import descending
@@ -40,10 +46,14 @@ def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
     Raises:
       CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape, or if copies differ.
     """
-    return carried_parts(old, {"step": state.step, "params": state.params, "opt_state": state.opt_state}, state.tx)
+    return carried_parts(
+        old, {"step": state.step, "params": state.params, "opt_state": state.opt_state}, state.tx
+    )
 
 
-def carried_parts(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = None) -> dict[str, Any]:
+def carried_parts(
+    old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = None
+) -> dict[str, Any]:
     """The state dicts of parameters and a state of optax that go on from a legacy optimizer without a train state.
 
     Args:
@@ -62,7 +72,9 @@ def carried_parts(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = Non
     if tx is None:
         _refuse_unknown_signs(new["opt_state"])
     negated = descending(tx, new["params"], new["opt_state"]) if tx is not None else set()
-    sources = {("opt_state", *place.path): place.source for place in places if place.source is not None}
+    sources = {
+        ("opt_state", *place.path): place.source for place in places if place.source is not None
+    }
     negative = {("opt_state", *place.path) for place in places if place.state in negated}
     carrying = _Carrying(old, like, sources, negative)
     if "step" not in new:
@@ -103,10 +115,16 @@ class _Carrying:
         self.copies = copies_of(self.leaves.get(STEP))
 
     def carried(self) -> dict[str, Any]:
-        found: dict[str, Any] = _put({path: self._value(path, place) for path, place in leaves(self.new)}, self.new)
-        left = sorted(path for path in self.leaves.keys() - self.used if not self._is_placeholder(path))
+        found: dict[str, Any] = _put(
+            {path: self._value(path, place) for path, place in leaves(self.new)}, self.new
+        )
+        left = sorted(
+            path for path in self.leaves.keys() - self.used if not self._is_placeholder(path)
+        )
         if left:
-            raise CheckpointError(f"{said(left[0])} has no place in the new state: does it have the same optimizer?")
+            raise CheckpointError(
+                f"{said(left[0])} has no place in the new state: does it have the same optimizer?"
+            )
         return found
 
     def _value(self, path: Path, place: Any) -> Any:
@@ -118,7 +136,9 @@ class _Carrying:
                 f"{said(path)} of the new state is not in the checkpoint, which would have it at {said(source)}."
             )
         if source in self.used and source != STEP:
-            raise CheckpointError(f"{said(path)} is one of several places in the new state for {said(source)}.")
+            raise CheckpointError(
+                f"{said(path)} is one of several places in the new state for {said(source)}."
+            )
         self.used.add(source)
         value = fitted(as_numpy(self.leaves[source]), place, path, self.copies)
         if path in self.negative:  # in place, where that can be: it may be half of what was read
@@ -138,7 +158,9 @@ class _Carrying:
 
 def copies_of(step: Tree) -> int | None:
     """How many copies there are of what was replicated with a number of steps; None if it was not."""
-    return step.shape[0] if isinstance(step, Array) and len(step.shape) == 1 and step.nbytes else None
+    return (
+        step.shape[0] if isinstance(step, Array) and len(step.shape) == 1 and step.nbytes else None
+    )
 
 
 def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
@@ -151,7 +173,9 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
     if shape == wanted:
         return value
     if copies is None or shape != (copies, *wanted):
-        raise CheckpointError(f"{said(path)} has the shape {shape} in the checkpoint, and {wanted} in the new state.")
+        raise CheckpointError(
+            f"{said(path)} has the shape {shape} in the checkpoint, and {wanted} in the new state."
+        )
     first = value[0].tobytes()
     if any(copy.tobytes() != first for copy in value[1:]):
         raise CheckpointError(

@@ -13,9 +13,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from codemods.optimizers import optimizers
 from flax import serialization
 
-from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import copies_of
 from optim2optax.checkpoints.correspondence import COUNT, STEP
@@ -38,7 +38,11 @@ PARTS = {"direction_state": "direction", "scale_state": "scale"}
 def marks_of(optimizer: Mapping[str, Tree]) -> dict[Path, tuple[Mark, ...]]:
     """What has to be found again of the leaves of a legacy optimizer: each, or the first if it is so many copies."""
     copies = copies_of(optimizer["state"]["step"])
-    return {path: tuple(_marks(path, as_numpy(leaf), copies)) for path, leaf in leaves(optimizer) if leaf is not None}
+    return {
+        path: tuple(_marks(path, as_numpy(leaf), copies))
+        for path, leaf in leaves(optimizer)
+        if leaf is not None
+    }
 
 
 def _marks(path: Path, value: Any, copies: int | None) -> Iterator[Mark]:
@@ -49,7 +53,9 @@ def _marks(path: Path, value: Any, copies: int | None) -> Iterator[Mark]:
         yield NOTHING
 
 
-def confirm(marks: Mapping[Path, tuple[Mark, ...]], new: Mapping[str, Any], keeps_state: bool) -> None:
+def confirm(
+    marks: Mapping[Path, tuple[Mark, ...]], new: Mapping[str, Any], keeps_state: bool
+) -> None:
     """Compare a new state with what has to be found in it.
 
     Args:
@@ -70,9 +76,13 @@ def confirm(marks: Mapping[Path, tuple[Mark, ...]], new: Mapping[str, Any], keep
         found[STEP] += [new[name] for name in ("step",) if name in new]
     for path, expected in marks.items():
         wanted = found.get(path, [])
-        is_missing = not wanted and path != STEP and NOTHING not in expected  # a program need not count its steps
+        is_missing = (
+            not wanted and path != STEP and NOTHING not in expected
+        )  # a program need not count its steps
         if is_missing or not all(_is_one_of(expected, leaf, path) for leaf in wanted):
-            raise CheckpointError(f"{said(path)} is not found again in the new state: this is a defect of optim2optax.")
+            raise CheckpointError(
+                f"{said(path)} is not found again in the new state: this is a defect of optim2optax."
+            )
     if unknown:
         raise CheckpointError(
             f"{said(min(unknown))} of the new state was not in the checkpoint: this is a defect of optim2optax."
@@ -83,13 +93,19 @@ def _found(
     marks: Mapping[Path, Any], params: Mapping[Path, Any], opt_state: Any
 ) -> tuple[dict[Path, list[Any]], set[Path]]:
     """What a state of optax has of each leaf of a legacy one, and the places of what it has beside that."""
-    found: dict[Path, list[Any]] = defaultdict(list, {path: [leaf] for path, leaf in params.items()})
+    found: dict[Path, list[Any]] = defaultdict(
+        list, {path: [leaf] for path, leaf in params.items()}
+    )
     sources = {tail: path for path in marks for tail in _tails(path)}
     unknown = set()
     for keys, leaf in jax.tree_util.tree_flatten_with_path(opt_state)[0]:
         names = tuple(map(key_of, keys))
-        fields = [number for number, key in enumerate(keys) if isinstance(key, jax.tree_util.GetAttrKey)]
-        source = next((sources[names[number:]] for number in fields if names[number:] in sources), None)
+        fields = [
+            number for number, key in enumerate(keys) if isinstance(key, jax.tree_util.GetAttrKey)
+        ]
+        source = next(
+            (sources[names[number:]] for number in fields if names[number:] in sources), None
+        )
         if source is not None:
             found[source].append(leaf)
         elif fields[-1:] == [len(keys) - 1] and names[-1] == COUNT:
@@ -113,7 +129,9 @@ def _tails(path: Path) -> Iterator[Path]:
 
 def _is_one_of(expected: tuple[Mark, ...], leaf: Any, path: Path) -> bool:
     """Whether this is what has to be found; a trace may have the opposite sign."""
-    return _mark(leaf) in expected or (path[-1] == "momentum" and _mark(leaf, negated=True) in expected)
+    return _mark(leaf) in expected or (
+        path[-1] == "momentum" and _mark(leaf, negated=True) in expected
+    )
 
 
 def _mark(value: Any, negated: bool = False) -> Mark:
@@ -122,5 +140,7 @@ def _mark(value: Any, negated: bool = False) -> Mark:
     flat, checksum = np.ravel(value), 0
     for start in range(0, flat.size, AT_ONCE):
         part = np.ascontiguousarray(flat[start : start + AT_ONCE])
-        checksum = zlib.crc32((np.negative(part) if negated else part).view(np.uint8).data, checksum)
+        checksum = zlib.crc32(
+            (np.negative(part) if negated else part).view(np.uint8).data, checksum
+        )
     return value.shape, value.dtype.name, checksum

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Literal
 
 from codemods.optimizers import optimizers
+
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
 
 Kind = Literal["legacy optimizer", "train state"]
@@ -100,7 +101,9 @@ def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
         else:
             names = _names(state["param_states"], node["target"])
         parameters = tuple(leaves(node["target"]))
-        return Found(path, "legacy optimizer", tuple(sorted(names)), *_steps(state["step"]), parameters)
+        return Found(
+            path, "legacy optimizer", tuple(sorted(names)), *_steps(state["step"]), parameters
+        )
     if {*node} >= TRAIN_STATE:
         return Found(path, "train state", (), *_steps(node["step"]), tuple(leaves(node["params"])))
     return None

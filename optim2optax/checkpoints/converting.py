@@ -10,8 +10,20 @@ import jax
 import numpy as np
 from flax import serialization
 
-from optim2optax.checkpoints import CheckpointError, UnwritableError, orbax, to_be_read, to_be_written
-from optim2optax.checkpoints.factories import forget_modules_here, importing_from_here, made, made_by, thought_of
+from optim2optax.checkpoints import (
+    CheckpointError,
+    UnwritableError,
+    orbax,
+    to_be_read,
+    to_be_written,
+)
+from optim2optax.checkpoints.factories import (
+    forget_modules_here,
+    importing_from_here,
+    made,
+    made_by,
+    thought_of,
+)
 from optim2optax.checkpoints.files import checkpoints_at, newest_at
 from optim2optax.checkpoints.loading import load
 from optim2optax.checkpoints.places import leaves, said
@@ -55,7 +67,9 @@ def convert(
     refuse_to_replace(new, source, overwrite)
     try:
         with importing_from_here():
-            state = _loaded(source, factory) if before is None else _compared(source, factory, before)
+            state = (
+                _loaded(source, factory) if before is None else _compared(source, factory, before)
+            )
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
         if dry_run:
             pass
@@ -101,7 +115,9 @@ def _is_finite(leaf: Any) -> bool:
     if not isinstance(leaf, np.ndarray) or not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
         return True
     flat = leaf.ravel()
-    return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in range(0, flat.size, AT_ONCE))
+    return all(
+        np.isfinite(flat[start : start + AT_ONCE]).all() for start in range(0, flat.size, AT_ONCE)
+    )
 
 
 def _loaded(source: Path, factory: str) -> Any:
@@ -134,10 +150,14 @@ def _compared(source: Path, factory: str, before: str) -> Any:
 def _completed(state: Any, factory: str) -> Any:
     """A state in which no number is only thought of: what it has not from the checkpoint is as the program makes it."""
     values, structure = jax.tree_util.tree_flatten(state)
-    missing = [number for number, leaf in enumerate(values) if isinstance(leaf, jax.ShapeDtypeStruct)]
+    missing = [
+        number for number, leaf in enumerate(values) if isinstance(leaf, jax.ShapeDtypeStruct)
+    ]
     if missing:
         make = made_by(factory)
-        fresh = jax.jit(lambda: [jax.tree_util.tree_leaves(split(make())[0])[number] for number in missing])()
+        fresh = jax.jit(
+            lambda: [jax.tree_util.tree_leaves(split(make())[0])[number] for number in missing]
+        )()
         for number, leaf in zip(missing, fresh, strict=True):
             values[number] = leaf
     return jax.tree_util.tree_unflatten(structure, values)

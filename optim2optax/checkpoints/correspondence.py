@@ -13,10 +13,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from flax import serialization
-
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
+from flax import serialization
+
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.places import Path, key_of, leaves, said
 
@@ -103,12 +103,16 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Plac
         yield from _injected(node, path, group, is_split)
     elif kind in WRAPPERS or _is_container(node):
         for key, child in _children(node):
-            yield from _places(child, (*path, key), path if kind == MASKED_STATE else group, is_split)
+            yield from _places(
+                child, (*path, key), path if kind == MASKED_STATE else group, is_split
+            )
     else:
         for below, leaf in _leaves(node):
             if leaf is not None:
                 place = said(("opt_state", *path, *below))
-                raise CheckpointError(f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had.")
+                raise CheckpointError(
+                    f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had."
+                )
 
 
 def _called(kind: str) -> str:
@@ -124,7 +128,13 @@ def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]
             continue
         for below, leaf in _leaves(getattr(node, field)):
             part, param = (below[:1], below[1:]) if is_split else ((), below)
-            kept = ("state", "param_states", *param, *(f"{word}_state" for word in part), names[field])
+            kept = (
+                "state",
+                "param_states",
+                *param,
+                *(f"{word}_state" for word in part),
+                names[field],
+            )
             yield Place((*path, field, *below), path, group, kept, param, np.shape(leaf))
 
 

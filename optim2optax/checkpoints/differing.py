@@ -34,7 +34,9 @@ def differences(first: Tree, second: Tree) -> Iterator[Difference]:
             yield Difference(place, "is only in the first")
         else:
             yield from _between(place, leaf, theirs[path])
-    yield from (Difference("/".join(path), "is only in the second") for path in theirs if path not in ours)
+    yield from (
+        Difference("/".join(path), "is only in the second") for path in theirs if path not in ours
+    )
 
 
 def _between(place: str, ours: Tree, theirs: Tree) -> Iterator[Difference]:
@@ -45,7 +47,9 @@ def _between(place: str, ours: Tree, theirs: Tree) -> Iterator[Difference]:
         yield Difference(place, f"is {_said(ours)}, then {_said(theirs)}")
     elif ours.data != theirs.data:
         largest = _largest(as_numpy(ours).ravel(), as_numpy(theirs).ravel())
-        yield Difference(place, f"differs by {largest:.3g} at most", largest if math.isfinite(largest) else None)
+        yield Difference(
+            place, f"differs by {largest:.3g} at most", largest if math.isfinite(largest) else None
+        )
 
 
 def _said(leaf: Tree) -> str:

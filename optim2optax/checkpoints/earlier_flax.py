@@ -35,7 +35,11 @@ def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping
     """
     target, state = old["target"], old["state"]
     params: Any = serialization.to_state_dict(new["params"])
-    is_model = isinstance(target, dict) and {*target} == {MODEL} and not (isinstance(params, dict) and MODEL in params)
+    is_model = (
+        isinstance(target, dict)
+        and {*target} == {MODEL}
+        and not (isinstance(params, dict) and MODEL in params)
+    )
     if is_model:
         target = target[MODEL]
     if has_groups(state):
@@ -56,7 +60,9 @@ def _kept(places: Sequence[Place], params: Collection[Path]) -> list[Kept]:
     found: dict[Path, Kept] = {}
     for place in places:
         if place.param in params and place.param is not None and place.source is not None:
-            found.setdefault(place.group, {}).setdefault(place.param, {})[place.source[-1]] = place.shape
+            found.setdefault(place.group, {}).setdefault(place.param, {})[place.source[-1]] = (
+                place.shape
+            )
     return list(found.values())
 
 
@@ -82,13 +88,16 @@ def _one_step(groups: Mapping[str, Tree]) -> Tree:
     steps = [group["step"] for group in groups.values()]
     numbers = [step.item() if isinstance(step, Array) and step.nbytes else step for step in steps]
     if any(number != numbers[0] for number in numbers):
-        raise CheckpointError("`state` has groups with different steps, and the new state counts them as one.")
+        raise CheckpointError(
+            "`state` has groups with different steps, and the new state counts them as one."
+        )
     return steps[0]
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
     return len(states) == len(kept) and all(
-        isinstance(state, dict) and _has(state, kept[path]) for path, state in zip(sorted(kept), states, strict=True)
+        isinstance(state, dict) and _has(state, kept[path])
+        for path, state in zip(sorted(kept), states, strict=True)
     )
 
 

@@ -65,7 +65,9 @@ def made_by(factory: str) -> Callable[[], Any]:
     """
     name, separator, function = factory.partition(":")
     if not (name and separator and function):
-        raise CheckpointError(f"{factory} names no function: write module:function, such as train:create_state.")
+        raise CheckpointError(
+            f"{factory} names no function: write module:function, such as train:create_state."
+        )
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -76,7 +78,9 @@ def made_by(factory: str) -> Callable[[], Any]:
             f"{name} fails when it is imported, with {type(error).__name__}: {error}.{hint}"
         ) from error
     if FilePath(f"{name}.py").exists() and _is_installed(module):
-        raise CheckpointError(f"{name} is the name of another module, {_file_of(module)}: give {name}.py another one.")
+        raise CheckpointError(
+            f"{name} is the name of another module, {_file_of(module)}: give {name}.py another one."
+        )
     if not callable(getattr(module, function, None)):
         raise CheckpointError(f"the module {name} has no function {function}.")
     found: Callable[[], Any] = getattr(module, function)
@@ -113,7 +117,10 @@ def said_of(error: BaseException) -> str:
 
 def _is_installed(module: Any) -> bool:
     """Whether this is Python's own, or of a package."""
-    return module.__name__ in sys.stdlib_module_names or "site-packages" in FilePath(_file_of(module)).parts
+    return (
+        module.__name__ in sys.stdlib_module_names
+        or "site-packages" in FilePath(_file_of(module)).parts
+    )
 
 
 def _file_of(module: Any) -> str:

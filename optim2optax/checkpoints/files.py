@@ -36,7 +36,9 @@ def checkpoints_at(path: Path) -> list[Path]:
         found = [one for entry in folders for one in ([entry] if _is_one(entry) else _items(entry))]
         found += _items(path)
     if not found:
-        raise CheckpointError(f"{path} has no numbered checkpoint, such as {PREFIX}100, in it: give the file itself.")
+        raise CheckpointError(
+            f"{path} has no numbered checkpoint, such as {PREFIX}100, in it: give the file itself."
+        )
     return found
 
 
@@ -51,7 +53,9 @@ def newest_at(path: Path) -> Path:
             path = _newest_in(path)
     found = checkpoints_at(path)
     if len(found) > 1:
-        raise CheckpointError(f"{path} has {len(found)} checkpoints in it: give one of them, such as {found[0]}.")
+        raise CheckpointError(
+            f"{path} has {len(found)} checkpoints in it: give one of them, such as {found[0]}."
+        )
     return found[0]
 
 
@@ -64,9 +68,13 @@ def _newest_in(folder: Path) -> Path:
     newest = found[-1]
     prefixes = {match["prefix"] for entry in found if (match := NUMBERED.match(entry.name))}
     if len(prefixes) > 1 and not newest.name.startswith(PREFIX):
-        raise CheckpointError(f"{folder} has checkpoints of several names in it: give one of them, such as {newest}.")
+        raise CheckpointError(
+            f"{folder} has checkpoints of several names in it: give one of them, such as {newest}."
+        )
     if newest.is_symlink() and not newest.resolve().is_relative_to(folder.resolve()):
-        raise CheckpointError(f"{newest} is a link out of its folder: give {newest.resolve()} if you mean that.")
+        raise CheckpointError(
+            f"{newest} is a link out of its folder: give {newest.resolve()} if you mean that."
+        )
     return newest
 
 
@@ -82,11 +90,19 @@ def _is_one(path: Path) -> bool:
 
 def _items(path: Path) -> list[Path]:
     """The checkpoints of one step, of which Orbax may have a folder for each of several."""
-    return sorted(inner for inner in path.iterdir() if orbax.is_orbax(inner) and not NUMBERED.match(inner.name))
+    return sorted(
+        inner
+        for inner in path.iterdir()
+        if orbax.is_orbax(inner) and not NUMBERED.match(inner.name)
+    )
 
 
 def _numbered(path: Path) -> list[Path]:
-    found = (entry for entry in path.iterdir() if NUMBERED.match(entry.name) and not UNFINISHED.match(entry.name))
+    found = (
+        entry
+        for entry in path.iterdir()
+        if NUMBERED.match(entry.name) and not UNFINISHED.match(entry.name)
+    )
     return sorted(found, key=_order)
 
 
@@ -102,5 +118,7 @@ def read(path: Path) -> Tree:
 def size_of(path: Path) -> int:
     """How many bytes a checkpoint takes."""
     return (
-        sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else path.stat().st_size
+        sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        if path.is_dir()
+        else path.stat().st_size
     )

@@ -100,13 +100,17 @@ def read(path: Path) -> Tree:
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     except MemoryError:
-        raise CheckpointError(f"{path} takes more memory than there is: {path.stat().st_size:,} bytes.") from None
+        raise CheckpointError(
+            f"{path} takes more memory than there is: {path.stat().st_size:,} bytes."
+        ) from None
     return tree
 
 
 def _room_for(size: int) -> bytearray:
     """A buffer, if there is as much memory: some systems promise more, and end what then uses it."""
-    if "SC_PHYS_PAGES" in os.sysconf_names and size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+    if "SC_PHYS_PAGES" in os.sysconf_names and size > os.sysconf("SC_PHYS_PAGES") * os.sysconf(
+        "SC_PAGE_SIZE"
+    ):
         raise MemoryError
     return bytearray(size)
 
@@ -146,7 +150,9 @@ class _Reader:
             return self._extension(length if isinstance(length, int) else self._number(length))
         if code not in SIZED:
             raise BadContentError(f"the code {code:#x}, which msgpack has not")
-        size: int = self._number(SIZES[code]) if code in SIZES else code & (0x1F if code in TEXTS else 0x0F)
+        size: int = (
+            self._number(SIZES[code]) if code in SIZES else code & (0x1F if code in TEXTS else 0x0F)
+        )
         if code in TEXTS:
             return str(self._bytes(size), "utf-8")
         if code in BYTES:
@@ -227,12 +233,16 @@ class _Reader:
         """An array that is in pieces as one: they move together in the buffer, over what was between them."""
         shape, pieces = tree.get(SHAPE), list(_in_order(tree.get(CHUNKS)))
         sizes = shape if isinstance(shape, list) else list(_in_order(shape))
-        if not pieces or not all(isinstance(piece, Array) and piece.dtype == pieces[0].dtype for piece in pieces):
+        if not pieces or not all(
+            isinstance(piece, Array) and piece.dtype == pieces[0].dtype for piece in pieces
+        ):
             raise BadContentError("an array whose pieces are none, or do not belong together")
         begin = end = pieces[0].offset
         for piece in pieces:
             if piece.offset < end:
-                raise BadContentError("an array whose pieces are in another order than their numbers")
+                raise BadContentError(
+                    "an array whose pieces are in another order than their numbers"
+                )
             self.content[end : end + piece.nbytes] = piece.data
             end += piece.nbytes
         return _checked(Array(_shape(sizes), pieces[0].dtype, self.content[begin:end], begin))
@@ -250,7 +260,10 @@ EXTENSIONS: Mapping[int, int | str] = {
 """Codes that an extension type follows, and how long that is."""
 
 BYTES, TEXTS = frozenset((0xC4, 0xC5, 0xC6)), frozenset((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
-LISTS, MAPS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD)), frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
+LISTS, MAPS = (
+    frozenset((*range(0x90, 0xA0), 0xDC, 0xDD)),
+    frozenset((*range(0x80, 0x90), 0xDE, 0xDF)),
+)
 SIZED = BYTES | TEXTS | LISTS | MAPS
 SIZES: Mapping[int, str] = dict(
     zip((0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF), "BHIBHIHIHI", strict=True)
@@ -276,12 +289,16 @@ def _dtype(name: object) -> np.dtype[Any]:
 
 OF_NUMPY = (np.dtype(code) for code in "?bhilqBHILQefdFD")
 OF_JAX = (
-    np.dtype(value) for value in vars(ml_dtypes).values() if isinstance(value, type) and issubclass(value, np.generic)
+    np.dtype(value)
+    for value in vars(ml_dtypes).values()
+    if isinstance(value, type) and issubclass(value, np.generic)
 )
 DTYPES: Mapping[str, np.dtype[Any]] = {dtype.name: dtype for dtype in (*OF_NUMPY, *OF_JAX)}
 """NumPy's numbers and truth values, and those that JAX has beside them, such as bfloat16, by their names."""
 
-CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {"<V2": DTYPES["bfloat16"]}
+CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {
+    "<V2": DTYPES["bfloat16"]
+}
 """How Flax up to 0.2 called them. Of the one that JAX had beside them, that told no more than the size."""
 
 

@@ -10,7 +10,12 @@ import jax.numpy as jnp
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.places import Path, at, leaves, said
 
-KINDS = {"bool": jnp.bool_, "int": jnp.integer, "float": jnp.floating, "complex": jnp.complexfloating}
+KINDS = {
+    "bool": jnp.bool_,
+    "int": jnp.integer,
+    "float": jnp.floating,
+    "complex": jnp.complexfloating,
+}
 
 
 def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collection[Path]) -> None:
@@ -31,7 +36,9 @@ def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collec
         is_carried = any(path[: len(place)] == place for place in carried)
         kind, wanted = _kind(value, is_carried), _kind(like, is_carried)
         if kind != wanted:
-            raise CheckpointError(f"{said(path)} is {kind} in the checkpoint, and {wanted} in the new state.")
+            raise CheckpointError(
+                f"{said(path)} is {kind} in the checkpoint, and {wanted} in the new state."
+            )
 
 
 def _kind(leaf: Any, is_carried: bool) -> str:
@@ -42,5 +49,7 @@ def _kind(leaf: Any, is_carried: bool) -> str:
 
 def _name(leaf: Any) -> str:
     dtype = getattr(leaf, "dtype", None)
-    found = (name for name, kind in KINDS.items() if dtype is not None and jnp.issubdtype(dtype, kind))
+    found = (
+        name for name, kind in KINDS.items() if dtype is not None and jnp.issubdtype(dtype, kind)
+    )
     return next(found, type(leaf).__name__)

@@ -79,7 +79,9 @@ class _Loading:
         new = self._filled(fresh, ())
         left = [*self.optimizers, *(path for path in self.others if path not in self.taken)]
         if left:
-            raise CheckpointError(f"{said(left[0])} of the checkpoint has no place in the new state.")
+            raise CheckpointError(
+                f"{said(left[0])} of the checkpoint has no place in the new state."
+            )
         refuse_other_kinds(new, fresh, {*self.values})
         return serialization.from_state_dict(self.state, new)
 
@@ -89,7 +91,11 @@ class _Loading:
             optimizer = self.optimizers.pop(source)
             if source != place:
                 self._compare_steps((*place, "step"), optimizer)
-            like = {"step": train_state.step, "params": train_state.params, "opt_state": train_state.opt_state}
+            like = {
+                "step": train_state.step,
+                "params": train_state.params,
+                "opt_state": train_state.opt_state,
+            }
             self.values |= _carried(place, optimizer, like, train_state.tx)
 
     def _carry_parts(self) -> None:
@@ -97,7 +103,9 @@ class _Loading:
             like = parts_at(self.state, place)
             if like:
                 keys = _keys_of_parts(at(serialization.to_state_dict(self.state), place))
-                found = _carried(place, self.optimizers.pop(place), like, self.transformations.get(place))
+                found = _carried(
+                    place, self.optimizers.pop(place), like, self.transformations.get(place)
+                )
                 self.values |= {(*place, keys[name]): value for (*_, name), value in found.items()}
 
     def _source(self, place: Path) -> Path:
@@ -134,13 +142,17 @@ class _Loading:
         return value if like is None else fitted(value, like, path, self.copies)
 
 
-def _carried(place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any) -> dict[Path, Any]:
+def _carried(
+    place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any
+) -> dict[Path, Any]:
     """The state dicts of what goes on from an optimizer, by their places; an error says where that is."""
     try:
         optimizer = renewed(old, like, tx)
         marks = marks_of(optimizer)
         found = carried_parts(optimizer, like, tx)
-        loaded = {name: serialization.from_state_dict(part, found[name]) for name, part in like.items()}
+        loaded = {
+            name: serialization.from_state_dict(part, found[name]) for name, part in like.items()
+        }
         confirm(marks, loaded, has_interface(tx))
     except CheckpointError as error:
         raise CheckpointError(f"at {said(place)}: {error}" if place else str(error)) from None
@@ -152,11 +164,22 @@ def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
     for step in _steps(optimizer):
         value = as_numpy(step)
         is_count = isinstance(value, int) and not isinstance(value, bool)
-        is_counts = isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.ndim < 2 and value.size
+        is_counts = (
+            isinstance(value, np.ndarray)
+            and value.dtype.kind in "iu"
+            and value.ndim < 2
+            and value.size
+        )
         if not (is_count or is_counts) or np.any(np.asarray(value) < 0):
-            shown = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+            shown = (
+                f"{value.dtype} of shape {value.shape}"
+                if isinstance(value, np.ndarray)
+                else type(value).__name__
+            )
             shown = "negative" if is_count or is_counts else shown
-            raise CheckpointError(f"{said((*place, *STEP))} of the checkpoint is no number of steps, but {shown}.")
+            raise CheckpointError(
+                f"{said((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
+            )
 
 
 def _steps(optimizer: Mapping[str, Tree]) -> list[Tree]:
@@ -190,7 +213,9 @@ def _others(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
 
 def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
     """The train states in a state, with their places."""
-    found, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: isinstance(node, TrainState))
+    found, _ = jax.tree_util.tree_flatten_with_path(
+        state, is_leaf=lambda node: isinstance(node, TrainState)
+    )
     for keys, leaf in found:
         if isinstance(leaf, TrainState):
             yield tuple(key_of(key) for key in keys), leaf

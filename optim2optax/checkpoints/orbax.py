@@ -63,17 +63,22 @@ def read(path: Path) -> Tree:
     checkpointer = ocp.PyTreeCheckpointer()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Orbax tells of what is usual here: no shardings are asked for
+            warnings.simplefilter(
+                "ignore"
+            )  # Orbax tells of what is usual here: no shardings are asked for
             known = checkpointer.metadata(path.absolute())
             known = getattr(known, "item_metadata", known)
             known = getattr(known, "tree", known)
             kinds = jax.tree_util.tree_map(
-                lambda leaf: ocp.RestoreArgs(restore_type=np.ndarray if _is_array(leaf) else None), known
+                lambda leaf: ocp.RestoreArgs(restore_type=np.ndarray if _is_array(leaf) else None),
+                known,
             )
             return _plain(checkpointer.restore(path.absolute(), restore_args=kinds))
     except Exception as error:  # noqa: BLE001 - it raises all kinds for what is no checkpoint
         first = str(error).strip().partition("\n")[0][:200]
-        raise CheckpointError(f"{path} cannot be read by Orbax ({type(error).__name__}: {first}).") from None
+        raise CheckpointError(
+            f"{path} cannot be read by Orbax ({type(error).__name__}: {first})."
+        ) from None
 
 
 def _is_array(leaf: Any) -> bool:
@@ -130,7 +135,9 @@ def _save(path: Path, state: Any) -> None:
 
     is_told = "use_compression" in signature(ocp.PyTreeCheckpointer).parameters
     options = {"use_compression": False} if is_told else {}
-    shared = jax.tree_util.tree_map(lambda leaf: leaf.view(_Shared) if type(leaf) is np.ndarray else leaf, state)
+    shared = jax.tree_util.tree_map(
+        lambda leaf: leaf.view(_Shared) if type(leaf) is np.ndarray else leaf, state
+    )
     ocp.PyTreeCheckpointer(**options).save(path, shared)
 
 

@@ -79,7 +79,9 @@ class Copies:
             return _local(path)
         here, there = (f"{_without_end(str(one))}/" for one in (path, source))
         if here.startswith(there) or there.startswith(here):
-            raise CheckpointError(f"{path} is or holds what is read, or is in it: choose another name.")
+            raise CheckpointError(
+                f"{path} is or holds what is read, or is in it: choose another name."
+            )
         address = _without_end(str(path))
         with _told(f"{address} cannot be written", UnwritableError):
             system, root = _opened(address)
@@ -111,7 +113,11 @@ class Copies:
     def _place_of(self, address: str) -> Path:
         """A local path for the copy of what is at an address."""
         address = _without_end(address)
-        place = Path(self._folder, str(len(self._addresses)), PurePosixPath(urlsplit(address).path).name or "root")
+        place = Path(
+            self._folder,
+            str(len(self._addresses)),
+            PurePosixPath(urlsplit(address).path).name or "root",
+        )
         self._addresses[place] = address
         return place
 
@@ -150,7 +156,11 @@ def _told(what: str, kind: type[CheckpointError]) -> Iterator[None]:
     except CheckpointError:
         raise
     except ImportError as error:
-        missing = "fsspec is missing: install it" if getattr(error, "name", "") == "fsspec" else str(error)
+        missing = (
+            "fsspec is missing: install it"
+            if getattr(error, "name", "") == "fsspec"
+            else str(error)
+        )
         raise kind(f"{what}: {missing}.") from None
     except Exception as error:
         raise kind(f"{what} ({type(error).__name__}: {error}).") from error

@@ -23,13 +23,17 @@ def _refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
         raise CheckpointError(f"{new} is a link to what does not exist: choose another name.")
     here, there = new.resolve(), source.resolve()
     if here.is_relative_to(there) or there.is_relative_to(here):
-        raise CheckpointError(f"{new} exists, and is or holds what is read, or is in it: choose another name.")
+        raise CheckpointError(
+            f"{new} exists, and is or holds what is read, or is in it: choose another name."
+        )
     if not new.exists():
         return
     if not overwrite:
         raise CheckpointError(f"{new} exists: choose another name, or use --force.")
     if not _is_checkpoint(new):
-        raise CheckpointError(f"{new} exists, and is no checkpoint, which --force would replace: choose another name.")
+        raise CheckpointError(
+            f"{new} exists, and is no checkpoint, which --force would replace: choose another name."
+        )
 
 
 def _is_checkpoint(path: Path) -> bool:

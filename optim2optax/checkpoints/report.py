@@ -59,7 +59,9 @@ def _lines(file: Inspected) -> Iterator[str]:
         yield "  no optimizer and no train state"
     others = file.contents.others
     if others:
-        named = ", ".join(f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in others[:MOST_OTHERS])
+        named = ", ".join(
+            f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in others[:MOST_OTHERS]
+        )
         more = f", and {len(others) - MOST_OTHERS} more" if len(others) > MOST_OTHERS else ""
         yield f"  beside that: {named}{more}"
 
@@ -69,7 +71,9 @@ def _described(found: Found) -> str:
     words = [_kind(found), "step unknown" if found.step is None else f"step {found.step}"]
     if found.copies is not None:
         words.append(f"{found.copies} copies")
-    return ", ".join([*words, f"{_counted(len(found.parameters), 'parameter')} of {_counted(count, 'number')}"])
+    return ", ".join(
+        [*words, f"{_counted(len(found.parameters), 'parameter')} of {_counted(count, 'number')}"]
+    )
 
 
 def _counted(number: int, noun: str) -> str:
@@ -123,4 +127,6 @@ def differences_as_text(found: Sequence[Difference]) -> str:
 
 def differences_as_json(found: Sequence[Difference]) -> str:
     """What differs, as one JSON object."""
-    return json.dumps({"version": 1, "differences": [asdict(one) for one in found]}, indent=2) + "\n"
+    return (
+        json.dumps({"version": 1, "differences": [asdict(one) for one in found]}, indent=2) + "\n"
+    )

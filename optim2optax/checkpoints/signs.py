@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from codemods.optimizers.base import RATE
+
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import STEP, is_trace, nodes_of, places_of
 from optim2optax.checkpoints.places import Path, key_of, said
@@ -55,7 +55,9 @@ def _of_whole_parameters(tx: Any, params: Any, wanted: list[Path]) -> dict[Path,
 
 def _untold(state: Path, why: str) -> CheckpointError:
     place = said(("opt_state", *state, "trace"))
-    return CheckpointError(f"{place} of the new state may follow the way up or down, which cannot be told: {why}.")
+    return CheckpointError(
+        f"{place} of the new state may follow the way up or down, which cannot be told: {why}."
+    )
 
 
 def _signs(tx: Any, params: Any, size: Callable[[int], int]) -> dict[Path, int]:
@@ -63,7 +65,10 @@ def _signs(tx: Any, params: Any, size: Callable[[int], int]) -> dict[Path, int]:
 
     def one(leaf: Any) -> Any:
         dtype = jax.dtypes.result_type(leaf)
-        return np.ones([*map(size, np.shape(leaf))], dtype if jnp.issubdtype(dtype, jnp.inexact) else np.float32)
+        return np.ones(
+            [*map(size, np.shape(leaf))],
+            dtype if jnp.issubdtype(dtype, jnp.inexact) else np.float32,
+        )
 
     ones = jax.tree_util.tree_map(one, params)
     begun = _begun(tx.init(ones))

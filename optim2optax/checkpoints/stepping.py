@@ -27,7 +27,9 @@ Parts = tuple[Any, Any, Any]
 """A transformation, parameters, and the state of optax."""
 
 
-def compare_steps(source: FilePath, before: str, state: Any, transformations: Mapping[Path, Any]) -> None:
+def compare_steps(
+    source: FilePath, before: str, state: Any, transformations: Mapping[Path, Any]
+) -> None:
     """Let the real `flax.optim` take a step from a checkpoint, and the migrated program one from what it was converted to.
 
     Args:
@@ -54,7 +56,9 @@ def compare_steps(source: FilePath, before: str, state: Any, transformations: Ma
 
 def _parts(state: Any, transformations: Mapping[Path, Any]) -> dict[Path, Parts]:
     """What can take a step, by its place."""
-    found: dict[Path, Parts] = {place: (one.tx, one.params, one.opt_state) for place, one in train_states(state)}
+    found: dict[Path, Parts] = {
+        place: (one.tx, one.params, one.opt_state) for place, one in train_states(state)
+    }
     for place, tx in transformations.items():
         like = parts_at(state, place)
         found[place] = (tx, like["params"], like["opt_state"])
@@ -67,9 +71,14 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
     fresh = getattr(load_module(FilePath(file), "before", legacy=True), function)()
     tree = jax.tree_util.tree_map(as_numpy, read(source), is_leaf=lambda node: node is None)
     nodes, _ = jax.tree_util.tree_flatten_with_path(
-        serialization.from_state_dict(fresh, tree), is_leaf=lambda node: isinstance(node, flax.optim.Optimizer)
+        serialization.from_state_dict(fresh, tree),
+        is_leaf=lambda node: isinstance(node, flax.optim.Optimizer),
     )
-    return {tuple(map(key_of, keys)): node for keys, node in nodes if isinstance(node, flax.optim.Optimizer)}
+    return {
+        tuple(map(key_of, keys)): node
+        for keys, node in nodes
+        if isinstance(node, flax.optim.Optimizer)
+    }
 
 
 def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
@@ -79,9 +88,14 @@ def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
     old = optimizer.apply_gradient(serialization.from_state_dict(optimizer.target, grads)).target
     updates, _ = tx.update(serialization.from_state_dict(params, grads), opt_state, params)
     new = optax.apply_updates(params, updates)
-    start, wanted, found = (dict(leaves(serialization.to_state_dict(tree))) for tree in (params, old, new))
+    start, wanted, found = (
+        dict(leaves(serialization.to_state_dict(tree))) for tree in (params, old, new)
+    )
     for path, leaf in wanted.items():
-        difference, movement = np.max(np.abs(found[path] - leaf)), np.max(np.abs(leaf - start[path]))
+        difference, movement = (
+            np.max(np.abs(found[path] - leaf)),
+            np.max(np.abs(leaf - start[path])),
+        )
         if not difference <= GATE * movement:
             raise CheckpointError(
                 f"{said((*place, 'target', *path))} steps otherwise than before: by {movement:.3g}, and now differs by "
@@ -102,4 +116,6 @@ def _wide(tree: Any) -> Any:
 def _gradients(params: Any) -> Any:
     """Gradients of several signs and sizes, always the same."""
     random = np.random.default_rng(0)
-    return jax.tree_util.tree_map(lambda leaf: jnp.asarray(random.normal(size=np.shape(leaf))), params)
+    return jax.tree_util.tree_map(
+        lambda leaf: jnp.asarray(random.normal(size=np.shape(leaf))), params
+    )

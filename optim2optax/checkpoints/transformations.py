@@ -20,7 +20,9 @@ def split(state: Any) -> tuple[Any, dict[Path, Any]]:
         if type(node) is dict:
             return {key: without(value, (*path, str(key))) for key, value in rest}
         if type(node) in (tuple, list):
-            return type(node)(without(value, (*path, str(number))) for number, (_, value) in enumerate(rest))
+            return type(node)(
+                without(value, (*path, str(number))) for number, (_, value) in enumerate(rest)
+            )
         return node
 
     return without(state, ()), found

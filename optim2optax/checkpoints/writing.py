@@ -10,7 +10,16 @@ import msgpack
 import numpy as np
 
 from optim2optax.checkpoints import CheckpointError, to_be_written
-from optim2optax.checkpoints.flax_msgpack import CHUNKED, CHUNKS, COMPLEX, DTYPES, NDARRAY, SCALAR, SHAPE, Tree
+from optim2optax.checkpoints.flax_msgpack import (
+    CHUNKED,
+    CHUNKS,
+    COMPLEX,
+    DTYPES,
+    NDARRAY,
+    SCALAR,
+    SHAPE,
+    Tree,
+)
 from optim2optax.project.replacing import replacing
 
 LARGEST_PIECE = 2**30
@@ -45,30 +54,49 @@ def _parts(tree: Tree, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:
     elif tree is None or isinstance(tree, bool | int | float | str | bytes):
         yield packer.pack(tree)
     else:
-        yield from _array_parts(np.asarray(tree), SCALAR if isinstance(tree, np.generic) else NDARRAY, packer)
+        yield from _array_parts(
+            np.asarray(tree), SCALAR if isinstance(tree, np.generic) else NDARRAY, packer
+        )
 
 
-def _array_parts(array: np.ndarray[Any, Any], code: int, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:
+def _array_parts(
+    array: np.ndarray[Any, Any], code: int, packer: msgpack.Packer
+) -> Iterator[bytes | memoryview]:
     if array.dtype.name not in DTYPES:
-        raise CheckpointError(f"an array of type {array.dtype} cannot be stored: Flax has no name for it.")
+        raise CheckpointError(
+            f"an array of type {array.dtype} cannot be stored: Flax has no name for it."
+        )
     flat = np.ascontiguousarray(array).reshape(-1)
     length = max(1, LARGEST_PIECE // array.itemsize)
     if array.nbytes <= LARGEST_PIECE:
         yield from _piece(flat, array.shape, code)
         return
-    pieces = {str(number): flat[start : start + length] for number, start in enumerate(range(0, flat.size, length))}
+    pieces = {
+        str(number): flat[start : start + length]
+        for number, start in enumerate(range(0, flat.size, length))
+    }
     yield packer.pack_map_header(3)
     yield packer.pack(CHUNKED) + packer.pack(True)
-    yield packer.pack(SHAPE) + packer.pack({str(axis): size for axis, size in enumerate(array.shape)})
+    yield packer.pack(SHAPE) + packer.pack(
+        {str(axis): size for axis, size in enumerate(array.shape)}
+    )
     yield packer.pack(CHUNKS) + packer.pack_map_header(len(pieces))
     for key, piece in pieces.items():
         yield packer.pack(key)
         yield from _piece(piece, piece.shape, code)
 
 
-def _piece(flat: np.ndarray[Any, Any], shape: tuple[int, ...], code: int) -> Iterator[bytes | memoryview]:
+def _piece(
+    flat: np.ndarray[Any, Any], shape: tuple[int, ...], code: int
+) -> Iterator[bytes | memoryview]:
     """An array as Flax's extension type: within it a list of shape, name of the dtype, and bytes."""
     content = flat.view(np.uint8).data if flat.size else memoryview(b"")
-    head = b"\x93" + msgpack.packb(shape) + msgpack.packb(flat.dtype.name) + b"\xc6" + len(content).to_bytes(4, "big")
+    head = (
+        b"\x93"
+        + msgpack.packb(shape)
+        + msgpack.packb(flat.dtype.name)
+        + b"\xc6"
+        + len(content).to_bytes(4, "big")
+    )
     yield b"\xc9" + (len(head) + len(content)).to_bytes(4, "big") + bytes([code]) + head
     yield content

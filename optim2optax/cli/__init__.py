@@ -89,7 +89,9 @@ class InternalError(click.ClickException):
     exit_code = 2
 
     def __init__(self) -> None:
-        super().__init__("internal error, nothing more was written; please report it with the lines above")
+        super().__init__(
+            "internal error, nothing more was written; please report it with the lines above"
+        )
 
     def show(self, file: Any = None) -> None:
         traceback.print_exception(self.__cause__)
@@ -97,7 +99,10 @@ class InternalError(click.ClickException):
 
 
 @click.group(
-    name="optim2optax", cls=Application, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+    name="optim2optax",
+    cls=Application,
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def application() -> None:

@@ -29,17 +29,27 @@ Examples:
 """
 
 
-@click.group(name="checkpoint", short_help="Look into old training checkpoints, and convert them.", epilog=EXAMPLES)
+@click.group(
+    name="checkpoint",
+    short_help="Look into old training checkpoints, and convert them.",
+    epilog=EXAMPLES,
+)
 def command() -> None:
     """Look into the checkpoints of old training runs, and convert them for the migrated program."""
 
 
 @command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, required=True, type=Place(path_type=Path), metavar="PATH...")
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
-@click.option("--diff", is_flag=True, help="Tell which leaves of two checkpoints differ, and by how much.")
+@click.option(
+    "--output-format", type=click.Choice(("text", "json")), default="text", show_default=True
+)
+@click.option(
+    "--diff", is_flag=True, help="Tell which leaves of two checkpoints differ, and by how much."
+)
 @click.pass_context
-def inspect(context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool) -> None:
+def inspect(
+    context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool
+) -> None:
     """Tell what is in checkpoints: which optimizers and train states, at which place and step, and all else.
 
     PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint of Orbax, or a folder with
@@ -57,7 +67,9 @@ def inspect(context: click.Context, paths: Sequence[Path | str], output_format: 
         from optim2optax.checkpoints.files import checkpoints_at, newest_at, read
         from optim2optax.checkpoints.remote import local_copies
     except ModuleNotFoundError as error:
-        raise click.UsageError(f'{error.name} is missing; install "optim2optax[checkpoint]"') from error
+        raise click.UsageError(
+            f'{error.name} is missing; install "optim2optax[checkpoint]"'
+        ) from error
 
     if diff:
         if len(paths) != 2:
@@ -69,14 +81,20 @@ def inspect(context: click.Context, paths: Sequence[Path | str], output_format: 
             click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
             context.exit(1)
         click.echo(
-            (report.differences_as_json if output_format == "json" else report.differences_as_text)(found), nl=False
+            (report.differences_as_json if output_format == "json" else report.differences_as_text)(
+                found
+            ),
+            nl=False,
         )
         context.exit(1 if found else 0)
     inspected = []
     with local_copies() as copies:
         for path in paths:
             try:
-                inspected += [report.inspect(file) for file in checkpoints_at(copies.copy_of(path, everything=True))]
+                inspected += [
+                    report.inspect(file)
+                    for file in checkpoints_at(copies.copy_of(path, everything=True))
+                ]
             except CheckpointError as error:
                 inspected.append(report.Inspected(path, 0, None, str(error)))
     shown = (report.as_json if output_format == "json" else report.as_text)(inspected)
@@ -108,7 +126,10 @@ def inspect(context: click.Context, paths: Sequence[Path | str], output_format: 
     help="The same function of the program before its migration: a step of both has to be the same.",
 )
 @click.option(
-    "--all", "whole_folder", is_flag=True, help="Convert every checkpoint in the folder OLD, into the folder NEW."
+    "--all",
+    "whole_folder",
+    is_flag=True,
+    help="Convert every checkpoint in the folder OLD, into the folder NEW.",
 )
 @click.option("--dry-run", is_flag=True, help="Do all but write.")
 @click.option("--force", is_flag=True, help="Let NEW take the place of one checkpoint.")
@@ -150,7 +171,9 @@ def convert(
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
     if is_address(new) and (whole_folder or format_ == "orbax"):
-        raise click.UsageError("at an address, one file can be written: give a folder of this machine, and copy that")
+        raise click.UsageError(
+            "at an address, one file can be written: give a folder of this machine, and copy that"
+        )
 
     code = 0
     with local_copies() as copies:
@@ -169,7 +192,9 @@ def convert(
             context.exit(_code(error))
         for one, target in pairs:
             try:
-                source, unusual = converting.convert(one, target, factory, format_, force, before, dry_run)
+                source, unusual = converting.convert(
+                    one, target, factory, format_, force, before, dry_run
+                )
                 if not dry_run:
                     copies.send(target)
             except CheckpointError as error:
@@ -177,7 +202,9 @@ def convert(
                 code = max(code, _code(error))
                 continue
             for place in unusual:
-                tell(f"warning: {place} has numbers that are infinite or none, as in the checkpoint.")
+                tell(
+                    f"warning: {place} has numbers that are infinite or none, as in the checkpoint."
+                )
             tell(f"{target} {'would be' if dry_run else 'is'} written, from {source}.", err=False)
     context.exit(code)
 

@@ -11,7 +11,9 @@ from click.shell_completion import CompletionItem
 
 def split_codes(values: Iterable[str]) -> tuple[str, ...]:
     """The codes in comma-separated values."""
-    return tuple(code.strip().upper() for value in values for code in value.split(",") if code.strip())
+    return tuple(
+        code.strip().upper() for value in values for code in value.split(",") if code.strip()
+    )
 
 
 def complete_codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -39,5 +41,8 @@ def unknown_code(codes: Iterable[str]) -> str | None:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean A or B?` for the known words closest to a word; nothing if none is close."""
     by_folded = {name.casefold(): name for name in known}
-    close = [by_folded[match] for match in difflib.get_close_matches(word.casefold(), by_folded, cutoff=0.5)]
+    close = [
+        by_folded[match]
+        for match in difflib.get_close_matches(word.casefold(), by_folded, cutoff=0.5)
+    ]
     return f"; did you mean {' or '.join(close)}?" if close else ""

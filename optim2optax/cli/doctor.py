@@ -8,14 +8,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
+from codemods.model import Source
 from packaging.version import InvalidVersion, Version
 
-from codemods.model import Source
 from optim2optax.cli.output import progress_line
 from optim2optax.dependencies import declares
 from optim2optax.doctor import ImportFailure, Obstacle, import_each, obstacles, pinned
 from optim2optax.doctor.obstacles import NEWEST, TITLES, installed
-from optim2optax.project import Found, Patterns, UnreadableError, find_declaring, find_files, read_file
+from optim2optax.project import (
+    Found,
+    Patterns,
+    UnreadableError,
+    find_declaring,
+    find_files,
+    read_file,
+)
 
 SHOWN = 3
 """As many places are shown of each obstacle."""
@@ -31,24 +38,41 @@ Examples:
 class _Version(click.ParamType[Version]):
     name = "version"
 
-    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Version:
+    def convert(
+        self, value: object, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Version:
         try:
             return Version(str(value))
         except InvalidVersion:
             self.fail(f"{value!r} is no version, such as 0.6.2", parameter, context)
 
 
-@click.command(name="doctor", short_help="Say what keeps a project from running today.", epilog=EXAMPLES)
+@click.command(
+    name="doctor", short_help="Say what keeps a project from running today.", epilog=EXAMPLES
+)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True), metavar="PATH...")
 @click.option(
-    "--jax", type=_Version(), metavar="VERSION", help="Judge by this version of JAX, not by the installed one."
+    "--jax",
+    type=_Version(),
+    metavar="VERSION",
+    help="Judge by this version of JAX, not by the installed one.",
 )
 @click.option("--flax", type=_Version(), metavar="VERSION", help="The same for Flax.")
 @click.option(
-    "--import", "imports", is_flag=True, help="Also import each module, which runs it; tell of the first that fails."
+    "--import",
+    "imports",
+    is_flag=True,
+    help="Also import each module, which runs it; tell of the first that fails.",
 )
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out paths, in the syntax of .gitignore.",
+)
+@click.option(
+    "--output-format", type=click.Choice(("text", "json")), default="text", show_default=True
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -101,7 +125,9 @@ def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
         try:
             sources.append(Source(file.path, read_file(file)))
         except UnreadableError as error:
-            unread.append(Obstacle(str(error), "", (file.path,), "Make it readable, or leave it out."))
+            unread.append(
+                Obstacle(str(error), "", (file.path,), "Make it readable, or leave it out.")
+            )
     return sources
 
 
@@ -112,7 +138,10 @@ def _print(
     files: int,
     imports: bool,
 ) -> None:
-    known = [f"{TITLES[name]} {'(newest)' if versions[name] is NEWEST else versions[name]}" for name in ("jax", "flax")]
+    known = [
+        f"{TITLES[name]} {'(newest)' if versions[name] is NEWEST else versions[name]}"
+        for name in ("jax", "flax")
+    ]
     for one in obstructing:
         since = f", gone since {one.since}" if one.since else ""
         places = ", ".join(one.places[:SHOWN]) + (
@@ -127,7 +156,9 @@ def _print(
         click.echo("")
     click.echo(f"{files} file{'' if files == 1 else 's'}, on {' and '.join(known)}.")
     mended = {
-        one.command: sum(other.command == one.command for other in obstructing) for one in obstructing if one.command
+        one.command: sum(other.command == one.command for other in obstructing)
+        for one in obstructing
+        if one.command
     }
     by_hand = sum(not one.command for one in obstructing)
     for name, count in mended.items():
@@ -135,4 +166,6 @@ def _print(
     if by_hand:
         click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
     if not (obstructing or failure):
-        click.echo("Every module can be imported." if imports else "Nothing is known to stand in the way.")
+        click.echo(
+            "Every module can be imported." if imports else "Nothing is known to stand in the way."
+        )

@@ -23,7 +23,9 @@ Examples:
 """
 
 
-def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Complete a code or an optimizer in a shell."""
     from codemods.optimizers import optimizers
 
@@ -46,7 +48,9 @@ def command(name: str) -> None:
         click.echo(inspect.cleandoc(legacy[name.casefold()].documentation))
     else:
         known = [*catalogue(), *optimizers()]
-        raise click.UsageError(f"there is no rule or optimizer called {name}{did_you_mean(name, known)}")
+        raise click.UsageError(
+            f"there is no rule or optimizer called {name}{did_you_mean(name, known)}"
+        )
 
 
 def _print_rule(rule: Rule) -> None:
@@ -55,5 +59,8 @@ def _print_rule(rule: Rule) -> None:
     parts += [textwrap.fill(paragraph, width) for paragraph in rule.explanation.split("\n\n")]
     for title, program in (("Before", rule.before), ("After", rule.after)):
         if program:
-            parts += [click.style(f"{title}:", bold=True), textwrap.indent(program.strip("\n"), "    ")]
+            parts += [
+                click.style(f"{title}:", bold=True),
+                textwrap.indent(program.strip("\n"), "    "),
+            ]
     click.echo("\n\n".join(parts))

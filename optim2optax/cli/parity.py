@@ -45,16 +45,33 @@ class Parity(click.Command):
         return super().parse_args(context, args)
 
 
-@click.command(cls=Parity, name="parity", short_help="Prove that the new optimizers are the old ones.", epilog=EXAMPLES)
+@click.command(
+    cls=Parity,
+    name="parity",
+    short_help="Prove that the new optimizers are the old ones.",
+    epilog=EXAMPLES,
+)
 @click.argument("paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH...] [-- COMMAND]")
 @click.option("--before", metavar="REF", help="The old code: a git revision, or a folder.")
-@click.option("--steps", type=click.IntRange(min=1), default=120, show_default=True, help="Steps of each optimizer.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of parameters and gradients.")
 @click.option(
-    "--platform", type=click.Choice(("cpu", "gpu", "tpu")), help="Where to compute; by default where JAX does."
+    "--steps",
+    type=click.IntRange(min=1),
+    default=120,
+    show_default=True,
+    help="Steps of each optimizer.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of parameters and gradients."
+)
+@click.option(
+    "--platform",
+    type=click.Choice(("cpu", "gpu", "tpu")),
+    help="Where to compute; by default where JAX does.",
 )
 @click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -83,8 +100,12 @@ class Parity(click.Command):
     metavar="REGEX",
     help="Compare the lines of its standard output that have this in them, too.",
 )
-@click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest.")
-@click.option("--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields.")
+@click.option(
+    "-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest."
+)
+@click.option(
+    "--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields."
+)
 @click.option(
     "--against",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -93,8 +114,12 @@ class Parity(click.Command):
 )
 @click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
 @click.option("--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML.")
-@click.option("--markdown", type=ANYWHERE, metavar="PATH", help="Write a report for a pull request.")
-@click.option("--html", type=ANYWHERE, metavar="PATH", help="Write a report as one page for a browser.")
+@click.option(
+    "--markdown", type=ANYWHERE, metavar="PATH", help="Write a report for a pull request."
+)
+@click.option(
+    "--html", type=ANYWHERE, metavar="PATH", help="Write a report as one page for a browser."
+)
 @click.option(
     "--legacy-wheel",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -162,9 +187,13 @@ def command(
     if (files or lines) and not training:
         raise click.UsageError("--compare and --compare-lines are of a command behind --")
     if training and before is None:
-        raise click.UsageError("a command needs --before: the git revision or folder with the old code")
+        raise click.UsageError(
+            "a command needs --before: the git revision or folder with the old code"
+        )
     if save is not None and (jobs > 1 or against is not None):
-        raise click.UsageError("--save keeps what one process runs on the old side: give neither --jobs nor --against")
+        raise click.UsageError(
+            "--save keeps what one process runs on the old side: give neither --jobs nor --against"
+        )
     require_extra()
     from optim2optax.parity.environment import PlatformError, prepare
 
@@ -188,18 +217,27 @@ def command(
     options += [f"--parity-compare={os.path.relpath(file)}" for file in files]
     options += [f"--parity-lines={expression}" for expression in map(_expression, lines)]
     if training:
-        click.echo(f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …", err=True)
+        click.echo(
+            f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …",
+            err=True,
+        )
     context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
 
 
 def _create_environment(directory: Path, python: Path | None) -> None:
-    from optim2optax.parity.interpreter import LegacyEnvironmentError, check_legacy_python, create_legacy_environment
+    from optim2optax.parity.interpreter import (
+        LegacyEnvironmentError,
+        check_legacy_python,
+        create_legacy_environment,
+    )
 
     try:
         interpreter = create_legacy_environment(directory, str(python) if python else None)
     except LegacyEnvironmentError as error:
         raise click.UsageError(str(error)) from error
-    versions = ", ".join(f"{name} {version}" for name, version in check_legacy_python(interpreter).items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in check_legacy_python(interpreter).items()
+    )
     click.echo(f"{versions}\nUse it with --legacy-python {interpreter}")
 
 
@@ -241,7 +279,11 @@ class Selection:
 
 
 def _run(
-    paths: Sequence[str], options: Sequence[str], jobs: int, selection: Selection, reports: dict[str, Path | None]
+    paths: Sequence[str],
+    options: Sequence[str],
+    jobs: int,
+    selection: Selection,
+    reports: dict[str, Path | None],
 ) -> int:
     """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
     import pytest
@@ -257,8 +299,18 @@ def _run(
     listener = Listener()
     with _temporary_folder() as folder:
         settings = folder / "pytest.ini"
-        settings.write_text("[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8")
-        arguments = ["--parity", "-q", "--no-header", "-rN", "--tb=no", "--noconftest", "--assert=plain"]
+        settings.write_text(
+            "[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8"
+        )
+        arguments = [
+            "--parity",
+            "-q",
+            "--no-header",
+            "-rN",
+            "--tb=no",
+            "--noconftest",
+            "--assert=plain",
+        ]
         arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
         arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
         arguments += ["-n", str(jobs)] if jobs > 1 and hasattr(sys.flags, "safe_path") else []
@@ -283,14 +335,21 @@ def _run(
 def _nothing_compared(selection: Selection) -> int:
     """Say that there was nothing to compare, and give the exit code: a gate passes only if nothing legacy was looked for."""
     if selection.expression:
-        click.echo(f"error: no case fits -k {shlex.quote(selection.expression)}, so nothing is proven", err=True)
+        click.echo(
+            f"error: no case fits -k {shlex.quote(selection.expression)}, so nothing is proven",
+            err=True,
+        )
         return 2
     if selection.before is not None:
-        click.echo(f"error: {selection.before} has no legacy optimizer here, so nothing is proven", err=True)
+        click.echo(
+            f"error: {selection.before} has no legacy optimizer here, so nothing is proven",
+            err=True,
+        )
         return 2
     if selection.against is not None:
         click.echo(
-            f"error: there is no scenario here to compare with {selection.against}, so nothing is proven", err=True
+            f"error: there is no scenario here to compare with {selection.against}, so nothing is proven",
+            err=True,
         )
         return 2
     click.echo("There is no legacy optimizer and no scenario here.")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-
 from codemods.model import EmittedOptimizer, FileResult, Options, Source, WorkerError
+
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
@@ -36,12 +36,24 @@ class StoppedError(click.ClickException):
     exit_code = 2
 
 
-@click.command(name="rewrite", short_help="Rewrite flax.optim code to optax, in place.", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True), metavar="PATH...")
+@click.command(
+    name="rewrite", short_help="Rewrite flax.optim code to optax, in place.", epilog=EXAMPLES
+)
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, allow_dash=True),
+    metavar="PATH...",
+)
 @click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
 @click.option(
-    "--form", type=click.Choice(FORMS), default="alias", show_default=True, help="Aliases, or explicit chains."
+    "--form",
+    type=click.Choice(FORMS),
+    default="alias",
+    show_default=True,
+    help="Aliases, or explicit chains.",
 )
 @click.option(
     "--style",
@@ -57,26 +69,43 @@ class StoppedError(click.ClickException):
     shell_complete=complete_codes,
     help="Only these rules: codes or prefixes, by commas.",
 )
-@click.option("--ignore", multiple=True, metavar="CODES", shell_complete=complete_codes, help="Not these rules.")
 @click.option(
-    "--partial/--no-partial", help="Rewrite what can be, with a TODO at what cannot, also within one optimizer."
+    "--ignore",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=complete_codes,
+    help="Not these rules.",
 )
-@click.option("--unsafe/--no-unsafe", help="Also rewrite what is only likely to be a legacy optimizer.")
 @click.option(
-    "--modernize/--no-modernize", help="Also rename what else JAX, Flax and NumPy removed, such as jax.tree_map."
+    "--partial/--no-partial",
+    help="Rewrite what can be, with a TODO at what cannot, also within one optimizer.",
 )
-@click.option("--rename/--no-rename", help="Call variables `state` that hold a train state and were called optimizer.")
+@click.option(
+    "--unsafe/--no-unsafe", help="Also rewrite what is only likely to be a legacy optimizer."
+)
+@click.option(
+    "--modernize/--no-modernize",
+    help="Also rename what else JAX, Flax and NumPy removed, such as jax.tree_map.",
+)
+@click.option(
+    "--rename/--no-rename",
+    help="Call variables `state` that hold a train state and were called optimizer.",
+)
 @click.option(
     "--vendor/--no-vendor",
     help="Put a copy of flax.optim into the project for what cannot be migrated, and import that.",
 )
-@click.option("--vendor-as", metavar="FOLDER", help="Where that copy is, by default where all files find it.")
+@click.option(
+    "--vendor-as", metavar="FOLDER", help="Where that copy is, by default where all files find it."
+)
 @click.option(
     "--legacy-wheel",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The wheel of Flax 0.5.3 for --vendor, where there is no network to fetch it.",
 )
-@click.option("--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven.")
+@click.option(
+    "--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven."
+)
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
@@ -85,12 +114,28 @@ class StoppedError(click.ClickException):
     show_default=True,
     help="How much of an entangled project is analysed; what gets further stays.",
 )
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, in the syntax of .gitignore.")
 @click.option(
-    "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the report."
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out paths, in the syntax of .gitignore.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of processes; by default one per core.")
-@click.option("--stdin-filename", metavar="PATH", help="The name of what is read from standard input.")
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Format of the report.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of processes; by default one per core.",
+)
+@click.option(
+    "--stdin-filename", metavar="PATH", help="The name of what is read from standard input."
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -132,9 +177,15 @@ def command(
     context.exit(report.exit_code)
 
 
-def _rewrite_files(paths: Sequence[str], settings: Settings, prove: Prove | None) -> list[FileResult]:
+def _rewrite_files(
+    paths: Sequence[str], settings: Settings, prove: Prove | None
+) -> list[FileResult]:
     found = find_files(paths, settings.exclude)
-    if settings.vendoring.wanted and settings.vendoring.location and len(repositories := by_repository(found)) > 1:
+    if (
+        settings.vendoring.wanted
+        and settings.vendoring.location
+        and len(repositories := by_repository(found)) > 1
+    ):
         raise click.UsageError(
             f"--vendor-as names one folder, and these files are of {len(repositories)} repositories: give those of one at a time"
         )

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-
 from codemods.model import Options
+
 from optim2optax.cli.codes import split_codes, unknown_code
 from optim2optax.configuration import Configuration, ConfigurationError, find_configuration
 from optim2optax.project import PatternError, Patterns, shown
@@ -56,7 +56,13 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
     )
     jobs = values["jobs"] or os.cpu_count() or 1
     return Settings(
-        options, _exclude(values), values["output_format"], jobs, values["check"], values["diff"], _vendoring(values)
+        options,
+        _exclude(values),
+        values["output_format"],
+        jobs,
+        values["check"],
+        values["diff"],
+        _vendoring(values),
     )
 
 
@@ -79,7 +85,11 @@ class _Values:
         """How to name an option in a complaint about its value."""
         path = self.configuration.path
         option = name.replace("_", "-")
-        return f"{shown(path)}: tool.optim2optax.{option}" if path and name in self.configured else f"--{option}"
+        return (
+            f"{shown(path)}: tool.optim2optax.{option}"
+            if path and name in self.configured
+            else f"--{option}"
+        )
 
 
 def _codes(values: _Values, name: str) -> tuple[str, ...]:
@@ -113,4 +123,6 @@ def _vendoring(values: _Values) -> Vendoring:
 
 def _common_directory(paths: Sequence[str]) -> str:
     absolute = [os.path.abspath(path) for path in paths]
-    return os.path.commonpath([path if os.path.isdir(path) else os.path.dirname(path) for path in absolute])
+    return os.path.commonpath(
+        [path if os.path.isdir(path) else os.path.dirname(path) for path in absolute]
+    )

@@ -26,9 +26,13 @@ def read_match(text: str, start: int, span: Span) -> Declared | Finding | None:
     if BUILD.match(version.replace(" ", "")):
         if name in KNOWN:
             return not_read(
-                span, f"`{text}` is one build of one version.", "Require a version that has what is needed."
+                span,
+                f"`{text}` is one build of one version.",
+                "Require a version that has what is needed.",
             )
         return None
     end = start + found.end("name")
-    where = (start + found.start("version"), start + found.end("version")) if version else (end, end)
+    where = (
+        (start + found.start("version"), start + found.end("version")) if version else (end, end)
+    )
     return Declared(name, span, where, version, found["gap"] if version else "", syntax="conda")

@@ -117,4 +117,9 @@ def direct(span: Span, name: str) -> Finding:
 
 def hashed(span: Span, name: str) -> Finding:
     """A requirement that would have other hashes in another version."""
-    return Finding(HASHED, span, f"`{name}` has hashes of a version.", remedy="Raise the version and renew the hashes.")
+    return Finding(
+        HASHED,
+        span,
+        f"`{name}` has hashes of a version.",
+        remedy="Raise the version and renew the hashes.",
+    )

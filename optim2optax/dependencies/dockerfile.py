@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from codemods.rules.dependencies import IMAGE
+
 from optim2optax.dependencies.declared import Finding, Reading, Section, not_read
 from optim2optax.dependencies.requirement import ABOUT
 from optim2optax.dependencies.shell import installs
 from optim2optax.dependencies.versions import admits
 
-RUN = re.compile(r"(?im)^[ \t]*RUN[ \t]+(?P<command>(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#.*(?:\r\n|\n))*|\\.)*)")
-FROM = re.compile(r"(?im)^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(?P<image>(?:[\w.:-]+/)*python:(?P<version>3\.\d+)\S*)")
+RUN = re.compile(
+    r"(?im)^[ \t]*RUN[ \t]+(?P<command>(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#.*(?:\r\n|\n))*|\\.)*)"
+)
+FROM = re.compile(
+    r"(?im)^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(?P<image>(?:[\w.:-]+/)*python:(?P<version>3\.\d+)\S*)"
+)
 
 
 def read(text: str, path: str) -> Reading:
@@ -39,4 +44,6 @@ def _images(text: str, needs: Mapping[str, str]) -> Iterator[Finding]:
     for found in FROM.finditer(text):
         if not admits(found["version"], lowest, "minor"):
             why = f"This image has Python {found['version']}; the new code needs {lowest} or later."
-            yield Finding(IMAGE, found.span("image"), why, remedy="Begin with an image of a later Python.")
+            yield Finding(
+                IMAGE, found.span("image"), why, remedy="Begin with an image of a later Python."
+            )

@@ -10,7 +10,14 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from optim2optax.dependencies.conda import read_match
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, UnreadableError
+from optim2optax.dependencies.declared import (
+    Declared,
+    Edit,
+    Finding,
+    Reading,
+    Section,
+    UnreadableError,
+)
 from optim2optax.dependencies.placing import element_behind, line_behind, quoted_like, start_of_line
 from optim2optax.dependencies.requirement import read_requirement
 from optim2optax.dependencies.requirements_txt import INCLUDED, beside
@@ -33,21 +40,30 @@ def read(text: str, path: str) -> Reading:
     sections: list[Section] = []
     problems: list[Finding] = []
     includes: list[str] = []
-    for node, reader in ((listed, _conda), *((pip, _pip) for item in listed.value if (pip := _value(item, "pip")))):
+    for node, reader in (
+        (listed, _conda),
+        *((pip, _pip) for item in listed.value if (pip := _value(item, "pip"))),
+    ):
         items = [item for item in node.value if isinstance(item, ScalarNode)]
         read = [reader(text, item) for item in items]
         problems += [one for one in read if isinstance(one, Finding)]
         declared = tuple(one for one in read if isinstance(one, Declared))
         sections.append(Section(declared, _insert(text, node, items), base=True))
         includes += [found["path"] for item in items if (found := INCLUDED.match(item.value))]
-    return Reading(tuple(sections), tuple(problems), tuple(beside(path, include) for include in includes))
+    return Reading(
+        tuple(sections), tuple(problems), tuple(beside(path, include) for include in includes)
+    )
 
 
 def _value(node: Node | None, key: str) -> SequenceNode | None:
     """The list that a key of a mapping has."""
     if not isinstance(node, MappingNode):
         return None
-    lists = (value for found, value in node.value if found.value == key and isinstance(value, SequenceNode))
+    lists = (
+        value
+        for found, value in node.value
+        if found.value == key and isinstance(value, SequenceNode)
+    )
     return next(lists, None)
 
 
@@ -67,7 +83,9 @@ def _span(item: ScalarNode) -> tuple[int, int]:
     return item.start_mark.index, item.end_mark.index
 
 
-def _insert(text: str, node: SequenceNode, items: Sequence[ScalarNode]) -> Callable[[Declared, str, str], Edit | None]:
+def _insert(
+    text: str, node: SequenceNode, items: Sequence[ScalarNode]
+) -> Callable[[Declared, str, str], Edit | None]:
     def insert(anchor: Declared, name: str, version: str) -> Edit | None:
         element = quoted_like(text, anchor.span, f"{name}{version}")
         if node.flow_style:

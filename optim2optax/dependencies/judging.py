@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
 from packaging.utils import canonicalize_name
 
-from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Span, hashed, not_read
 from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS, Needs
-from optim2optax.dependencies.versions import NotUnderstoodError, admits, at_least, floored, with_floor
+from optim2optax.dependencies.versions import (
+    NotUnderstoodError,
+    admits,
+    at_least,
+    floored,
+    with_floor,
+)
 
 GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
 
@@ -63,15 +69,30 @@ def _of_extras(declared: Declared, text: str) -> Iterator[Finding]:
     normalized = {extra: canonicalize_name(extra) for extra in extras}
     unknown = [extra for extra in extras if normalized[extra] not in {*EXTRAS, *RENAMED_EXTRAS}]
     if unknown:
-        remedy = f"{GPU} `tpu` is for TPUs, and none for the CPU." if any("cuda" in name for name in unknown) else None
+        remedy = (
+            f"{GPU} `tpu` is for TPUs, and none for the CPU."
+            if any("cuda" in name for name in unknown)
+            else None
+        )
         message = f"JAX has no extra `{unknown[0]}` any more."
-        yield Finding(NO_EXTRA, declared.span, message, remedy=remedy or "Take one that it has today, or none.")
+        yield Finding(
+            NO_EXTRA,
+            declared.span,
+            message,
+            remedy=remedy or "Take one that it has today, or none.",
+        )
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
             if normalized[extra] == old:
                 renamed = re.sub(rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written)
                 after = _replaced(text[slice(*declared.span)], declared.span, span, renamed)
-                yield Finding(EXTRA, declared.span, f"`{extra}` is called `{new}`.", (Edit(*span, renamed),), after)
+                yield Finding(
+                    EXTRA,
+                    declared.span,
+                    f"`{extra}` is called `{new}`.",
+                    (Edit(*span, renamed),),
+                    after,
+                )
 
 
 def _edits(declared: Declared, version: str) -> tuple[Edit, ...]:
@@ -87,4 +108,10 @@ def _replaced(text: str, span: Span, part: Span, new: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return {"python": "Python", "flax": "Flax", "jax": "JAX", "numpy": "NumPy", "scipy": "SciPy"}.get(name, name)
+    return {
+        "python": "Python",
+        "flax": "Flax",
+        "jax": "JAX",
+        "numpy": "NumPy",
+        "scipy": "SciPy",
+    }.get(name, name)

@@ -7,7 +7,10 @@ import re
 
 LOCKS = frozenset(("poetry.lock", "pdm.lock", "uv.lock", "Pipfile.lock", "conda-lock.yml"))
 FORMATS = (
-    (re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)"), "requirements_txt"),
+    (
+        re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)"),
+        "requirements_txt",
+    ),
     (re.compile(r"setup\.py"), "setup_py"),
     (re.compile(r"setup\.cfg"), "setup_cfg"),
     (re.compile(r"pyproject\.toml"), "pyproject"),

@@ -53,7 +53,17 @@ class Needs(NamedTuple):
 
 EXTRAS = frozenset(
     (
-        *("ci", "cpu", "cuda", "cuda12", "cuda12-local", "cuda13", "cuda13-local", "k8s", "minimum-jaxlib"),
+        *(
+            "ci",
+            "cpu",
+            "cuda",
+            "cuda12",
+            "cuda12-local",
+            "cuda13",
+            "cuda13-local",
+            "k8s",
+            "minimum-jaxlib",
+        ),
         *("oneapi", "rocm7-local", "tpu", "xprof"),
     )
 )

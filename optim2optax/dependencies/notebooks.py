@@ -7,7 +7,17 @@ import re
 from dataclasses import replace
 
 from codemods.sources.notebook import code_cells, string_extents
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Insert, Reading, Section, Span, UnreadableError
+
+from optim2optax.dependencies.declared import (
+    Declared,
+    Edit,
+    Finding,
+    Insert,
+    Reading,
+    Section,
+    Span,
+    UnreadableError,
+)
 from optim2optax.dependencies.shell import installs
 
 LETTER = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|[^\\"]')
@@ -28,7 +38,9 @@ def read(text: str, path: str) -> Reading:
     for extent in sources:
         cell = _Cell(text, extent)
         commands = (
-            [(0, len(cell.source))] if SCRIPT.match(cell.source) else [m.span() for m in COMMAND.finditer(cell.source)]
+            [(0, len(cell.source))]
+            if SCRIPT.match(cell.source)
+            else [m.span() for m in COMMAND.finditer(cell.source)]
         )
         for start, end in commands:
             for section, unread in installs(cell.source, start, end):
@@ -41,7 +53,11 @@ class _Cell:
     """The source of a cell, and where each letter of it stands in the file."""
 
     def __init__(self, text: str, extent: Span) -> None:
-        letters = [found for inner in string_extents(text, extent) for found in LETTER.finditer(text, *inner)]
+        letters = [
+            found
+            for inner in string_extents(text, extent)
+            for found in LETTER.finditer(text, *inner)
+        ]
         self.source = "".join(json.loads(f'"{found[0]}"', strict=False) for found in letters)
         self.starts = [found.start() for found in letters]
         self.ends = [found.end() for found in letters]
@@ -49,7 +65,9 @@ class _Cell:
     def place(self, span: Span) -> Span:
         """Where a part of the source stands in the file."""
         start, end = span
-        return (self.starts[start], self.ends[end - 1]) if start < end else (self.ends[start - 1],) * 2
+        return (
+            (self.starts[start], self.ends[end - 1]) if start < end else (self.ends[start - 1],) * 2
+        )
 
     def placed(self, section: Section) -> Section:
         """What is declared in the source, as it stands in the file."""
@@ -60,7 +78,12 @@ class _Cell:
 
     def _placed(self, declared: Declared) -> Declared:
         extras = declared.extras and (declared.extras[0], self.place(declared.extras[1]))
-        return replace(declared, span=self.place(declared.span), version=self.place(declared.version), extras=extras)
+        return replace(
+            declared,
+            span=self.place(declared.span),
+            version=self.place(declared.version),
+            extras=extras,
+        )
 
     def _inserting(self, insert: Insert, places: dict[Declared, Declared]) -> Insert:
         def inserted(anchor: Declared, name: str, version: str) -> Edit | None:

@@ -19,7 +19,9 @@ def read(text: str, path: str) -> Reading:
     for value in values:
         if value.path == PYTHON:
             start, end = value.span
-            python = Declared("python", value.span, (start + 1, end - 1), value.text, syntax="minor")
+            python = Declared(
+                "python", value.span, (start + 1, end - 1), value.text, syntax="minor"
+            )
             sections.append(Section((python,)))
     return Reading(tuple(sections), tuple(problems))
 

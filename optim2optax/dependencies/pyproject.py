@@ -19,10 +19,14 @@ KEPT_APART = ("flax", "jax", "jaxlib", "optax")
 def read(text: str, path: str) -> Reading:
     """What a project declares. Raises UnreadableError."""
     del path
-    values = strings(text, lambda keys: _array(keys) is not None or _table(keys) is not None or keys == PYTHON)
+    values = strings(
+        text, lambda keys: _array(keys) is not None or _table(keys) is not None or keys == PYTHON
+    )
     sections: list[Section] = []
     problems: list[Finding] = []
-    for name, elements in groupby((value for value in values if _array(value.path)), lambda value: _array(value.path)):
+    for name, elements in groupby(
+        (value for value in values if _array(value.path)), lambda value: _array(value.path)
+    ):
         declared, unread, spans = requirements(text, [*elements])
         sections.append(Section(tuple(declared), into_list(text, spans), base=name == DEPENDENCIES))
         problems += unread
@@ -41,7 +45,11 @@ def _array(keys: Path) -> Path | None:
     match keys:
         case ("project", "dependencies", int()):
             return keys[:-1]
-        case ("project", "optional-dependencies", str(), int()) | ("dependency-groups", str(), int()):
+        case ("project", "optional-dependencies", str(), int()) | (
+            "dependency-groups",
+            str(),
+            int(),
+        ):
             return keys[:-1]
     return None
 
@@ -49,7 +57,13 @@ def _array(keys: Path) -> Path | None:
 def _table(keys: Path) -> Path | None:
     """The table of requirements that a string is a value in, or in a value of."""
     match keys:
-        case ("tool", "poetry", "dependencies" | "dev-dependencies", str(), *_) | ("tool", "uv", "sources", str(), *_):
+        case ("tool", "poetry", "dependencies" | "dev-dependencies", str(), *_) | (
+            "tool",
+            "uv",
+            "sources",
+            str(),
+            *_,
+        ):
             return keys[:3]
         case ("tool", "poetry", "group", str(), "dependencies", str(), *_):
             return keys[:5]

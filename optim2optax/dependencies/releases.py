@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from codemods.model import Need
 from packaging.version import Version
 
-from codemods.model import Need
 from optim2optax.dependencies.needs import Needs
 
 NAMES = ("python", "jaxlib", "ml-dtypes", "numpy", "scipy")
@@ -45,7 +45,9 @@ Source: `Requires-Python` and `Requires-Dist` in the metadata of the published w
 def raised(needs: Needs, found: Iterable[Need]) -> Needs:
     """What is needed with some replacements of removed names, too, and with what JAX asks for in turn."""
     lowest, replacing = dict(needs.lowest), dict(needs.replacing)
-    replacing |= {package: removed for package, version, removed in found if _raise(lowest, package, version)}
+    replacing |= {
+        package: removed for package, version, removed in found if _raise(lowest, package, version)
+    }
     for name, version in zip(NAMES, JAX[lowest["jax"]] if "jax" in replacing else (), strict=False):
         _raise(lowest, name, version)
     return Needs(lowest, replacing)

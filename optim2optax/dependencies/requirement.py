@@ -33,7 +33,11 @@ def read_requirement(text: str, start: int, quotes: int = 0) -> Declared | Findi
     """
     stripped = text.strip()
     begin = start + len(text) - len(text.lstrip())
-    span = (begin, begin + len(stripped)) if not quotes else (start - quotes, start + len(text) + quotes)
+    span = (
+        (begin, begin + len(stripped))
+        if not quotes
+        else (start - quotes, start + len(text) + quotes)
+    )
     found = HEAD.match(text) if len(text) < LONGEST else None
     if found is None or not _is_valid(text[: found.end()].rstrip(";")):
         named = ABOUT.search(text)

@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, direct, not_read
+from optim2optax.dependencies.declared import (
+    Declared,
+    Edit,
+    Finding,
+    Reading,
+    Section,
+    direct,
+    not_read,
+)
 from optim2optax.dependencies.placing import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
@@ -41,7 +49,11 @@ def read(text: str, path: str) -> Reading:
         return line_behind(text, ends[anchor], f"{indent}{name}{version}")
 
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
-    return Reading((Section(tuple(declared), None if are_constraints else insert),), tuple(problems), tuple(includes))
+    return Reading(
+        (Section(tuple(declared), None if are_constraints else insert),),
+        tuple(problems),
+        tuple(includes),
+    )
 
 
 def beside(path: str, included: str) -> str:

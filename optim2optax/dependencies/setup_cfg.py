@@ -35,7 +35,11 @@ def read(text: str, path: str) -> Reading:
         elif place[0] == "options.extras_require" or place in {("options", key) for key in LISTS}:
             several = SEVERAL.search(value)
             span = (start, start + len(value))
-            one = not_read(span, "Several stand in one line.") if several and ABOUT.search(value) else None
+            one = (
+                not_read(span, "Several stand in one line.")
+                if several and ABOUT.search(value)
+                else None
+            )
             one = one or read_requirement(value, start)
         if isinstance(one, Finding):
             problems.append(one)
@@ -47,7 +51,10 @@ def read(text: str, path: str) -> Reading:
         indent = INDENT if before.strip() else before
         return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
 
-    sections = (Section(tuple(found), insert, key == "install_requires") for (_, key), found in declared.items())
+    sections = (
+        Section(tuple(found), insert, key == "install_requires")
+        for (_, key), found in declared.items()
+    )
     return Reading(tuple(sections), tuple(problems))
 
 

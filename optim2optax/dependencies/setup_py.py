@@ -8,7 +8,16 @@ import warnings
 from collections.abc import Iterator, Mapping
 
 from codemods.sources.text import LINE_END, Columns
-from optim2optax.dependencies.declared import Declared, Finding, Reading, Section, Span, UnreadableError, not_read
+
+from optim2optax.dependencies.declared import (
+    Declared,
+    Finding,
+    Reading,
+    Section,
+    Span,
+    UnreadableError,
+    not_read,
+)
 from optim2optax.dependencies.placing import into_list
 from optim2optax.dependencies.requirement import read_requirement
 
@@ -48,8 +57,14 @@ def read(text: str, path: str) -> Reading:
                 problems += unread
             seen.update(node for element in found.elts for node in ast.walk(element))
     for other in ast.walk(module):
-        if isinstance(other, ast.Constant) and other not in seen and PINNED.fullmatch(str(other.value).strip()):
-            problems.append(not_read(where.span(other), "It is not in a list of `setup` that is written out."))
+        if (
+            isinstance(other, ast.Constant)
+            and other not in seen
+            and PINNED.fullmatch(str(other.value).strip())
+        ):
+            problems.append(
+                not_read(where.span(other), "It is not in a list of `setup` that is written out.")
+            )
     return Reading(tuple(sections.values()), tuple(problems))
 
 
@@ -65,7 +80,9 @@ class _Where:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = self.starts[node.lineno - 1] + self.columns.character(node.lineno, node.col_offset)
-        end = self.starts[node.end_lineno - 1] + self.columns.character(node.end_lineno, node.end_col_offset)
+        end = self.starts[node.end_lineno - 1] + self.columns.character(
+            node.end_lineno, node.end_col_offset
+        )
         return start, end
 
     def string(self, node: ast.expr) -> Span | None:
@@ -94,7 +111,11 @@ def _assigned(module: ast.Module) -> Mapping[str, ast.expr]:
             often.update({node.id} & found.keys())
             found.setdefault(node.id, node)
     for node in module.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        if (
+            isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Name)
+        ):
             found[node.targets[0].id] = node.value
     return {name: value for name, value in found.items() if name not in often}
 
@@ -106,7 +127,9 @@ def _resolved(node: ast.expr, assigned: Mapping[str, ast.expr]) -> ast.expr:
 def _lists(keyword: ast.keyword, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
     if keyword.arg in LISTS:
         yield from _parts(keyword.value, assigned)
-    elif keyword.arg == EXTRAS and isinstance(extras := _resolved(keyword.value, assigned), ast.Dict):
+    elif keyword.arg == EXTRAS and isinstance(
+        extras := _resolved(keyword.value, assigned), ast.Dict
+    ):
         for value in extras.values:
             yield from _parts(value, assigned)
 
@@ -136,4 +159,6 @@ def _section(text: str, node: List, where: _Where, *, base: bool) -> tuple[Secti
             problems.append(found)
         elif found is not None:
             declared.append(found)
-    return Section(tuple(declared), into_list(text, [where.span(one) for one in node.elts]), base), problems
+    return Section(
+        tuple(declared), into_list(text, [where.span(one) for one in node.elts]), base
+    ), problems

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Insert, Section, Span, not_read
+from optim2optax.dependencies.declared import (
+    Declared,
+    Edit,
+    Finding,
+    Insert,
+    Section,
+    Span,
+    not_read,
+)
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 INSTALL = re.compile(r"(?<![\w-])pip[\d.]*[ \t]+(?:-\S+[ \t]+)*install(?![\w-])")
@@ -31,7 +39,16 @@ WITH_ARGUMENT = frozenset(
             "--find-links",
             "--index-url",
         ),
-        *("--extra-index-url", "--target", "--prefix", "--root", "--src", "--platform", "--python-version", "--python"),
+        *(
+            "--extra-index-url",
+            "--target",
+            "--prefix",
+            "--root",
+            "--src",
+            "--platform",
+            "--python-version",
+            "--python",
+        ),
         *(
             "--trusted-host",
             "--no-binary",
@@ -42,7 +59,14 @@ WITH_ARGUMENT = frozenset(
             "--retries",
             "--progress-bar",
         ),
-        *("--upgrade-strategy", "--config-settings", "--report", "--log", "--implementation", "--abi"),
+        *(
+            "--upgrade-strategy",
+            "--config-settings",
+            "--report",
+            "--log",
+            "--implementation",
+            "--abi",
+        ),
     )
 )
 
@@ -99,7 +123,11 @@ def _requirement(word: Word) -> Declared | Finding | None:
     inner = word.text[quotes : len(word.text) - quotes]
     if COMPUTED.search(inner) or (not quotes and re.search("[\"']", inner)):
         is_about = ABOUT.search(inner) is not None and not PLACE.search(inner)
-        return not_read(word.span, f"`{word.text}` is put together by the shell.") if is_about else None
+        return (
+            not_read(word.span, f"`{word.text}` is put together by the shell.")
+            if is_about
+            else None
+        )
     found = read_requirement(inner, start + quotes, quotes)
     if not isinstance(found, Declared):
         return found

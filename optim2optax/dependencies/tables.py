@@ -18,7 +18,11 @@ LINE = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P
 
 
 def of_tables(
-    text: str, values: Sequence[Value], table_of: Callable[[Path], Path | None], syntax: Syntax, base: Path
+    text: str,
+    values: Sequence[Value],
+    table_of: Callable[[Path], Path | None],
+    syntax: Syntax,
+    base: Path,
 ) -> tuple[list[Section], list[Finding]]:
     """The sections that some tables are, and what in them comes from elsewhere.
 
@@ -37,7 +41,10 @@ def of_tables(
         assert table is not None
         declared: list[Declared] = []
         for value in group:
-            name, keys = canonicalize_name(str(value.path[len(table)])), value.path[len(table) + 1 :]
+            name, keys = (
+                canonicalize_name(str(value.path[len(table)])),
+                value.path[len(table) + 1 :],
+            )
             if keys and keys[-1] in PLACES and ABOUT.fullmatch(name):
                 problems.append(direct(value.span, name))
             elif not keys or keys[-1] == "version":
@@ -49,7 +56,9 @@ def of_tables(
 def _declared(value: Value, name: str, syntax: Syntax) -> Declared:
     start, end = value.span
     is_python = name == "python" and syntax == "poetry"
-    return Declared(name, value.span, (start + 1, end - 1), value.text, syntax=syntax, whole_range=is_python)
+    return Declared(
+        name, value.span, (start + 1, end - 1), value.text, syntax=syntax, whole_range=is_python
+    )
 
 
 def _insert(text: str) -> Callable[[Declared, str, str], Edit | None]:
@@ -63,6 +72,8 @@ def _insert(text: str) -> Callable[[Declared, str, str], Edit | None]:
         column = len(found["key"]) + len(padding) if len(padding) > 1 else 0
         width = max(column, len(name) + min(len(padding), 1))
         value = quoted_like(text, anchor.span, version or "*")
-        return line_behind(text, anchor.span[1], f"{found['indent']}{name:{width}}={found['space']}{value}")
+        return line_behind(
+            text, anchor.span[1], f"{found['indent']}{name:{width}}={found['space']}{value}"
+        )
 
     return insert

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from codemods.sources.text import UndecodableError
 from codemods.sources.text import decode as decode_python
 
-MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ def decode(content: bytes, path: str) -> Text:
     if path.endswith(".py"):
         python = decode_python(content)
         return Text(python.code, python.encoding, python.bom)
-    mark, encoding = next((found for found in MARKS if content.startswith(found[0])), (b"", "utf-8"))
+    mark, encoding = next(
+        (found for found in MARKS if content.startswith(found[0])), (b"", "utf-8")
+    )
     try:
         return Text(content[len(mark) :].decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:

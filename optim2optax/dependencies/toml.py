@@ -42,7 +42,9 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
     try:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
-        raise UnreadableError(f"cannot be parsed as TOML: {error}", getattr(error, "line", 1)) from error
+        raise UnreadableError(
+            f"cannot be parsed as TOML: {error}", getattr(error, "line", 1)
+        ) from error
     found: list[tuple[Path, String]] = []
     for container, key, path in [*_places(document, ())]:
         if is_wanted(path):
@@ -63,11 +65,17 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
     return [value for value in values if not text.startswith(LONG_QUOTES, value.span[0])]
 
 
-def requirements(text: str, values: Sequence[Value]) -> tuple[list[Declared], list[Finding], list[Span]]:
+def requirements(
+    text: str, values: Sequence[Value]
+) -> tuple[list[Declared], list[Finding], list[Span]]:
     """The requirements of an array, what cannot be read of it, and where its elements stand."""
     read = [read_requirement(*value.inner(text), quotes=1) for value in values]
     declared = [one for one in read if isinstance(one, Declared)]
-    return declared, [one for one in read if isinstance(one, Finding)], [value.span for value in values]
+    return (
+        declared,
+        [one for one in read if isinstance(one, Finding)],
+        [value.span for value in values],
+    )
 
 
 def _places(container: Any, path: Path) -> Iterator[tuple[Any, str | int, Path]]:

@@ -23,7 +23,9 @@ class NotUnderstoodError(ValueError):
 def admits(spec: str, lowest: str, syntax: Syntax) -> bool:
     """Whether there may be a version of at least `lowest` that is admitted. Raises NotUnderstoodError."""
     try:
-        return any(_reaches(alternative, Version(lowest)) for alternative in _alternatives(spec, syntax))
+        return any(
+            _reaches(alternative, Version(lowest)) for alternative in _alternatives(spec, syntax)
+        )
     except (InvalidSpecifier, InvalidVersion) as error:
         raise NotUnderstoodError(f"`{spec.strip()}` is no version that is understood") from error
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codemods.model import Progress
+
 from optim2optax.project import Found
 
 SECONDS = 120.0
@@ -56,7 +57,10 @@ def _module(path: Path) -> tuple[Path, str | None]:
     if steps[-1] == "__init__":
         steps.pop()
     is_module = (
-        path.suffix == ".py" and bool(steps) and all(step.isidentifier() for step in steps) and steps[-1] != "__main__"
+        path.suffix == ".py"
+        and bool(steps)
+        and all(step.isidentifier() for step in steps)
+        and steps[-1] != "__main__"
     )
     return folder, ".".join(steps) if is_module else None
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from packaging.version import Version
-
 from codemods.model import Options, Source
 from codemods.removed.table import Removed, packages
 from codemods.survey import LEGACY, NEVER, Found, survey
+from packaging.version import Version
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
@@ -62,7 +61,8 @@ def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> lis
         if found.row is None or _concerns(found.row, versions[found.row.package]):
             grouped[found.row, found.problem].append(found)
     return sorted(
-        map(_obstacle, grouped, grouped.values()), key=lambda one: (not one.command, -len(one.places), one.what)
+        map(_obstacle, grouped, grouped.values()),
+        key=lambda one: (not one.command, -len(one.places), one.what),
     )
 
 
@@ -83,7 +83,13 @@ def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
             if site.code in PINS:
                 place = f"{result.path}:{site.line}"
                 found.append(
-                    Obstacle(site.before, "", (place,), site.message, MODERNIZE if site.code in RAISED else "")
+                    Obstacle(
+                        site.before,
+                        "",
+                        (place,),
+                        site.message,
+                        MODERNIZE if site.code in RAISED else "",
+                    )
                 )
     return found
 

@@ -41,7 +41,13 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
         stack.enter_context(legacy_flax())
     stack.enter_context(
         recording(
-            recorder, side["legacy"], recorder.start, recorder.part, recorder.beside, side["rounding"], side["wide"]
+            recorder,
+            side["legacy"],
+            recorder.start,
+            recorder.part,
+            recorder.beside,
+            side["rounding"],
+            side["wide"],
         )
     )
     listen(recorder.observe)

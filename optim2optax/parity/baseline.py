@@ -49,9 +49,13 @@ def load_baseline(path: Path, case: str) -> Baseline:
         with np.load(path, allow_pickle=False) as arrays:
             names = arrays[CASES].tolist()
             if case not in names:
-                raise BaselineError(f"{path} has no scenario called {case}. Save it anew, with --save.")
+                raise BaselineError(
+                    f"{path} has no scenario called {case}. Save it anew, with --save."
+                )
             number = names.index(case)
-            values: list[dict[str, NDArray[Any]]] = [{} for _ in range(int(arrays[f"{number}/length"]))]
+            values: list[dict[str, NDArray[Any]]] = [
+                {} for _ in range(int(arrays[f"{number}/length"]))
+            ]
             for key in arrays.files:
                 place, _, rest = key.partition("/")
                 step, _, leaf = rest.partition("/")

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
-
 from codemods.model import EmittedOptimizer
+
 from optim2optax.parity.baseline import BaselineError, load_baseline
 from optim2optax.parity.command import NOTHING, CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_variants
@@ -47,7 +47,9 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
 def _reason(error: Exception) -> str:
     """Why a case could not run, in words of its own where its error is one of ours or the device's."""
     for found in (error, error.__cause__):
-        if isinstance(found, jax.errors.JaxRuntimeError) and (said := str(found)).startswith(OUT_OF_MEMORY):
+        if isinstance(found, jax.errors.JaxRuntimeError) and (said := str(found)).startswith(
+            OUT_OF_MEMORY
+        ):
             first = said.removeprefix(OUT_OF_MEMORY).partition("\n")[0].strip(" :.")
             return f"The memory of the device does not suffice: {first}. {REMEDY}"
     told = isinstance(error, UnevaluableError | BaselineError)
@@ -75,7 +77,11 @@ def command_case(
 ) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        return Case(name, "command", compare_command(command, before, folder, timeout, links, legacy_python, wanted))
+        return Case(
+            name,
+            "command",
+            compare_command(command, before, folder, timeout, links, legacy_python, wanted),
+        )
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
 
@@ -108,22 +114,43 @@ def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Cas
             comparison = compare_with_baseline(load_baseline(baseline, name), scenario, module)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, after=_text(after), reason=_reason(error))
-    return Case(name, "scenario", comparison, after=_text(after), reason=f"The old side is that of {baseline}.")
+    return Case(
+        name,
+        "scenario",
+        comparison,
+        after=_text(after),
+        reason=f"The old side is that of {baseline}.",
+    )
 
 
-def scenario_case(name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None) -> Case:
+def scenario_case(
+    name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None
+) -> Case:
     """Drive the old code and the new through a scenario, the old one under another interpreter if there is one."""
     texts = _text(before), _text(after)
     try:
         with as_modules(before, after) as (before, after):
             if legacy_python is not None:
                 return Case(
-                    name, "scenario", run_scenario(scenario, before, after, legacy_python=legacy_python), *texts
+                    name,
+                    "scenario",
+                    run_scenario(scenario, before, after, legacy_python=legacy_python),
+                    *texts,
                 )
             comparison, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, *texts, _reason(error))
-    if opened is not None and opened.verdict is Verdict.DIFFERENT and comparison.verdict is not Verdict.DIFFERENT:
-        return Case(name, "scenario", opened, *texts, "This is the open loop: the old side's gradients, replayed.")
+    if (
+        opened is not None
+        and opened.verdict is Verdict.DIFFERENT
+        and comparison.verdict is not Verdict.DIFFERENT
+    ):
+        return Case(
+            name,
+            "scenario",
+            opened,
+            *texts,
+            "This is the open loop: the old side's gradients, replayed.",
+        )
     note = "" if opened is None else f"In open loop: {figures(opened)}."
     return Case(name, "scenario", comparison, *texts, note)

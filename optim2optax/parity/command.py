@@ -14,7 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Verdict
-from optim2optax.parity.left_behind import Wanted, compare_left_behind, left_behind, with_left_behind
+from optim2optax.parity.left_behind import (
+    Wanted,
+    compare_left_behind,
+    left_behind,
+    with_left_behind,
+)
 from optim2optax.parity.noise import settled
 from optim2optax.parity.processes import NOT_FOUND, run_whole, watched
 from optim2optax.parity.record import is_small
@@ -49,9 +54,7 @@ FLOAT32_GATE = 1e-5
 FACTOR_IN_FLOAT32 = 20
 """which is so many times what becomes of one unit in the last place. The usual factor would let faults of a thousandth pass."""
 
-IN_FLOAT32 = (
-    "The program insists on float32. It ran in that, and its updates alone are judged, computed anew in float64."
-)
+IN_FLOAT32 = "The program insists on float32. It ran in that, and its updates alone are judged, computed anew in float64."
 OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
 
 
@@ -84,7 +87,16 @@ def compare_command(
         TreeError: if the old tree cannot be had, or what is to be linked.
     """
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
-        runs = _Runs(command, before, folder, timeout, links, legacy_python, wanted, Path(temporary).resolve())
+        runs = _Runs(
+            command,
+            before,
+            folder,
+            timeout,
+            links,
+            legacy_python,
+            wanted,
+            Path(temporary).resolve(),
+        )
         in_float32 = replace(runs, wide=False)
         try:
             found = _compared(runs)
@@ -96,7 +108,11 @@ def compare_command(
                 raise
         except DifferentParametersError as error:
             raise CommandError(str(error)) from error
-        return _with_left_behind(found, runs) if instead is None else _with_left_behind(instead, in_float32)
+        return (
+            _with_left_behind(found, runs)
+            if instead is None
+            else _with_left_behind(instead, in_float32)
+        )
 
 
 class _FailedError(CommandError):
@@ -155,7 +171,12 @@ def _compared_in_float32(runs: _Runs) -> Comparison | None:
     different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
     unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
     worst = max(different or unproven or judged, key=lambda found: found.error)
-    return replace(worst, drift=closed.error, drift_by_step=closed.error_by_step, remarks=(IN_FLOAT32, *worst.remarks))
+    return replace(
+        worst,
+        drift=closed.error,
+        drift_by_step=closed.error_by_step,
+        remarks=(IN_FLOAT32, *worst.remarks),
+    )
 
 
 def _with_states(found: Comparison, runs: _Runs) -> Comparison:
@@ -193,9 +214,17 @@ def _with_open_loop(found: Comparison, runs: _Runs) -> Comparison:
     """The comparison, with that of the new side's transformations alone, on the gradients of the old side."""
     replays = by_kind(runs.new.replays)
     optimizers = _of_optimizers(runs.old)
-    opened = [compare_replays(updates, replays[kind]) for kind, updates in optimizers.items() if kind in replays]
+    opened = [
+        compare_replays(updates, replays[kind])
+        for kind, updates in optimizers.items()
+        if kind in replays
+    ]
     worst = max(opened, key=lambda comparison: comparison.error, default=None)
-    if worst is not None and worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
+    if (
+        worst is not None
+        and worst.verdict is Verdict.DIFFERENT
+        and found.verdict is not Verdict.DIFFERENT
+    ):
         return replace(worst, remarks=(OPEN_LOOP,))
     notes = [] if worst is None else [f"In open loop: {figures(worst)}."]
     notes += [
@@ -230,7 +259,9 @@ def _shown(kind: Kind) -> str:
 
 def _of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
     """The updates of each optimizer, without what the program hands over itself."""
-    return {kind: updates for kind, updates in by_kind(side.updates).items() if not updates[0].observed}
+    return {
+        kind: updates for kind, updates in by_kind(side.updates).items() if not updates[0].observed
+    }
 
 
 @dataclass
@@ -331,7 +362,9 @@ class _Runs:
 
 def _problems(side: Side) -> str:
     """Why processes of a side could not be recorded."""
-    return "".join(path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error")))
+    return "".join(
+        path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error"))
+    )
 
 
 def _checked(found: Recording, side: Side) -> Recording:

@@ -28,7 +28,14 @@ from optim2optax.parity.precision import precise
 from optim2optax.parity.probe import probe_params, recorded_gradients
 from optim2optax.parity.rates import with_rate
 
-__all__ = ["Comparison", "Difference", "Verdict", "compare_trajectories", "compare_transformations", "replay"]
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Verdict",
+    "compare_trajectories",
+    "compare_transformations",
+    "replay",
+]
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
 """Initial parameters, gradients and learning rates, the latter two stacked over steps, to the parameters of each step."""
@@ -66,7 +73,9 @@ def compare_transformations(
     gradients = recorded_gradients(params, steps, seed)
     rates = _rates(overrides, steps)
 
-    evidence = Evidence(idle=[leaf for leaf, values in leaves_by_path(gradients).items() if not np.any(values)])
+    evidence = Evidence(
+        idle=[leaf for leaf, values in leaves_by_path(gradients).items() if not np.any(values)]
+    )
 
     def compare(wide: bool) -> tuple[Comparison, Difference | None]:
         start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide))
@@ -83,7 +92,9 @@ def compare_transformations(
     return replace(measured, verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT)
 
 
-def _rates(overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int) -> NDArray[np.float64] | None:
+def _rates(
+    overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int
+) -> NDArray[np.float64] | None:
     if overrides is None:
         return None
     with precise():
@@ -118,10 +129,14 @@ def _legacy_side(definition: Any) -> Side:
 
 
 def _optax_side(transformation: Any) -> Side:
-    keeps_interface = hasattr(transformation, "update_hyper_params")  # and takes hyperparameters at each update
+    keeps_interface = hasattr(
+        transformation, "update_hyper_params"
+    )  # and takes hyperparameters at each update
 
     def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
-        def step(carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]) -> tuple[tuple[PyTree, Any], PyTree]:
+        def step(
+            carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]
+        ) -> tuple[tuple[PyTree, Any], PyTree]:
             (params, state), (gradient, rate) = carry, inputs
             state = state if rate is None else with_rate(state, rate)
             overrides = {} if rate is None or not keeps_interface else {"learning_rate": rate}
@@ -164,8 +179,12 @@ def replay(
         return before_side(*arguments), after_side(*arguments)
 
     with precise(wide):
-        start = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params)
-        inputs = jax.tree_util.tree_map(lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients)
+        start = jax.tree_util.tree_map(
+            lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params
+        )
+        inputs = jax.tree_util.tree_map(
+            lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients
+        )
         compiled = compiled_once((old, new, wide), quick, run, start, inputs, rates)
         before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after

@@ -54,7 +54,9 @@ def compiled_once(
         function: what is compiled.
         arguments: trees of arrays; only their shapes and types matter.
     """
-    types = jax.tree_util.tree_map(lambda leaf: (jax.numpy.shape(leaf), jax.numpy.result_type(leaf)), arguments)
+    types = jax.tree_util.tree_map(
+        lambda leaf: (jax.numpy.shape(leaf), jax.numpy.result_type(leaf)), arguments
+    )
     for known, shapes, compiled in _kept:
         if (
             len(known) == len(key)
@@ -68,14 +70,18 @@ def compiled_once(
     return compiled
 
 
-def _compiled_form(quick: bool, function: Callable[..., PyTree], *arguments: PyTree) -> Callable[..., PyTree]:
+def _compiled_form(
+    quick: bool, function: Callable[..., PyTree], *arguments: PyTree
+) -> Callable[..., PyTree]:
     """The executable of a function's form, with the numbers of the function."""
     traced = hoisted(function, *arguments)
     key = (traced.form, quick) if traced.form is not None else None
     executable = _executables.get(key)
     if executable is None:
         leaves = jax.tree_util.tree_leaves(arguments)
-        executable = _compiled(jax.jit(traced.function).lower(traced.numbers, traced.constants, leaves), quick)
+        executable = _compiled(
+            jax.jit(traced.function).lower(traced.numbers, traced.constants, leaves), quick
+        )
         if key is not None:
             _keep(key, executable)
 

@@ -11,8 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 
 import optax
-
 from codemods.model import EmittedOptimizer, FileResult
+
 from optim2optax.parity.definitions import Definition, Definitions, Slice, Tree
 from optim2optax.parity.emitted import Counterpart, helper_names
 
@@ -32,11 +32,15 @@ class Trees:
 def trees(results: Mapping[Path, FileResult], old_root: Path, new_root: Path) -> Trees:
     """The three trees, by the results of `rewrite` for paths in the old one."""
     return Trees(
-        Tree(old_root), Tree(old_root, {path: result.after for path, result in results.items()}), Tree(new_root)
+        Tree(old_root),
+        Tree(old_root, {path: result.after for path, result in results.items()}),
+        Tree(new_root),
     )
 
 
-def in_new_tree(result: FileResult, old: Path, new: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
+def in_new_tree(
+    result: FileResult, old: Path, new: Path, among: Trees
+) -> tuple[EmittedOptimizer, ...]:
     """The optimizers of a rewritten old file, with the source text that the file at `new` in the new tree has for them.
 
     They are paired by place: the function or class, the target of the assignment, and the number among those. Definitions that
@@ -64,26 +68,42 @@ def in_new_tree(result: FileResult, old: Path, new: Path, among: Trees) -> tuple
         if node is None or place is None:
             paired.append(_without(emitted))
         else:
-            paired.append(_counterpart(emitted, before, _Side(expected, node), _Side(actual, place.node)))
+            paired.append(
+                _counterpart(emitted, before, _Side(expected, node), _Side(actual, place.node))
+            )
     taken = {place.node for place in pairs.values()}
     nobodys = [_nobodys(place) for place in found.roots if place.node not in taken and place.makes]
     return (*paired, *nobodys)
 
 
-def _has_gone_into_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
+def _has_gone_into_another(
+    emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]
+) -> bool:
     """Whether `rewrite` leaves nothing of a definition, because another that it is a part of has become one with it."""
-    return any(emitted.legacy_expression in other.legacy_expression for other in optimizers if other is not emitted)
+    return any(
+        emitted.legacy_expression in other.legacy_expression
+        for other in optimizers
+        if other is not emitted
+    )
 
 
 def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
     """The transformations of a file that the old tree does not have."""
     actual = among.new.file(path) if "optax" in among.new.text(path) else None
-    return () if actual is None else tuple(_nobodys(place) for place in _Places(actual, _Helpers(())).roots)
+    return (
+        ()
+        if actual is None
+        else tuple(_nobodys(place) for place in _Places(actual, _Helpers(())).roots)
+    )
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     """How many optimizers of the old tree have a counterpart in the new one, and what is left on either side."""
-    reasons = [emitted.reason for emitted in optimizers if isinstance(emitted, Counterpart) and emitted.reason]
+    reasons = [
+        emitted.reason
+        for emitted in optimizers
+        if isinstance(emitted, Counterpart) and emitted.reason
+    ]
     nobodys = reasons.count(NOBODYS)
     old = len(optimizers) - nobodys
     text = f"{len(optimizers) - len(reasons)} of {old} optimizers of the old tree are paired with the new one"
@@ -115,12 +135,16 @@ class _Side:
         return self.file.slice_of(self.node)
 
 
-def _counterpart(emitted: EmittedOptimizer, before: Definitions, expected: _Side, actual: _Side) -> EmittedOptimizer:
+def _counterpart(
+    emitted: EmittedOptimizer, before: Definitions, expected: _Side, actual: _Side
+) -> EmittedOptimizer:
     """The optimizer with what the new tree has for it; itself, if that rests on nothing else than what `rewrite` emits."""
     if expected.slice == actual.slice:
         return emitted
     legacy = before.slice_of_text(emitted.legacy_expression, emitted.line, frozenset({"optim"}))
-    expression = _applied(_without_clips(actual.slice.expression, expected.slice.expression, emitted), emitted)
+    expression = _applied(
+        _without_clips(actual.slice.expression, expected.slice.expression, emitted), emitted
+    )
     definitions, wanted = dict(actual.slice.definitions), dict(expected.slice.definitions)
     return replace(
         _as_counterpart(emitted),
@@ -129,8 +153,12 @@ def _counterpart(emitted: EmittedOptimizer, before: Definitions, expected: _Side
         optax_expression=expression,
         supports=tuple(definitions.values()),
         legacy_supports=tuple(source for _, source in legacy.definitions),
-        known=frozenset(name for name in helper_names(emitted) if definitions.get(name, "") == wanted.get(name)),
-        changed=frozenset(name for name, source in definitions.items() if source != wanted.get(name, source)),
+        known=frozenset(
+            name for name in helper_names(emitted) if definitions.get(name, "") == wanted.get(name)
+        ),
+        changed=frozenset(
+            name for name, source in definitions.items() if source != wanted.get(name, source)
+        ),
         schedule=_schedule(emitted, expected),
     )
 
@@ -140,14 +168,20 @@ def _schedule(emitted: EmittedOptimizer, expected: _Side) -> str:
     if not emitted.schedule:
         return ""
     wanted = _normal(emitted.schedule)
-    nodes = (node for node in ast.walk(expected.node) if isinstance(node, ast.expr) and ast.unparse(node) == wanted)
+    nodes = (
+        node
+        for node in ast.walk(expected.node)
+        if isinstance(node, ast.expr) and ast.unparse(node) == wanted
+    )
     node = next(nodes, None)
     return wanted if node is None else expected.file.slice_of(node).expression
 
 
 def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) -> str:
     """The new expression without what `rewrite` moved to its front from elsewhere, where the old expression does not have it."""
-    whole, given, alone = (_links(text) for text in (expected, expression, emitted.optax_expression))
+    whole, given, alone = (
+        _links(text) for text in (expected, expression, emitted.optax_expression)
+    )
     moved = len(whole) - len(alone)
     if moved <= 0 or whole[:moved] != given[:moved] or not given[moved:]:
         return expression
@@ -180,8 +214,15 @@ class _Helpers:
 
     def __init__(self, optimizers: Sequence[EmittedOptimizer]) -> None:
         self.all = {name for emitted in optimizers for name in helper_names(emitted)}
-        texts = {text for emitted in optimizers for text in (emitted.after, emitted.optax_expression)}
-        named = {node.id for text in texts for node in ast.walk(ast.parse(f"({text})")) if isinstance(node, ast.Name)}
+        texts = {
+            text for emitted in optimizers for text in (emitted.after, emitted.optax_expression)
+        }
+        named = {
+            node.id
+            for text in texts
+            for node in ast.walk(ast.parse(f"({text})"))
+            if isinstance(node, ast.Name)
+        }
         self.making = self.all & named
 
 
@@ -191,13 +232,17 @@ def _nodes(
     """The expression that each optimizer has become: in the same function or class, of equal ones in their order."""
     kinds = {type(ast.parse(f"({emitted.after})", mode="eval").body) for emitted in optimizers}
     free: dict[str, list[ast.expr]] = {}
-    for place in sorted(_expressions(expected.tree, kinds), key=lambda node: (node.lineno, node.col_offset)):
+    for place in sorted(
+        _expressions(expected.tree, kinds), key=lambda node: (node.lineno, node.col_offset)
+    ):
         free.setdefault(ast.unparse(place), []).append(place)
     found: list[tuple[EmittedOptimizer, ast.expr | None]] = []
     for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
         same = free.get(_normal(emitted.after), [])
         scope = before.path(before.scope_at(emitted.line))
-        node = next((node for node in same if expected.path(node) == scope), same[0] if same else None)
+        node = next(
+            (node for node in same if expected.path(node) == scope), same[0] if same else None
+        )
         if node is not None:
             same.remove(node)
         found.append((emitted, node))
@@ -231,16 +276,22 @@ class Place:
 class _Places:
     """The places of one file."""
 
-    def __init__(self, file: Definitions, helpers: _Helpers, known: Iterable[ast.expr] = ()) -> None:
+    def __init__(
+        self, file: Definitions, helpers: _Helpers, known: Iterable[ast.expr] = ()
+    ) -> None:
         self.file, self.helpers, self._known = file, helpers, set(known)
         self.all = [self._place(node) for node in self._within(file.tree)]
-        within = {node for place in self.all for reached in place.reached for node in ast.walk(reached)}
+        within = {
+            node for place in self.all for reached in place.reached for node in ast.walk(reached)
+        }
         self.roots = [place for place in self.all if place.node not in within]
 
     def root_of(self, node: ast.expr) -> Place | None:
         """The root that an expression is, or is a part of."""
         for place in self.roots:
-            if place.node is node or any(node in ast.walk(part) for part in (place.node, *place.reached)):
+            if place.node is node or any(
+                node in ast.walk(part) for part in (place.node, *place.reached)
+            ):
                 return place
         return None
 
@@ -255,11 +306,15 @@ class _Places:
 
     def _place(self, node: ast.expr) -> Place:
         _, _, reached = self.file.followed(node)
-        return Place(self.file.path(node), self._target(node), node, tuple(reached), self._makes(node))
+        return Place(
+            self.file.path(node), self._target(node), node, tuple(reached), self._makes(node)
+        )
 
     def _target(self, node: ast.expr) -> str:
         """What is assigned where an expression stands."""
-        statement = next((found for found in self.file.ancestors(node) if isinstance(found, ast.stmt)), None)
+        statement = next(
+            (found for found in self.file.ancestors(node) if isinstance(found, ast.stmt)), None
+        )
         match statement:
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
                 return ast.unparse(target)
@@ -293,7 +348,9 @@ def makes_transformation(dotted: str) -> bool:
     if root != "optax" or not all(part.isidentifier() for part in path.split(".")):
         return False
     try:
-        return "GradientTransformation" in str(inspect.signature(attrgetter(path)(optax)).return_annotation)
+        return "GradientTransformation" in str(
+            inspect.signature(attrgetter(path)(optax)).return_annotation
+        )
     except (AttributeError, TypeError, ValueError):
         return False
 
@@ -318,7 +375,9 @@ def _paired(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr
         for group, places in left.items():
             others = right.get(group, [])
             if len(places) == len(others) or not only_as_many:
-                pairs.update({place.node: other for place, other in zip(places, others, strict=False)})
+                pairs.update(
+                    {place.node: other for place, other in zip(places, others, strict=False)}
+                )
 
     pair(lambda place: (place.scope, place.target))
     pair(lambda place: place.scope)
@@ -328,7 +387,9 @@ def _paired(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr
     return pairs
 
 
-def _grouped(places: Iterable[Place], key: Callable[[Place], Hashable]) -> dict[Hashable, list[Place]]:
+def _grouped(
+    places: Iterable[Place], key: Callable[[Place], Hashable]
+) -> dict[Hashable, list[Place]]:
     groups: dict[Hashable, list[Place]] = {}
     for place in places:
         groups.setdefault(key(place), []).append(place)

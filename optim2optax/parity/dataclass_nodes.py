@@ -32,7 +32,11 @@ def _register(
 ) -> type:
     """What `jax.tree_util.register_dataclass` does, by functions that flatten and unflatten."""
     if data_fields is None or meta_fields is None:
-        kinds = [field for field in dataclasses.fields(nodetype) if field.init and field.name not in drop_fields]
+        kinds = [
+            field
+            for field in dataclasses.fields(nodetype)
+            if field.init and field.name not in drop_fields
+        ]
         data_fields = [field.name for field in kinds if not field.metadata.get("static", False)]
         meta_fields = [field.name for field in kinds if field.metadata.get("static", False)]
     data, meta = tuple(data_fields), tuple(meta_fields)
@@ -42,7 +46,9 @@ def _register(
         return leaves, tuple(getattr(node, name) for name in meta)
 
     def unflatten(values: tuple[Any, ...], leaves: Iterable[Any]) -> Any:
-        return nodetype(**dict(zip(data, leaves, strict=True)), **dict(zip(meta, values, strict=True)))
+        return nodetype(
+            **dict(zip(data, leaves, strict=True)), **dict(zip(meta, values, strict=True))
+        )
 
     jax.tree_util.register_pytree_with_keys(nodetype, flatten, unflatten)
     return nodetype

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from codemods.sources.notebook import python_of
+
 from optim2optax.parity.harmless import calls_out
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -31,10 +32,14 @@ class Imported:
 Bound: TypeAlias = ast.expr | Definition | Imported | None
 """What a name stands for: an expression, a definition, what is imported, or nothing that is known."""
 
-FOLLOWED = frozenset({"collections", "dataclasses", "flax", "functools", "jax", "math", "numpy", "optax", "typing"})
+FOLLOWED = frozenset(
+    {"collections", "dataclasses", "flax", "functools", "jax", "math", "numpy", "optax", "typing"}
+)
 """The packages whose names are written out, however a file imports them."""
 
-MUTATING = frozenset({"add", "append", "clear", "extend", "insert", "pop", "remove", "setdefault", "sort", "update"})
+MUTATING = frozenset(
+    {"add", "append", "clear", "extend", "insert", "pop", "remove", "setdefault", "sort", "update"}
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,11 @@ class Tree:
             content = self.contents[path] if path in self.contents else path.read_bytes()
         except OSError:
             return ""
-        return python_of(content) if path.suffix == ".ipynb" else content.decode("utf-8-sig", "replace")
+        return (
+            python_of(content)
+            if path.suffix == ".ipynb"
+            else content.decode("utf-8-sig", "replace")
+        )
 
     def module(self, name: str, level: int, path: Path) -> Definitions | None:
         """The module that an import in the file at `path` means, if it is one of the project."""
@@ -90,14 +99,18 @@ class Definitions:
     def __init__(self, source: str, path: Path | None = None, project: Tree | None = None) -> None:
         self.tree = ast.parse(source)
         self._path, self._project = path, project
-        self._parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        self._parents = {
+            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
+        }
 
     def slice_of(self, node: ast.expr) -> Slice:
         """What an expression of this file rests on."""
         found, definitions, _ = self.followed(node)
         return Slice(ast.unparse(found), definitions)
 
-    def followed(self, node: ast.expr) -> tuple[ast.expr, tuple[tuple[str, str], ...], list[ast.AST]]:
+    def followed(
+        self, node: ast.expr
+    ) -> tuple[ast.expr, tuple[tuple[str, str], ...], list[ast.AST]]:
         """An expression as `slice_of` has it, the definitions that it reaches, and the nodes of the file that are in both."""
         follower = _Follower(self)
         expression = follower.copied(node)
@@ -106,14 +119,20 @@ class Definitions:
     def slice_of_text(self, text: str, line: int, kept: frozenset[str] = frozenset()) -> Slice:
         """What an expression would rest on if it stood at a line, in which some names are left as they are."""
         node = ast.parse(f"({text})", mode="eval").body
-        self._parents |= {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
+        self._parents |= {
+            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
+        }
         self._parents[node] = self.scope_at(line)
         follower = _Follower(self, kept)
         return Slice(ast.unparse(follower.copied(node)), tuple(follower.definitions.items()))
 
     def scope_at(self, line: int) -> ast.AST:
         """The innermost function or class that a line belongs to, else the module."""
-        around = (node for node in ast.walk(self.tree) if isinstance(node, Definition) and node.lineno <= line)
+        around = (
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, Definition) and node.lineno <= line
+        )
         return max(
             (node for node in around if line <= (node.end_lineno or line)),
             key=lambda node: node.lineno,
@@ -122,7 +141,9 @@ class Definitions:
 
     def path(self, node: ast.AST) -> str:
         """The names of the functions and classes around a node, with dots between."""
-        names = [scope.name for scope in (node, *self.ancestors(node)) if isinstance(scope, Definition)]
+        names = [
+            scope.name for scope in (node, *self.ancestors(node)) if isinstance(scope, Definition)
+        ]
         return ".".join(reversed(names))
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -175,20 +196,27 @@ class Definitions:
 
     def _scope_of(self, node: ast.AST) -> ast.AST:
         """Where the names are bound that a node binds: those of a comprehension and of a lambda in it itself."""
-        return next((scope for scope in self.ancestors(node) if isinstance(scope, Scope)), self.tree)
+        return next(
+            (scope for scope in self.ancestors(node) if isinstance(scope, Scope)), self.tree
+        )
 
 
 def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
     match node:
         case (
-            ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.NamedExpr(target=ast.Name(id=name), value=value)
         ):
             yield name, value
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(
+            names
+        ) == len(values):
             for target, value in zip(names, values, strict=True):
-                yield from [(target.id, value)] if isinstance(target, ast.Name) else _unknown(target)
+                yield from (
+                    [(target.id, value)] if isinstance(target, ast.Name) else _unknown(target)
+                )
         case ast.Assign(targets=targets):
             for target in targets:
                 yield from _unknown(target)
@@ -203,7 +231,11 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
                 yield from _unknown(target)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, node
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+        ):
             yield name, None
         case ast.arg(arg=name):
             yield name, None
@@ -211,13 +243,23 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
             yield from ((name, None) for name in names)
         case ast.Import(names=aliases):
             for alias in aliases:
-                yield alias.asname or _root(alias.name), Imported(alias.name if alias.asname else _root(alias.name))
+                yield (
+                    alias.asname or _root(alias.name),
+                    Imported(alias.name if alias.asname else _root(alias.name)),
+                )
         case ast.ImportFrom(module=module, names=aliases, level=level):
-            yield from ((alias.asname or alias.name, Imported(module or "", alias.name, level)) for alias in aliases)
+            yield from (
+                (alias.asname or alias.name, Imported(module or "", alias.name, level))
+                for alias in aliases
+            )
 
 
 def _unknown(target: ast.expr) -> Iterator[tuple[str, Bound]]:
-    yield from ((node.id, None) for node in ast.walk(target) if isinstance(node, ast.Name) and not _is_load(node))
+    yield from (
+        (node.id, None)
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and not _is_load(node)
+    )
 
 
 def _changed_by(node: ast.AST) -> Iterator[str]:
@@ -280,9 +322,15 @@ class _Follower:
         found = copy.copy(node)
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
-                setattr(found, name, [self._copied(one) if isinstance(one, ast.AST) else one for one in value])
+                setattr(
+                    found,
+                    name,
+                    [self._copied(one) if isinstance(one, ast.AST) else one for one in value],
+                )
             elif name in ("annotation", "returns"):
-                setattr(found, name, ast.Constant(None) if isinstance(node, ast.AnnAssign) else None)
+                setattr(
+                    found, name, ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
+                )
             elif isinstance(value, ast.AST):
                 setattr(found, name, self._copied(value))
         return found
@@ -317,7 +365,9 @@ class _Follower:
         """A copy of what a name stands for, or the name of a definition; None if that is not known."""
         if isinstance(bound, Imported):
             if _root(bound.module) in FOLLOWED and not bound.level:
-                return ast.parse(".".join(filter(None, (bound.module, bound.name))), mode="eval").body
+                return ast.parse(
+                    ".".join(filter(None, (bound.module, bound.name))), mode="eval"
+                ).body
             home = self.module.imported(bound.module, bound.level)
             return self._elsewhere(home, bound.name) if home is not None else None
         if isinstance(bound, Definition):

@@ -21,9 +21,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from codemods.model import EmittedOptimizer
 from flax import traverse_util
 
-from codemods.model import EmittedOptimizer
 from optim2optax.parity.harmless import definitions_may_act, may_act
 from optim2optax.parity.judge import Comparison, Verdict, leaves_by_path
 from optim2optax.parity.legacy import legacy_optim
@@ -88,7 +88,9 @@ def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) 
     return compare_variants(emitted, steps, seed)[0]
 
 
-def compare_variants(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) -> tuple[Comparison, EmittedOptimizer]:
+def compare_variants(
+    emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
+) -> tuple[Comparison, EmittedOptimizer]:
     """Compare as `compare_emitted` does, for each choice that the program may make; gives the one that departs most, too.
 
     The same texts are compared once.
@@ -102,14 +104,18 @@ def compare_variants(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0)
         found.append(_compared(replace(one, name="", line=0, before=""), steps, seed))
         if found[-1][0].verdict is Verdict.DIFFERENT:
             break
-    return max(found, key=lambda pair: (SEVERITY.get(pair[0].verdict, len(SEVERITY)), pair[0].error))
+    return max(
+        found, key=lambda pair: (SEVERITY.get(pair[0].verdict, len(SEVERITY)), pair[0].error)
+    )
 
 
 SEVERITY = {Verdict.IDENTICAL: 0, Verdict.EQUIVALENT: 1, Verdict.NOTHING_PROVEN: 2}
 
 
 @cache
-def _compared(emitted: EmittedOptimizer, steps: int, seed: int) -> tuple[Comparison, EmittedOptimizer]:
+def _compared(
+    emitted: EmittedOptimizer, steps: int, seed: int
+) -> tuple[Comparison, EmittedOptimizer]:
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
     params = probe_params(**probe_for(emitted, seed))
@@ -147,7 +153,9 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
             or definitions_may_act(sampled.legacy_supports)
             or definitions_may_act(sampled.supports, emitted.known)
         )
-        hidden = {name for text in (*sampled.named, emitted.schedule or "0") for name in _names(text)}
+        hidden = {
+            name for text in (*sampled.named, emitted.schedule or "0") for name in _names(text)
+        }
         if changed := sorted(hidden & emitted.changed):
             raise UnevaluableError(
                 f"`{changed[0]}` is not the same in both trees, and needs more of its program than values; "
@@ -246,7 +254,9 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
     try:
         return eval(text, names)
     except Exception as error:
-        raise UnevaluableError(f"`{text}` cannot be evaluated by itself: {type(error).__name__}: {error}") from error
+        raise UnevaluableError(
+            f"`{text}` cannot be evaluated by itself: {type(error).__name__}: {error}"
+        ) from error
 
 
 def sets_rate(emitted: EmittedOptimizer) -> bool:
@@ -273,7 +283,9 @@ def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
     further: list[str] = []
     for path in _named_paths(emitted.legacy_expression, usual):
         known = (*usual, *further)
-        if not any(f"{leaf}/".startswith(f"{path}/") or f"{path}/".startswith(f"{leaf}/") for leaf in known):
+        if not any(
+            f"{leaf}/".startswith(f"{path}/") or f"{path}/".startswith(f"{leaf}/") for leaf in known
+        ):
             further.append(path)
     given: dict[str, Any] = {"seed": seed, "further": tuple(further)} if further else {"seed": seed}
     return given | ({"scalars": False} if "optim.WeightNorm" in emitted.legacy_expression else {})
@@ -287,7 +299,11 @@ def _named_paths(expression: str, usual: Collection[str]) -> Iterator[str]:
     for node in ast.walk(ast.parse(expression, mode="eval")):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(TRAVERSAL.__name__):
             constants = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant))
-            texts = [text.strip("/") for text in constants if isinstance(text, str) and PATH.fullmatch(text)]
+            texts = [
+                text.strip("/")
+                for text in constants
+                if isinstance(text, str) and PATH.fullmatch(text)
+            ]
             for text in dict.fromkeys(texts):
                 if not any(text in leaf for leaf in usual):
                     yield from (f"{text}/kernel", f"{text}/bias", f"Module_0/{text}")

@@ -54,7 +54,10 @@ def _choose(asked: str) -> None:
     jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])  # type: ignore[no-untyped-call]
     try:
         jax.devices()
-    except (RuntimeError, AssertionError) as error:  # an assertion where its plugin for the platform is missing
+    except (
+        RuntimeError,
+        AssertionError,
+    ) as error:  # an assertion where its plugin for the platform is missing
         said = str(error).partition("\n")[0].rstrip(".") or "it has no plugin for it"
         platform = "gpu" if asked == "cuda" else asked
         how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
@@ -71,7 +74,10 @@ def environment(seed: int) -> Environment:
         platform=device.platform,
         device_kind=device.device_kind,
         device_count=jax.device_count(),
-        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        versions={
+            "python": platform.python_version(),
+            **{name: _version(name) for name in PACKAGES},
+        },
         seed=seed,
         matmul_precision="highest",
         xla_flags=os.environ.get("XLA_FLAGS", ""),

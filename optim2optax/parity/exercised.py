@@ -39,29 +39,39 @@ class Evidence:
     remarks: Sequence[str] = ()
 
 
-def why_nothing_is_proven(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence) -> str | None:
+def why_nothing_is_proven(
+    before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence
+) -> str | None:
     """Why a run in which both sides agree proves nothing, in one sentence; None if it proves something."""
     taken = evidence.taken if evidence.taken is not None else _length(before)
     if not any(values.size for values in before.values()):
         return "Nothing was compared."
     if taken < FEWEST_STEPS:
         steps = "1 step was" if taken == 1 else f"{taken} steps were"
-        return (
-            f"Only {steps} taken, and fewer than {FEWEST_STEPS} prove nothing: wrong counters and moments hardly show."
-        )
+        return f"Only {steps} taken, and fewer than {FEWEST_STEPS} prove nothing: wrong counters and moments hardly show."
     floats = _floating(before)
     if floats and (last := max(map(_last_finite, floats.values()))) < _length(before) - 1:
         return f"From step {last + 1} on, no value is finite on either side, so nothing is proven."
     moved = evidence.moved
     if moved is None:
-        moved = any(not is_still(values, start[leaf]) for leaf, values in (floats or before).items())
-    return None if moved else "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
+        moved = any(
+            not is_still(values, start[leaf]) for leaf, values in (floats or before).items()
+        )
+    return (
+        None
+        if moved
+        else "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
+    )
 
 
 def remarks(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence) -> Iterator[str]:
     """What a run did not exercise of some leaves, a sentence each."""
     floats = _floating(before)
-    lost = {leaf: int(np.argmin(_finite_steps(values))) for leaf, values in floats.items() if not _is_finite(values)}
+    lost = {
+        leaf: int(np.argmin(_finite_steps(values)))
+        for leaf, values in floats.items()
+        if not _is_finite(values)
+    }
     if lost:
         yield (
             f"From step {min(lost.values())} on, values of {named(lost)} are not finite on either side, "

@@ -26,8 +26,12 @@ KEPT = re.compile(
 )
 """Further attributes in functions and classes, of transformations and of what they keep."""
 
-IN_CLASSES = re.compile("callable|classmethod|hash|iter|next|object|property|staticmethod|super|type|[A-Za-z]+Error")
-MODULES = re.compile("jax|jnp|np|numpy|onp|math|optax|optim|functools|flax|typing|collections|dataclasses")
+IN_CLASSES = re.compile(
+    "callable|classmethod|hash|iter|next|object|property|staticmethod|super|type|[A-Za-z]+Error"
+)
+MODULES = re.compile(
+    "jax|jnp|np|numpy|onp|math|optax|optim|functools|flax|typing|collections|dataclasses"
+)
 NUMBERS = (
     "abs|absolute|add|all|any|arange|array|arccos|arcsin|arctan|arctan2|asarray|bfloat16|bool_|ceil|clip|concatenate|"
     "cos|cosh|cumprod|cumsum|divide|double|e|equal|exp|exp2|expm1|finfo|float16|float32|float64|floor|floor_divide|"
@@ -65,7 +69,11 @@ def definitions_may_act(sources: Collection[str], known: Collection[str] = ()) -
     """
     made = [node for source in sources for node in ast.parse(source).body]
     own = frozenset(
-        name for node in made for inner in ast.walk(node) for name in _made_by(inner) if not _is_of_arrays(name)
+        name
+        for node in made
+        for inner in ast.walk(node)
+        for name in _made_by(inner)
+        if not _is_of_arrays(name)
     )
     checked = (node for node in made if getattr(node, "name", "") not in known)
     return next((found for node in checked for found in _unknown(node, own)), None)
@@ -75,7 +83,9 @@ def calls_out(node: ast.AST) -> bool:
     """Whether an expression calls what is known to do more than compute, or what is not known of a module that is."""
     if isinstance(node, ast.Attribute) and MODULES.fullmatch(_root(node)):
         return not ALLOWED.fullmatch(ast.unparse(node))
-    if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Name) and _is_unsafe(node.id)):
+    if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom) or (
+        isinstance(node, ast.Name) and _is_unsafe(node.id)
+    ):
         return True
     return any(calls_out(child) for child in ast.iter_child_nodes(node))
 
@@ -102,14 +112,27 @@ def _unknown(node: ast.AST, own: frozenset[str] | None = None) -> Iterator[str]:
         yield from _unknown(child, own)
 
 
-ACTING = (ast.Import, ast.ImportFrom, ast.Global, ast.While, ast.With, ast.AsyncWith, ast.AsyncFor, ast.Await)
+ACTING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Global,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+    ast.AsyncFor,
+    ast.Await,
+)
 """Statements that do more than compute, or of which it is not known that they end."""
 
 
 def _made_by(node: ast.AST) -> Iterator[str]:
     """The names of fields and methods, and of attributes that are given to `self`."""
     match node:
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+        case (
+            ast.AnnAssign(target=ast.Name(id=name))
+            | ast.FunctionDef(name=name)
+            | ast.ClassDef(name=name)
+        ):
             yield name
         case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
             yield name

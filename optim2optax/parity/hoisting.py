@@ -57,9 +57,15 @@ def hoisted(function: Callable[..., PyTree], *arguments: PyTree) -> Hoisted:
     Zero, a half and whole numbers stay: compilers have shorter forms for them, such as a square for a power.
     """
     closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    found = {number: literal for literal in _literals(closed.jaxpr) if (number := _number(literal)) is not None}
+    found = {
+        number: literal
+        for literal in _literals(closed.jaxpr)
+        if (number := _number(literal)) is not None
+    }
 
-    def of_numbers(numbers: Sequence[Any], constants: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+    def of_numbers(
+        numbers: Sequence[Any], constants: Sequence[Any], leaves: Sequence[Any]
+    ) -> list[Any]:
         return _run(closed.jaxpr, constants, leaves, dict(zip(found, numbers, strict=True)))
 
     numbers = [jnp.asarray(literal.val, dtype) for (dtype, _), literal in found.items()]
@@ -68,7 +74,9 @@ def hoisted(function: Callable[..., PyTree], *arguments: PyTree) -> Hoisted:
         hash(form)
     except TypeError:
         form = None
-    return Hoisted(of_numbers, numbers, list(closed.consts), jax.tree_util.tree_structure(shapes), form)
+    return Hoisted(
+        of_numbers, numbers, list(closed.consts), jax.tree_util.tree_structure(shapes), form
+    )
 
 
 def _literals(jaxpr: Jaxpr) -> Iterator[Literal]:
@@ -99,7 +107,9 @@ def _number(literal: Literal) -> Number | None:
 
 def _form(jaxpr: Jaxpr, places: Mapping[Number, int]) -> Hashable:
     """What two traced functions have in common that do the same with numbers at the same places."""
-    variables = {variable: place for place, variable in enumerate([*jaxpr.constvars, *jaxpr.invars])}
+    variables = {
+        variable: place for place, variable in enumerate([*jaxpr.constvars, *jaxpr.invars])
+    }
 
     def form_of(atom: Any) -> Hashable:
         if not isinstance(atom, Literal):
@@ -146,7 +156,9 @@ def _form_of_value(value: Any) -> Hashable:
     return type(value), value
 
 
-def _run(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], numbers: Mapping[Number, Any]) -> list[Any]:
+def _run(
+    jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], numbers: Mapping[Number, Any]
+) -> list[Any]:
     """The results of a traced function, with other values in the place of its literals."""
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *arguments], strict=True))
 
@@ -174,7 +186,10 @@ def _made(equation: JaxprEqn, given: Sequence[Any], numbers: Mapping[Number, Any
 
 
 def _scanned(
-    parameters: Mapping[str, Any], inner: ClosedJaxpr, given: Sequence[Any], numbers: Mapping[Number, Any]
+    parameters: Mapping[str, Any],
+    inner: ClosedJaxpr,
+    given: Sequence[Any],
+    numbers: Mapping[Number, Any],
 ) -> Sequence[Any]:
     first, last = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
     outside, start, inputs = given[:first], given[first:last], given[last:]

@@ -66,7 +66,9 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
 def _is_same(step: GivenStep, known: GivenStep) -> bool:
     pairs = ((step.before, known.before), (step.gradients, known.gradients))
     return step.number == known.number and all(
-        values.tobytes() == others[part].tobytes() for parts, others in pairs for part, values in parts.items()
+        values.tobytes() == others[part].tobytes()
+        for parts, others in pairs
+        for part, values in parts.items()
     )
 
 
@@ -101,5 +103,8 @@ def as_tree(parts: Parts, like: Any, names: Sequence[str], wide: bool) -> Any:
     leaves = {part.leaf: values for part, values in parts.items()}
     widened = [leaves[name] for name in names]
     if wide:
-        widened = [values.astype(np.float64) if values.dtype == np.float32 else values for values in widened]
+        widened = [
+            values.astype(np.float64) if values.dtype == np.float32 else values
+            for values in widened
+        ]
     return tree_unflatten(tree_structure(like), widened)

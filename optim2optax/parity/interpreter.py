@@ -59,7 +59,10 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
         )
     base = python or find_python()
     _run([base, "-m", "venv", str(directory)], "make a virtual environment")
-    _run([str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS], f"install {', '.join(REQUIREMENTS)}")
+    _run(
+        [str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS],
+        f"install {', '.join(REQUIREMENTS)}",
+    )
     check_legacy_python(interpreter)
     for package in directory.glob("**/site-packages/jax/__init__.py"):
         add_stand_ins(package.parent.parent)
@@ -92,7 +95,9 @@ def check_legacy_python(python: Path) -> dict[str, str]:
         LegacyEnvironmentError: if it cannot run, or has no `flax.optim`.
     """
     try:
-        done = subprocess.run([str(python), "-I", "-c", PROBE], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [str(python), "-I", "-c", PROBE], capture_output=True, text=True, check=False
+        )
     except OSError as error:
         raise LegacyEnvironmentError(f"{python} cannot be run: {error.strerror}.") from error
     if done.returncode:
@@ -105,7 +110,9 @@ def check_legacy_python(python: Path) -> dict[str, str]:
     return versions
 
 
-def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | None) -> tuple[list[PyTree], bool]:
+def drive_elsewhere(
+    python: Path, scenario: Path, before: Path, steps: int | None
+) -> tuple[list[PyTree], bool]:
     """Run the old side of a scenario under another interpreter.
 
     Returns:
@@ -116,8 +123,18 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | Non
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
-        words = [str(python), str(WORKER), str(scenario), str(before), str(out), str(steps or 0), str(os.getpid())]
-        code, errors = run_whole(words, environment={**os.environ, "XLA_FLAGS": flags_for_old_xla()})
+        words = [
+            str(python),
+            str(WORKER),
+            str(scenario),
+            str(before),
+            str(out),
+            str(steps or 0),
+            str(os.getpid()),
+        ]
+        code, errors = run_whole(
+            words, environment={**os.environ, "XLA_FLAGS": flags_for_old_xla()}
+        )
         if code:
             lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
             raise LegacyRunError(f"the old side failed under {python}:\n{lines}")
@@ -132,7 +149,9 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path, steps: int | Non
 
 def flags_for_old_xla() -> str:
     """What XLA_FLAGS has for an old XLA, which would end at one that it does not know."""
-    return " ".join(flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag.startswith(HOST_DEVICES))
+    return " ".join(
+        flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag.startswith(HOST_DEVICES)
+    )
 
 
 def _run(words: list[str], what: str) -> None:

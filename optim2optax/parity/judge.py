@@ -15,7 +15,13 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.exercised import Evidence, LeafTrajectories, named, remarks, why_nothing_is_proven
+from optim2optax.parity.exercised import (
+    Evidence,
+    LeafTrajectories,
+    named,
+    remarks,
+    why_nothing_is_proven,
+)
 from optim2optax.parity.movement import moved_by_rounding, movements
 
 PyTree: TypeAlias = Any
@@ -161,7 +167,10 @@ def judge(
     elif unproven is not None:
         verdict, told = Verdict.NOTHING_PROVEN, [unproven]
     else:
-        verdict, told = Verdict.IDENTICAL if same else Verdict.EQUIVALENT, [*remarks(before, start, evidence)]
+        verdict, told = (
+            Verdict.IDENTICAL if same else Verdict.EQUIVALENT,
+            [*remarks(before, start, evidence)],
+        )
         told += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
     return Comparison(
         verdict,
@@ -169,10 +178,17 @@ def judge(
         steps,
         first_difference=_first(ratios, before, after, gate) if error >= gate else None,
         leaves=tuple(
-            LeafError(leaf, values.shape[1:], float(ratios[leaf].max(initial=0.0)), bool(np.isfinite(values).all()))
+            LeafError(
+                leaf,
+                values.shape[1:],
+                float(ratios[leaf].max(initial=0.0)),
+                bool(np.isfinite(values).all()),
+            )
             for leaf, values in before.items()
         ),
-        error_by_step=tuple(max(found) for found in zip(*map(_per_step, ratios.values()), strict=True)),
+        error_by_step=tuple(
+            max(found) for found in zip(*map(_per_step, ratios.values()), strict=True)
+        ),
         remarks=tuple(told),
         gate=gate,
     )
@@ -182,7 +198,9 @@ def _on_rounding(leaves: Sequence[str]) -> list[str]:
     if not leaves:
         return []
     words = ("it is", "it") if len(leaves) == 1 else ("they are", "them")
-    return [f"Rounding alone moves {named(leaves)}, so {words[0]} judged by the leaves beside {words[1]}."]
+    return [
+        f"Rounding alone moves {named(leaves)}, so {words[0]} judged by the leaves beside {words[1]}."
+    ]
 
 
 def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Difference | None:
@@ -195,13 +213,17 @@ def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Dif
     return _first(odd, before, after, 1.0) if any(found.any() for found in apart.values()) else None
 
 
-def _check_correspondence(before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories) -> None:
+def _check_correspondence(
+    before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories
+) -> None:
     alone = (before.keys() ^ after.keys()) | (before.keys() ^ start.keys())
     if alone:
         raise ValueError(f"only one of the two sides has {', '.join(sorted(alone))}")
     for leaf, values in before.items():
         if values.shape != after[leaf].shape:
-            raise ValueError(f"{leaf} has shape {values.shape[1:]} before and {after[leaf].shape[1:]} after")
+            raise ValueError(
+                f"{leaf} has shape {values.shape[1:]} before and {after[leaf].shape[1:]} after"
+            )
 
 
 def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float64]:
@@ -222,7 +244,9 @@ def same_bits(before: NDArray[Any], after: NDArray[Any]) -> bool:
     return before.dtype == after.dtype and before.tobytes() == after.tobytes()
 
 
-def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float) -> Difference:
+def _first(
+    ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
+) -> Difference:
     """The first step at which any leaf is beyond the gate, and there the worst element."""
     beyond = [
         (int(np.argmax(np.asarray(_per_step(ratio)) >= gate)), leaf)
@@ -230,8 +254,13 @@ def _first(ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajec
         if ratio.max(initial=0.0) >= gate
     ]
     step = min(step for step, _ in beyond)
-    leaf = max((leaf for at, leaf in beyond if at == step), key=lambda leaf: float(ratios[leaf][step].max()))
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:]))
+    leaf = max(
+        (leaf for at, leaf in beyond if at == step),
+        key=lambda leaf: float(ratios[leaf][step].max()),
+    )
+    index = tuple(
+        int(i) for i in np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:])
+    )
     p, q = float(before[leaf][step][index]), float(after[leaf][step][index])
     return Difference(step, leaf, index, p, q, _ulp_distance(p, q))
 
@@ -240,7 +269,10 @@ def _ulp_distance(p: float, q: float) -> int | None:
     """How many float64 numbers lie between two."""
     if not (np.isfinite(p) and np.isfinite(q)):
         return None
-    ordered = [bits if (bits := int(np.float64(x).view(np.int64))) >= 0 else -(bits & (2**63 - 1)) for x in (p, q)]
+    ordered = [
+        bits if (bits := int(np.float64(x).view(np.int64))) >= 0 else -(bits & (2**63 - 1))
+        for x in (p, q)
+    ]
     return abs(ordered[0] - ordered[1])
 
 
@@ -253,7 +285,9 @@ def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
     steps = [leaves_by_path(tree) for tree in trees]
     if any(leaves.keys() != steps[0].keys() for leaves in steps):
         raise ValueError("the steps of one side do not all have the same leaves")
-    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in (steps[0] if steps else ())}
+    return {
+        leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in (steps[0] if steps else ())
+    }
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:

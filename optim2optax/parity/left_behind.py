@@ -29,7 +29,9 @@ VARIES = 1e-4
 SLACK = 1.001
 """So many units of a last digit are one, of which the difference of two numbers is a little off."""
 
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b", re.IGNORECASE)
+NUMBER = re.compile(
+    r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +71,32 @@ def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> Left:
     """
     found: dict[str, Numbers | str] = {}
     for pattern in wanted.files:
-        paths = sorted(path for path in folder.glob(pattern) if path.is_file() and path.stat().st_mtime_ns >= since)
+        paths = sorted(
+            path
+            for path in folder.glob(pattern)
+            if path.is_file() and path.stat().st_mtime_ns >= since
+        )
         if not paths:
             raise LookupError(f"writes no file {pattern}")
         for path in paths:
             name = path.relative_to(folder).as_posix()
-            found |= {f"{name}: {place}" if place else name: value for place, value in _contents(path)}
+            found |= {
+                f"{name}: {place}" if place else name: value for place, value in _contents(path)
+            }
     for expression in wanted.lines:
         lines = [line for line in output.splitlines() if re.search(expression, line)]
         if not lines:
             raise LookupError(f"prints no line with {expression}")
         for number, line in enumerate(lines, 1):
-            found |= {f"line {number} with {expression}{place}": value for place, value in _of_line(line)}
+            found |= {
+                f"line {number} with {expression}{place}": value for place, value in _of_line(line)
+            }
     return found
 
 
-def compare_left_behind(old: Left, new: Left, again: Left | None, gate: float = CLOSED_LOOP_GATE) -> Comparison:
+def compare_left_behind(
+    old: Left, new: Left, again: Left | None, gate: float = CLOSED_LOOP_GATE
+) -> Comparison:
     """Judge what both sides left behind, by what a further run of the old side did, if there is one. It counts as one step."""
     worst, unsteady = 0.0, []
     for place in [*old, *(place for place in new if place not in old)]:
@@ -94,7 +106,9 @@ def compare_left_behind(old: Left, new: Left, again: Left | None, gate: float = 
             continue
         error = _error(old.get(place), new.get(place), rerun, gate)
         if error >= gate:
-            return replace(_different(place, old.get(place), new.get(place)), error=error, gate=gate)
+            return replace(
+                _different(place, old.get(place), new.get(place)), error=error, gate=gate
+            )
         worst = max(worst, error)
     notes = [_on_unsteady(unsteady)] if unsteady else []
     if len(unsteady) == len(old):
@@ -105,7 +119,9 @@ def compare_left_behind(old: Left, new: Left, again: Left | None, gate: float = 
 
 def _on_unsteady(places: Sequence[str]) -> str:
     verb, them = ("varies", "it") if len(places) == 1 else ("vary", "them")
-    return f"{named(places)} {verb} from run to run of the old side, so nothing is proven of {them}."
+    return (
+        f"{named(places)} {verb} from run to run of the old side, so nothing is proven of {them}."
+    )
 
 
 def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
@@ -115,7 +131,9 @@ def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
         assert first is not None
         return replace(left, steps=found.steps, first_difference=replace(first, step=found.steps))
     if left.verdict is Verdict.NOTHING_PROVEN:
-        return replace(found, verdict=Verdict.NOTHING_PROVEN, remarks=(*left.remarks, *found.remarks))
+        return replace(
+            found, verdict=Verdict.NOTHING_PROVEN, remarks=(*left.remarks, *found.remarks)
+        )
     same = found.verdict is not Verdict.IDENTICAL or left.verdict is Verdict.IDENTICAL
     verdict = found.verdict if same else Verdict.EQUIVALENT
     return replace(found, verdict=verdict, remarks=(*found.remarks, *left.remarks))
@@ -123,14 +141,24 @@ def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
 
 def _is_steady(old: Numbers | str | None, again: Numbers | str | None) -> bool:
     """Whether a further run of the old side left about the same."""
-    if isinstance(old, Numbers) and isinstance(again, Numbers) and old.values.shape == again.values.shape:
+    if (
+        isinstance(old, Numbers)
+        and isinstance(again, Numbers)
+        and old.values.shape == again.values.shape
+    ):
         return _apart(old, again) <= max(VARIES * _largest(old.values), SLACK * old.printed)
     return old == again
 
 
-def _error(old: Numbers | str | None, new: Numbers | str | None, again: Numbers | str | None, gate: float) -> float:
+def _error(
+    old: Numbers | str | None, new: Numbers | str | None, again: Numbers | str | None, gate: float
+) -> float:
     """How far both sides are apart over the size of the numbers; less by as much as noise is above the gate."""
-    if not isinstance(old, Numbers) or not isinstance(new, Numbers) or old.values.shape != new.values.shape:
+    if (
+        not isinstance(old, Numbers)
+        or not isinstance(new, Numbers)
+        or old.values.shape != new.values.shape
+    ):
         return 0.0 if old == new and not isinstance(old, Numbers) else math.inf
     apart = _apart(old, new)
     if not apart:
@@ -162,7 +190,11 @@ def _largest(values: NDArray[Any]) -> float:
 
 
 def _different(place: str, old: Numbers | str | None, new: Numbers | str | None) -> Comparison:
-    if isinstance(old, Numbers) and isinstance(new, Numbers) and old.values.shape == new.values.shape:
+    if (
+        isinstance(old, Numbers)
+        and isinstance(new, Numbers)
+        and old.values.shape == new.values.shape
+    ):
         number = int(np.argmax(_distances(old, new)))
         index = tuple(int(position) for position in np.unravel_index(number, old.values.shape))
         difference = Difference(0, place, index, float(old.values[index]), float(new.values[index]))
@@ -192,7 +224,9 @@ def _contents(path: Path) -> Iterator[tuple[str, Numbers | str]]:
     elif path.suffix == ".msgpack":
         yield from _leaves(serialization.msgpack_restore(path.read_bytes()))
     else:
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(), 1):
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(), 1
+        ):
             for place, value in _of_line(line):
                 yield f"line {number}{place}", value
 
@@ -207,7 +241,10 @@ def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Number
     else:
         values = np.asarray(tree)
         is_number = values.dtype.kind in "iuf" or values.dtype.kind == "V"
-        yield "/".join(path), Numbers(values) if is_number else f"{values.dtype.kind}{values.tolist()!r}"
+        yield (
+            "/".join(path),
+            Numbers(values) if is_number else f"{values.dtype.kind}{values.tolist()!r}",
+        )
 
 
 def _of_table(path: Path) -> Iterator[tuple[str, Numbers | str]]:
@@ -234,5 +271,9 @@ def _number(text: str) -> Numbers:
     digits, _, exponent = text.strip().lower().partition("e")
     decimals = len(digits.partition(".")[2])
     is_whole = not decimals and not exponent
-    unit = 0.0 if is_whole or not math.isfinite(float(text)) else 10.0 ** (int(exponent or 0) - decimals)
+    unit = (
+        0.0
+        if is_whole or not math.isfinite(float(text))
+        else 10.0 ** (int(exponent or 0) - decimals)
+    )
     return Numbers(np.array(float(text)), unit)

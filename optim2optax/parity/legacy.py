@@ -45,11 +45,15 @@ def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
         LegacyWheelError: if the wheel cannot be had, or its content is not the published one.
     """
     modules = _legacy_modules(find_wheel(wheel))
-    missing = {name: function for name, function in _REMOVED_FROM_JAX.items() if name not in vars(jax)}
+    missing = {
+        name: function for name, function in _REMOVED_FROM_JAX.items() if name not in vars(jax)
+    }
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         # Traversals are part of the old interface; today's Flax warns of them, because flax.optim is gone.
-        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"flax\.traverse_util$")
+        warnings.filterwarnings(
+            "ignore", category=DeprecationWarning, module=r"flax\.traverse_util$"
+        )
         stack.enter_context(replaced(sys.modules, modules))
         stack.enter_context(replaced(vars(flax), {"optim": modules["flax.optim"]}))
         stack.enter_context(replaced(vars(jax), missing))
@@ -81,7 +85,10 @@ def load_module(path: Path, name: str, legacy: bool) -> ModuleType:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up by name while they are being defined.
-    with legacy_flax() if legacy else nullcontext(), replaced(sys.modules, {module.__name__: module}):
+    with (
+        legacy_flax() if legacy else nullcontext(),
+        replaced(sys.modules, {module.__name__: module}),
+    ):
         spec.loader.exec_module(module)
     if legacy:
         _give_removed_names(module)
@@ -133,7 +140,9 @@ def _execute(wheel: Path) -> dict[str, ModuleType]:
         spec.loader.exec_module(package)
         # Releases before this one had it in the package itself, and code written for them says flax.optim.DynamicScale.
         package.DynamicScale = importlib.import_module("flax.optim.dynamic_scale").DynamicScale
-        modules = {name: module for name, module in sys.modules.items() if name.startswith("flax.optim")}
+        modules = {
+            name: module for name, module in sys.modules.items() if name.startswith("flax.optim")
+        }
     for name in modules:
         sys.modules.pop(name, None)
     for module in modules.values():

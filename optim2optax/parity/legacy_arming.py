@@ -32,7 +32,15 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     recorder = Recorder(Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"])
     stack = ExitStack()
     stack.enter_context(
-        recording(recorder, True, recorder.start, recorder.part, recorder.beside, side["rounding"], side["wide"])
+        recording(
+            recorder,
+            True,
+            recorder.start,
+            recorder.part,
+            recorder.beside,
+            side["rounding"],
+            side["wide"],
+        )
     )
     listen(recorder.observe)
     with warnings.catch_warnings():

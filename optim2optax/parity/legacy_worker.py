@@ -63,7 +63,9 @@ def _widen_parameters(float32: Any) -> None:
             fields["param_dtype"].default = jnp.float64
             layer.param_dtype = jnp.float64
             defaults = layer.__init__.__defaults__ or ()
-            layer.__init__.__defaults__ = tuple(jnp.float64 if value is float32 else value for value in defaults)
+            layer.__init__.__defaults__ = tuple(
+                jnp.float64 if value is float32 else value for value in defaults
+            )
 
 
 def _root(path: str) -> Path:
@@ -85,7 +87,9 @@ def _load(path: str) -> Any:
 
 
 def _is_optimizer(node: Any) -> bool:
-    return hasattr(node, "optimizer_def") and hasattr(node, "target")  # of flax.optim, or of a copy of it
+    return hasattr(node, "optimizer_def") and hasattr(
+        node, "target"
+    )  # of flax.optim, or of a copy of it
 
 
 def _parameters(tree: Any) -> Any:
@@ -105,7 +109,11 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         items = [(str(index), item) for index, item in enumerate(tree)]
     elif hasattr(tree, "__dataclass_fields__"):
         fields = tree.__dataclass_fields__.values()
-        items = [(field.name, getattr(tree, field.name)) for field in fields if field.metadata.get("pytree_node", True)]
+        items = [
+            (field.name, getattr(tree, field.name))
+            for field in fields
+            if field.metadata.get("pytree_node", True)
+        ]
     elif tree is None:
         items = []
     else:

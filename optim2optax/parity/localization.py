@@ -12,9 +12,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from codemods.model import EmittedOptimizer
 from numpy.typing import NDArray
 
-from codemods.model import EmittedOptimizer
 from optim2optax.parity.compare import replay
 from optim2optax.parity.emitted import evaluate, sets_rate
 from optim2optax.parity.judge import Comparison
@@ -43,7 +43,9 @@ def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) 
         start, before, after = replay(old, new, params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
-    return replace(comparison, first_difference=replace(comparison.first_difference, link=_link(movements)))
+    return replace(
+        comparison, first_difference=replace(comparison.first_difference, link=_link(movements))
+    )
 
 
 def _link(movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]]) -> str | None:
@@ -51,7 +53,13 @@ def _link(movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]]) -> st
         return "decay"
     old, new = movements(USUAL)
     if _agree(old, new):
-        return "clip" if not _agree(*movements(LARGE)) else "epsilon" if not _agree(*movements(TINY)) else None
+        return (
+            "clip"
+            if not _agree(*movements(LARGE))
+            else "epsilon"
+            if not _agree(*movements(TINY))
+            else None
+        )
     moved = old != 0
     ratios = new[moved] / old[moved]
     # Where parameters decay, a movement that is larger makes the next one smaller.
@@ -66,7 +74,11 @@ def _movement(start: Any, steps: Any) -> NDArray[Any]:
     """How far each element got from its start, by step, over all leaves."""
     begin = by_path(start)
     return np.concatenate(
-        [(values - begin[leaf]).reshape(len(values), -1) for leaf, values in by_path(steps).items()], axis=1
+        [
+            (values - begin[leaf]).reshape(len(values), -1)
+            for leaf, values in by_path(steps).items()
+        ],
+        axis=1,
     )
 
 

@@ -34,12 +34,17 @@ def movements(before: LeafTrajectories, start: LeafTrajectories, gate: float) ->
     Rounding of one unit in the last place a side and step makes less than the gate of this.
     """
     return {
-        leaf: max(_moved(values, start[leaf]), 2 * len(values) * EPSILON / gate * _largest(values.astype(np.float64)))
+        leaf: max(
+            _moved(values, start[leaf]),
+            2 * len(values) * EPSILON / gate * _largest(values.astype(np.float64)),
+        )
         for leaf, values in before.items()
     }
 
 
-def moved_by_rounding(before: LeafTrajectories, start: LeafTrajectories, known: Rounding) -> dict[str, float]:
+def moved_by_rounding(
+    before: LeafTrajectories, start: LeafTrajectories, known: Rounding
+) -> dict[str, float]:
     """The leaves that rounding alone moves, by the movement of the leaves beside them.
 
     Args:
@@ -76,7 +81,10 @@ def largest_beside(sizes: Mapping[str, float]) -> dict[str, float]:
     for leaf, size in sizes.items():
         siblings.setdefault(_parent(leaf), []).append(size)
     everywhere = max(sizes.values(), default=0.0)
-    return {leaf: max(siblings[_parent(leaf)]) if len(siblings[_parent(leaf)]) > 1 else everywhere for leaf in sizes}
+    return {
+        leaf: max(siblings[_parent(leaf)]) if len(siblings[_parent(leaf)]) > 1 else everywhere
+        for leaf in sizes
+    }
 
 
 def _parent(leaf: str) -> str:

@@ -18,7 +18,9 @@ FACTOR = 100
 
 
 def settled(
-    found: Comparison, compare: Callable[[float], Comparison], noise: Callable[[], Comparison | None]
+    found: Comparison,
+    compare: Callable[[float], Comparison],
+    noise: Callable[[], Comparison | None],
 ) -> Comparison:
     """Settle whether rounding explains how far the two sides of a closed loop are apart, in each leaf and up to each step.
 
@@ -32,7 +34,10 @@ def settled(
         `found`; or a difference that rounding does not explain, though it is below that gate; or that nothing is proven, as
         rounding explains what is above it.
     """
-    is_open = found.gate != CLOSED_LOOP_GATE or found.verdict not in (Verdict.EQUIVALENT, Verdict.DIFFERENT)
+    is_open = found.gate != CLOSED_LOOP_GATE or found.verdict not in (
+        Verdict.EQUIVALENT,
+        Verdict.DIFFERENT,
+    )
     if is_open or not REPLAY_GATE <= found.error < math.inf or (rounding := noise()) is None:
         return found
     unexplained = [limit for error, limit in _errors_and_limits(found, rounding) if error >= limit]

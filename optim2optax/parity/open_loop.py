@@ -46,7 +46,9 @@ class Tape:
 
     def __init__(self) -> None:
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
-        self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(dict)
+        self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(
+            dict
+        )
         self.complete = True
         self.by_hand: set[int] = set()
         self.defined = False
@@ -55,7 +57,9 @@ class Tape:
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
         """Keep a step."""
-        before, gradients, after = (jax.tree_util.tree_map(np.array, tree) for tree in (before, gradients, after))
+        before, gradients, after = (
+            jax.tree_util.tree_map(np.array, tree) for tree in (before, gradients, after)
+        )
         found = Step(int(step), before, gradients, float(rate), after)
         with self._lock:
             self.steps[kind_of(before)].append(found)
@@ -64,7 +68,13 @@ class Tape:
         """Count an update; nothing can be replayed into it."""
         del before
         with self._lock:
-            self.by_hand.add(hash(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after))))
+            self.by_hand.add(
+                hash(
+                    b"".join(
+                        np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after)
+                    )
+                )
+            )
 
     def functional(self, step: Any, before: Any, after: Any) -> None:
         """Count a step; without its gradients, nothing can be replayed into it."""
@@ -122,7 +132,10 @@ def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
     taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
     return Evidence(
-        max(taken, _changes(values)), moved, rounding=_rounding(old, new), remarks=[*_rate_that_stays(recorded)]
+        max(taken, _changes(values)),
+        moved,
+        rounding=_rounding(old, new),
+        remarks=[*_rate_that_stays(recorded)],
     )
 
 
@@ -130,7 +143,9 @@ def _changes(values: Sequence[PyTree]) -> int:
     """How many values are others than those ahead of them."""
     rows = [leaves_by_path(value) for value in values]
     return sum(
-        any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in before.keys() & after.keys())
+        any(
+            before[leaf].tobytes() != after[leaf].tobytes() for leaf in before.keys() & after.keys()
+        )
         for before, after in itertools.pairwise(rows)
     )
 
@@ -156,7 +171,9 @@ def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
 
 
 def _moves(step: Step) -> bool:
-    pairs = zip(jax.tree_util.tree_leaves(step.before), jax.tree_util.tree_leaves(step.after), strict=True)
+    pairs = zip(
+        jax.tree_util.tree_leaves(step.before), jax.tree_util.tree_leaves(step.after), strict=True
+    )
     return any(not np.array_equal(before, after, equal_nan=True) for before, after in pairs)
 
 
@@ -179,9 +196,13 @@ def _distinct(steps: list[Step]) -> list[Step]:
     return list(found.values())
 
 
-def replayed(transformation: optax.GradientTransformation, steps: Sequence[Step]) -> Iterator[PyTree]:
+def replayed(
+    transformation: optax.GradientTransformation, steps: Sequence[Step]
+) -> Iterator[PyTree]:
     """The parameters that a transformation makes of each step's own, from its own state on."""
-    keeps_interface = hasattr(transformation, "update_hyper_params")  # and takes hyperparameters at each update
+    keeps_interface = hasattr(
+        transformation, "update_hyper_params"
+    )  # and takes hyperparameters at each update
     overrides = keeps_interface and not math.isnan(steps[0].rate)
 
     @jax.jit

@@ -42,5 +42,9 @@ class Listener:
         self.nothing_ran = isinstance(parity, ParitySession) and not parity.cases
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             self.nothing_found = True
-        elif isinstance(parity, ParitySession) and parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
+        elif (
+            isinstance(parity, ParitySession)
+            and parity.cases
+            and exitstatus <= pytest.ExitCode.TESTS_FAILED
+        ):
             self.exit_code = FAILED if self.errors else parity.report().exit_code

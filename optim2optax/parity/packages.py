@@ -22,6 +22,9 @@ def import_packages(path: Path | None) -> None:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
-            if not (path.parent / name.partition(".")[0]).exists() and not (path.parent / f"{name}.py").exists():
+            if (
+                not (path.parent / name.partition(".")[0]).exists()
+                and not (path.parent / f"{name}.py").exists()
+            ):
                 with suppress(ImportError):
                     importlib.import_module(name)

@@ -21,6 +21,7 @@ from optim2optax.parity import what_is_missing
 
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer, FileResult
+
     from optim2optax.parity.baseline import Baseline
     from optim2optax.parity.result import Case, Report
 
@@ -34,19 +35,64 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plugin."""
     group = parser.getgroup("parity", "parity of flax.optim and optax")
     group.addoption("--parity", action="store_true", help="collect optimizers and scenarios")
-    group.addoption("--parity-steps", type=int, default=120, metavar="N", help="steps of each optimizer (default 120)")
-    group.addoption("--parity-seed", type=int, default=0, metavar="N", help="seed of parameters and gradients")
     group.addoption(
-        "--parity-before", metavar="REF", help="compare with this revision or folder, not with what rewrite emits"
+        "--parity-steps",
+        type=int,
+        default=120,
+        metavar="N",
+        help="steps of each optimizer (default 120)",
     )
-    group.addoption("--parity-legacy-python", metavar="PATH", help="an interpreter that runs the old side of scenarios")
-    group.addoption("--parity-save", metavar="FILE", help="keep what the old side of scenarios yields")
-    group.addoption("--parity-against", metavar="FILE", help="compare scenarios with what was kept, not with old code")
-    group.addoption("--parity-command", metavar="JSON", help="a training command as a list of words")
-    group.addoption("--parity-timeout", type=float, metavar="SECONDS", help="how long a side of the command may take")
-    group.addoption("--parity-link", action="append", default=[], metavar="PATH", help="what is linked, not copied")
-    group.addoption("--parity-compare", action="append", default=[], metavar="FILE", help="what the command writes")
-    group.addoption("--parity-lines", action="append", default=[], metavar="REGEX", help="what the command prints")
+    group.addoption(
+        "--parity-seed", type=int, default=0, metavar="N", help="seed of parameters and gradients"
+    )
+    group.addoption(
+        "--parity-before",
+        metavar="REF",
+        help="compare with this revision or folder, not with what rewrite emits",
+    )
+    group.addoption(
+        "--parity-legacy-python",
+        metavar="PATH",
+        help="an interpreter that runs the old side of scenarios",
+    )
+    group.addoption(
+        "--parity-save", metavar="FILE", help="keep what the old side of scenarios yields"
+    )
+    group.addoption(
+        "--parity-against",
+        metavar="FILE",
+        help="compare scenarios with what was kept, not with old code",
+    )
+    group.addoption(
+        "--parity-command", metavar="JSON", help="a training command as a list of words"
+    )
+    group.addoption(
+        "--parity-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="how long a side of the command may take",
+    )
+    group.addoption(
+        "--parity-link",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="what is linked, not copied",
+    )
+    group.addoption(
+        "--parity-compare",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="what the command writes",
+    )
+    group.addoption(
+        "--parity-lines",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="what the command prints",
+    )
     for name in REPORTS:
         group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
 
@@ -96,7 +142,9 @@ class ParitySession:
 
         now = [
             Path(file.location)
-            for file in find_files([str(path) for path in self.paths], Patterns(str(self.config.rootpath), ()))
+            for file in find_files(
+                [str(path) for path in self.paths], Patterns(str(self.config.rootpath), ())
+            )
         ]
         if not by_file and not now:  # as of a command alone, for which less is to be imported
             return {}
@@ -104,9 +152,14 @@ class ParitySession:
 
         among = trees(by_file, self.old_tree, self.root)
         paired = {
-            self.after(path): in_new_tree(result, path, self.after(path), among) for path, result in by_file.items()
+            self.after(path): in_new_tree(result, path, self.after(path), among)
+            for path, result in by_file.items()
         }
-        return paired | {path: of_new_file(path, among) for path in now if path not in paired and path.suffix == ".py"}
+        return paired | {
+            path: of_new_file(path, among)
+            for path in now
+            if path not in paired and path.suffix == ".py"
+        }
 
     @property
     def paths(self) -> list[Path]:
@@ -123,6 +176,7 @@ class ParitySession:
         if not found:
             return {}
         from codemods.model import Options
+
         from optim2optax.rewriting import rewrite_files
 
         results = rewrite_files(found, Options(), write=False)
@@ -171,7 +225,11 @@ class ParitySession:
     def before(self, path: Path) -> Path:
         """Where a path of the new tree was in the old one; the path itself if there is none, or it is outside."""
         inside = path.resolve().is_relative_to(self.root)
-        return path if self.old_tree is None or not inside else self.old_tree / path.resolve().relative_to(self.root)
+        return (
+            path
+            if self.old_tree is None or not inside
+            else self.old_tree / path.resolve().relative_to(self.root)
+        )
 
     def new(self, path: Path) -> Path:
         """The new form of a file: as it is now, if there is an old tree, or else in a copy as `rewrite` would leave it."""
@@ -184,7 +242,9 @@ class ParitySession:
         """Where a path of the old tree is in the new one."""
         return path if self.old_tree is None else self.root / path.relative_to(self.old_tree)
 
-    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, items: list[pytest.Item]
+    ) -> None:
         """Add what is in no file: optimizers of files that the new tree does not have, and the training command."""
         for path, emitted in self.emitted.items():
             if emitted and not path.exists():
@@ -202,7 +262,9 @@ class ParitySession:
 
         return paired_count([emitted for found in self.emitted.values() for emitted in found])
 
-    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    def pytest_collect_directory(
+        self, path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
         """Keep pytest from importing the packages in which legacy code is, of which nothing is run."""
         folder = path.resolve()
         if any(folder in file.parents for file, emitted in self.emitted.items() if emitted):
@@ -210,7 +272,9 @@ class ParitySession:
             return folder_alone
         return None
 
-    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    def pytest_collect_file(
+        self, file_path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
         """Collect a Python file if there is anything to compare in it."""
         if file_path.name == SCENARIO:
             return ScenarioFile.from_parent(parent, path=file_path)
@@ -218,7 +282,9 @@ class ParitySession:
             return OptimizerFile.from_parent(parent, path=file_path)
         return None
 
-    def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    def pytest_pycollect_makemodule(
+        self, module_path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
         """Keep pytest from importing, as a test, a legacy file or scenario that it was given by name."""
         if module_path.name == SCENARIO or self.emitted.get(module_path.resolve()):
             return NoTests.from_parent(parent, path=module_path)
@@ -307,7 +373,9 @@ def optimizer_items(
 ) -> Iterator[OptimizerItem]:
     """An item for each optimizer of a file."""
     for emitted in optimizers:
-        yield OptimizerItem.from_parent(parent, name=f"{emitted.line}-{emitted.name}", path=path, emitted=emitted)
+        yield OptimizerItem.from_parent(
+            parent, name=f"{emitted.line}-{emitted.name}", path=path, emitted=emitted
+        )
 
 
 class ScenarioFile(pytest.File):
@@ -351,7 +419,11 @@ class ParityItem(pytest.Item):
         before = option("--parity-before")
         if before is not None and not Path(before).is_dir():
             before = commit_of(before, root) or before
-        devices = jax.device_count() if jax.default_backend() == "cpu" and jax.device_count() > 1 else None
+        devices = (
+            jax.device_count()
+            if jax.default_backend() == "cpu" and jax.device_count() > 1
+            else None
+        )
         given = {
             "--platform": jax.default_backend(),
             "--devices": devices,
@@ -359,10 +431,19 @@ class ParityItem(pytest.Item):
             "--legacy-python": option("--parity-legacy-python"),
             "--against": option("--parity-against"),
         }
-        options = [text for name, value in given.items() if value is not None for text in (name, str(value))]
+        options = [
+            text
+            for name, value in given.items()
+            if value is not None
+            for text in (name, str(value))
+        ]
         now = commit_of("HEAD", root)
         told = [f"{self.name}, in the folder {self.config.invocation_params.dir}"]
-        told += [f"The new side was the tree around commit {now}, with what was not committed."] if now else []
+        told += (
+            [f"The new side was the tree around commit {now}, with what was not committed."]
+            if now
+            else []
+        )
         return repetition([*options, *words], told)
 
     @property
@@ -401,8 +482,13 @@ class OptimizerItem(ParityItem):
         """Replay the same gradients into both."""
         from optim2optax.parity.cases import optimizer_case
 
-        steps, seed = self.config.getoption("--parity-steps"), self.config.getoption("--parity-seed")
-        return optimizer_case(f"{self.shown}:{self.emitted.line} {self.emitted.name}", self.emitted, steps, seed)
+        steps, seed = (
+            self.config.getoption("--parity-steps"),
+            self.config.getoption("--parity-seed"),
+        )
+        return optimizer_case(
+            f"{self.shown}:{self.emitted.line} {self.emitted.name}", self.emitted, steps, seed
+        )
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The line of the definition."""
@@ -456,8 +542,12 @@ class ScenarioItem(ParityItem):
             return folder / BEFORE, self.after
         if module is not None:
             return session.before(folder / module), session.new(folder / module)
-        notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (folder / BEFORE).exists()
-        before, after = (Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER))
+        notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (
+            folder / BEFORE
+        ).exists()
+        before, after = (
+            Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER)
+        )
         is_given = (folder / after).exists()
         return folder / before, folder / after if is_given else session.new(folder / before)
 

@@ -23,7 +23,12 @@ def precise(wide: bool = True) -> Iterator[None]:
     JAX divides int32 in float32: a schedule of an int32 step would round.
     """
     renamed = {"float32": jnp.float64, "int32": jnp.int64} if wide else {}
-    with _enable_x64(wide), jax.default_matmul_precision("highest"), _accumulated(wide), replaced(vars(jnp), renamed):
+    with (
+        _enable_x64(wide),
+        jax.default_matmul_precision("highest"),
+        _accumulated(wide),
+        replaced(vars(jnp), renamed),
+    ):
         yield
 
 
@@ -36,7 +41,9 @@ def _accumulated(wide: bool) -> Iterator[None]:
     function: Any = optax.MultiSteps.__init__
     before = function.__defaults__
     if wide:
-        function.__defaults__ = tuple(jnp.float64 if value is _FLOAT32 else value for value in before)
+        function.__defaults__ = tuple(
+            jnp.float64 if value is _FLOAT32 else value for value in before
+        )
     try:
         yield
     finally:

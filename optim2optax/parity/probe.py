@@ -41,12 +41,20 @@ def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = Tru
         for parent in parents:
             node = node.setdefault(parent, {})
         node[name] = 0.3 * random.normal(size=(4, 3))
-    return {name: leaf for name, leaf in params.items() if scalars or np.ndim(leaf) or isinstance(leaf, dict)}
+    return {
+        name: leaf
+        for name, leaf in params.items()
+        if scalars or np.ndim(leaf) or isinstance(leaf, dict)
+    }
 
 
 def few_params(params: PyTree) -> PyTree:
     """Of some parameters those that are small, for many steps."""
-    return {name: leaf for name, leaf in params.items() if max(map(np.size, jax.tree_util.tree_leaves(leaf))) <= FEW}
+    return {
+        name: leaf
+        for name, leaf in params.items()
+        if max(map(np.size, jax.tree_util.tree_leaves(leaf))) <= FEW
+    }
 
 
 def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
@@ -54,7 +62,10 @@ def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
     random = np.random.default_rng([seed, 2])
     shapes = {shape for size in sizes for shape in _shapes_around(size)}
     return {
-        "x".join(map(str, shape)): {"kernel": random.normal(size=shape), "bias": random.normal(size=shape[-1:])}
+        "x".join(map(str, shape)): {
+            "kernel": random.normal(size=shape),
+            "bias": random.normal(size=shape[-1:]),
+        }
         for shape in sorted(shapes)
     }
 

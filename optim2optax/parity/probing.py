@@ -11,8 +11,22 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.compare import compare_transformations, replay
 from optim2optax.parity.exercised import LeafTrajectories
-from optim2optax.parity.judge import Comparison, Difference, PyTree, Verdict, judge, leaves_by_path, same_bits
-from optim2optax.parity.probe import extreme_gradients, few_params, params_around, probe_params, recorded_gradients
+from optim2optax.parity.judge import (
+    Comparison,
+    Difference,
+    PyTree,
+    Verdict,
+    judge,
+    leaves_by_path,
+    same_bits,
+)
+from optim2optax.parity.probe import (
+    extreme_gradients,
+    few_params,
+    params_around,
+    probe_params,
+    recorded_gradients,
+)
 
 LIKELY = 1e-9
 """How far finite values may be apart where gradients are extreme, over the movement of the element or its value."""
@@ -53,7 +67,9 @@ def compare_probed(
 
     def compare(few: PyTree, steps: int) -> Comparison:
         gradients = recorded_gradients(few, steps, seed)
-        start, before, after = replay(old, new, few, gradients, _rates(overrides, steps), quick=True)
+        start, before, after = replay(
+            old, new, few, gradients, _rates(overrides, steps), quick=True
+        )
         return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
 
     further = [(few_params(params), horizon)] if horizon > steps else []

@@ -43,7 +43,10 @@ def run_whole(
     Raises:
         subprocess.TimeoutExpired: if it takes longer than so many seconds; it holds what was written to standard error.
     """
-    with tempfile.TemporaryFile("w+", errors="replace") as errors, open(output or os.devnull, "wb") as written:
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as errors,
+        open(output or os.devnull, "wb") as written,
+    ):
         process = subprocess.Popen(
             words,
             cwd=folder,
@@ -81,7 +84,12 @@ def remove_abandoned(folder: Path) -> None:
 
 def _is_ours(path: Path) -> bool:
     """Whether this user made a folder, and on a system where asking for a process does not end it."""
-    return hasattr(os, "getuid") and path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
+    return (
+        hasattr(os, "getuid")
+        and path.is_dir()
+        and not path.is_symlink()
+        and path.stat().st_uid == os.getuid()
+    )
 
 
 def _is_alive(process: int) -> bool:

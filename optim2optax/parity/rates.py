@@ -16,6 +16,10 @@ def with_rate(state: Any, rate: Any) -> Any:
 
     def new(path: tuple[Any, ...], leaf: Any) -> Any:
         names = [getattr(entry, "name", getattr(entry, "key", None)) for entry in path[-2:]]
-        return jnp.where(jnp.isnan(rate), leaf, rate) if names == ["hyperparams", "learning_rate"] else leaf
+        return (
+            jnp.where(jnp.isnan(rate), leaf, rate)
+            if names == ["hyperparams", "learning_rate"]
+            else leaf
+        )
 
     return jax.tree_util.tree_map_with_path(new, state)

@@ -75,26 +75,39 @@ class Recorder:
         """What is kept of a step beside: the optimizer's state, how large the gradients are, and all inputs if they are small."""
         gradients = self.leaves(averaged(state, gradients))
         told = {
-            "state": {Part(leaf, "state", jnp.shape(values)): values for leaf, values in _state_leaves(new)},
+            "state": {
+                Part(leaf, "state", jnp.shape(values)): values
+                for leaf, values in _state_leaves(new)
+            },
             "sizes": {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()},
         }
         before = self.leaves(params(state))
         if is_small(kind_of(before)):
-            told["given"] = {Part(leaf, "whole", jnp.shape(values)): values for leaf, values in before.items()}
-            told["gradients"] = {Part(leaf, "whole", jnp.shape(values)): values for leaf, values in gradients.items()}
+            told["given"] = {
+                Part(leaf, "whole", jnp.shape(values)): values for leaf, values in before.items()
+            }
+            told["gradients"] = {
+                Part(leaf, "whole", jnp.shape(values)): values for leaf, values in gradients.items()
+            }
         return told
 
-    def keep(self, step: Any, before: Parts, beside: Mapping[str, Parts], rate: Any, after: Parts) -> None:
+    def keep(
+        self, step: Any, before: Parts, beside: Mapping[str, Parts], rate: Any, after: Parts
+    ) -> None:
         """Write an update, and what it was computed from."""
         told = {group: _arrays(parts) for group, parts in beside.items()}
-        inputs: dict[str, Any] = {group: told.pop(group) for group in ("given", "gradients") if group in told}
+        inputs: dict[str, Any] = {
+            group: told.pop(group) for group in ("given", "gradients") if group in told
+        }
         if inputs:
             kind = kind_of({part.leaf: values for part, values in inputs["given"].items()})
             self.first_gradients.setdefault(kind, inputs["gradients"])
             self._write_inputs({"step": int(step), "rate": float(rate), "kind": kind}, inputs)
         self._write(int(step), before, after, told)
 
-    def _write_inputs(self, facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]) -> None:
+    def _write_inputs(
+        self, facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]
+    ) -> None:
         """Write what a step is computed from, unless another device has, or the budget is used up."""
         if self._inputs is None:
             return
@@ -123,7 +136,10 @@ class Recorder:
         definition = state.optimizer_def if legacy else state.tx
         self.met.setdefault(kind, {})[id(definition)] = jax.tree_util.tree_map(_shape, state)
         if legacy and is_first:
-            made_of = [(path, jnp.shape(leaf)) for path, leaf in _flattened(serialization.to_state_dict(state))]
+            made_of = [
+                (path, jnp.shape(leaf))
+                for path, leaf in _flattened(serialization.to_state_dict(state))
+            ]
             if self._inputs is not None and is_small(kind):
                 self._inputs.write({"kind": kind, "made_of": made_of})
 
@@ -145,11 +161,17 @@ class Recorder:
 
     def _observed(self, name: str, parts: Parts) -> None:
         number = self._observations[name] = self._observations.get(name, -1) + 1
-        self.writer.write({"step": number, "idle": False, "observed": name}, {"after": _arrays(parts)})
+        self.writer.write(
+            {"step": number, "idle": False, "observed": name}, {"after": _arrays(parts)}
+        )
 
-    def _write(self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None) -> None:
+    def _write(
+        self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None
+    ) -> None:
         old, new = _arrays(before), _arrays(after)
-        idle = all(values.tobytes() == new[part].tobytes() for part, values in old.items() if part in new)
+        idle = all(
+            values.tobytes() == new[part].tobytes() for part, values in old.items() if part in new
+        )
         arrays = {"after": new, **(beside or {})}
         kind = tuple(new)
         if kind not in self._kinds:

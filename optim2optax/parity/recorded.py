@@ -50,7 +50,9 @@ def recording_of(folder: Path) -> Recording:
             if "not_replayed" in facts:
                 found.not_replayed[kind_from(facts)] = facts["not_replayed"]
             if "corresponding" in facts:
-                found.corresponding[kind_from(facts)] = [(new, old, sign) for new, old, sign in facts["corresponding"]]
+                found.corresponding[kind_from(facts)] = [
+                    (new, old, sign) for new, old, sign in facts["corresponding"]
+                ]
     return found
 
 

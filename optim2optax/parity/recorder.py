@@ -102,7 +102,10 @@ def recording(
             for definition in _with_subclasses(optim.OptimizerDef):
                 _record_definition(definition, stack, told)
         else:
-            cls, name = importlib.import_module("flax.training.train_state").TrainState, "apply_gradients"
+            cls, name = (
+                importlib.import_module("flax.training.train_state").TrainState,
+                "apply_gradients",
+            )
             stack.callback(delattr, cls, "__init_subclass__")
             cls.__init_subclass__ = classmethod(_subclass_hook(told, cls, name))
             if wide:
@@ -264,7 +267,9 @@ def _functional(step: Callable[..., Any], told: _Told) -> Callable[..., Any]:
         new, new_state = steps_within(definition, hyper_params, params, state, grads)
         new = rounded_leaves(new) if told.rounding else new
         told.keeper.meet(definition)
-        jax.debug.callback(told.keeper.functional, _steps_taken(state), told.start(params), told.part(new))
+        jax.debug.callback(
+            told.keeper.functional, _steps_taken(state), told.start(params), told.part(new)
+        )
         return new, new_state
 
     return recorded

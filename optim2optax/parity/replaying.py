@@ -28,9 +28,7 @@ SAME_GRADIENTS = 1e-6
 SAME_IN_FLOAT32 = 1e-3
 """The same where both computed them in float32."""
 
-OTHER_GRADIENTS = (
-    "the two sides give their optimizers other gradients, as if one were to clip or to average them itself"
-)
+OTHER_GRADIENTS = "the two sides give their optimizers other gradients, as if one were to clip or to average them itself"
 
 
 def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
@@ -50,7 +48,9 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
             recorder.writer.write({"kind": kind, "corresponding": corresponding})
         reason = why_not(lost, inputs.steps, len(states))
         apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
-        if not reason and not _are_alike(inputs.steps[0].gradients, recorder.first_gradients.get(kind, {}), apart):
+        if not reason and not _are_alike(
+            inputs.steps[0].gradients, recorder.first_gradients.get(kind, {}), apart
+        ):
             reason = OTHER_GRADIENTS
         try:
             if not reason:
@@ -64,8 +64,13 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
 def _are_alike(old: Parts, new: Parts, apart: float) -> bool:
     if old.keys() != new.keys():
         return False
-    largest = max((float(np.max(np.abs(values), initial=0.0)) for values in old.values()), default=0.0)
-    return all(np.allclose(values, new[part], 0.0, apart * largest, equal_nan=True) for part, values in old.items())
+    largest = max(
+        (float(np.max(np.abs(values), initial=0.0)) for values in old.values()), default=0.0
+    )
+    return all(
+        np.allclose(values, new[part], 0.0, apart * largest, equal_nan=True)
+        for part, values in old.items()
+    )
 
 
 def _write_replays(recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool) -> None:

@@ -6,11 +6,28 @@ from collections.abc import Sequence
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.emitted import PERIOD, RATE, RATE_DECAY, SCHEDULE, probe_for, sampled_texts, sets_rate
+
+from optim2optax.parity.emitted import (
+    PERIOD,
+    RATE,
+    RATE_DECAY,
+    SCHEDULE,
+    probe_for,
+    sampled_texts,
+    sets_rate,
+)
 from optim2optax.parity.sampling import Sample
 from optim2optax.parity.variants import horizon, sizes
 
-MODULES = ("collections", "dataclasses", "flax.core", "flax.struct", "flax.traverse_util", "functools", "typing")
+MODULES = (
+    "collections",
+    "dataclasses",
+    "flax.core",
+    "flax.struct",
+    "flax.traverse_util",
+    "functools",
+    "typing",
+)
 """What the functions of a program may need beside the modules that every script imports."""
 
 TEMPLATE = """\
@@ -69,7 +86,9 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         seed=seed,
         probe=", ".join(f"{name}={value!r}" for name, value in probe_for(emitted, seed).items()),
         further="".join(f", {name}={value}" for name, value in further.items() if value),
-        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})" if sets_rate(emitted) else "",
+        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})"
+        if sets_rate(emitted)
+        else "",
     )
 
 

@@ -46,7 +46,11 @@ class Case:
 
     @property
     def outcome(self) -> Outcome:
-        return Outcome.COULD_NOT_RUN if self.comparison is None else Outcome(self.comparison.verdict.value)
+        return (
+            Outcome.COULD_NOT_RUN
+            if self.comparison is None
+            else Outcome(self.comparison.verdict.value)
+        )
 
     @property
     def passes(self) -> bool:
@@ -56,7 +60,9 @@ class Case:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be known beside the verdict, of a case that ran: why nothing is proven, or of what; and its reason."""
-        return () if self.comparison is None else (*self.comparison.remarks, *self.reason.splitlines())
+        return (
+            () if self.comparison is None else (*self.comparison.remarks, *self.reason.splitlines())
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,10 @@ class Report:
     @property
     def summary(self) -> dict[str, int]:
         """The number of cases of each outcome."""
-        return {outcome.value: sum(case.outcome is outcome for case in self.cases) for outcome in Outcome}
+        return {
+            outcome.value: sum(case.outcome is outcome for case in self.cases)
+            for outcome in Outcome
+        }
 
     @property
     def exit_code(self) -> int:

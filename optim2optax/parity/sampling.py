@@ -117,7 +117,9 @@ class _Sampler:
             return node
         parameters = [parameter.name for parameter in optimizers()[name].parameters]
         for index, argument in enumerate(node.args):
-            node.args[index] = self._argument(argument, parameters[index] if index < len(parameters) else "")
+            node.args[index] = self._argument(
+                argument, parameters[index] if index < len(parameters) else ""
+            )
         for word in node.keywords:
             word.value = self._argument(word.value, word.arg or "")
         return node
@@ -138,7 +140,10 @@ class _Sampler:
         match node:
             case ast.Lambda(
                 args=ast.arguments(vararg=ast.arg(arg=name), args=[]),
-                body=ast.UnaryOp(op=ast.Not(), operand=ast.Call(args=[ast.Starred(value=ast.Name(id=same))]) as call),
+                body=ast.UnaryOp(
+                    op=ast.Not(),
+                    operand=ast.Call(args=[ast.Starred(value=ast.Name(id=same))]) as call,
+                ),
             ) if name == same:
                 call.func = self._predicate(call.func)
                 return node
@@ -163,7 +168,11 @@ class _Sampler:
     def number(self, node: ast.expr, parameter: str) -> ast.expr:
         """A placeholder for a number that stands for a parameter."""
         value = VALUES.get(parameter, OTHER_VALUE)
-        value = value + len(self.values) if isinstance(value, int) else value * SPREAD ** len(self.values)
+        value = (
+            value + len(self.values)
+            if isinstance(value, int)
+            else value * SPREAD ** len(self.values)
+        )
         return self._placeholder(node, value, repr(value))
 
     def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:
@@ -198,4 +207,6 @@ class _Replacer(ast.NodeTransformer):
         root: ast.expr = node
         while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
             root = root.func if isinstance(root, ast.Call) else root.value
-        return isinstance(root, ast.Name) and not (root.id in self.sampler.free or hasattr(builtins, root.id))
+        return isinstance(root, ast.Name) and not (
+            root.id in self.sampler.free or hasattr(builtins, root.id)
+        )

@@ -33,7 +33,13 @@ from flax import linen
 from optim2optax.parity.baseline import Baseline
 from optim2optax.parity.dataclass_nodes import told_apart
 from optim2optax.parity.interpreter import drive_elsewhere
-from optim2optax.parity.judge import Comparison, PyTree, Verdict, compare_trajectories, leaves_by_path
+from optim2optax.parity.judge import (
+    Comparison,
+    PyTree,
+    Verdict,
+    compare_trajectories,
+    leaves_by_path,
+)
 from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.noise import settled
 from optim2optax.parity.open_loop import Tape, compare_open_loop, evidence_of
@@ -44,7 +50,11 @@ from optim2optax.parity.states import States, with_states
 
 
 def run_scenario(
-    scenario: Path, before: Path, after: Path, steps: int | None = None, legacy_python: Path | None = None
+    scenario: Path,
+    before: Path,
+    after: Path,
+    steps: int | None = None,
+    legacy_python: Path | None = None,
 ) -> Comparison:
     """Run a scenario on the old code and on the new, both in float64, and judge whether they train alike.
 
@@ -65,9 +75,15 @@ def run_scenario(
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
         tape = Tape()
         new, _ = _drive(scenario, after, False, steps, tape)
-        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, old))
+        return compare_trajectories(
+            old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, old)
+        )
     closed, opened = run_both_loops(scenario, before, after, steps)
-    if opened is not None and opened.verdict is Verdict.DIFFERENT and closed.verdict is not Verdict.DIFFERENT:
+    if (
+        opened is not None
+        and opened.verdict is Verdict.DIFFERENT
+        and closed.verdict is not Verdict.DIFFERENT
+    ):
         return opened
     return closed
 
@@ -90,7 +106,12 @@ def run_both_loops(
 
 
 def _run_both_loops(
-    scenario: Path, before: Path, after: Path, steps: int | None, tapes: tuple[Tape, Tape], wide: bool
+    scenario: Path,
+    before: Path,
+    after: Path,
+    steps: int | None,
+    tapes: tuple[Tape, Tape],
+    wide: bool,
 ) -> tuple[Comparison, Comparison | None]:
     states = States(), States()
     old, replay = _drive(scenario, before, True, steps, tapes[0], states[0], wide=wide)
@@ -128,7 +149,9 @@ def compare_with_baseline(baseline: Baseline, scenario: Path, after: Path) -> Co
     tape = Tape()
     new, _ = _drive(scenario, after, False, None, tape)
     evidence = evidence_of(Tape(), tape, baseline.values)
-    return compare_trajectories(baseline.values, new, closed_loop=not baseline.replay, evidence=evidence)
+    return compare_trajectories(
+        baseline.values, new, closed_loop=not baseline.replay, evidence=evidence
+    )
 
 
 def module_of(scenario: Path) -> str | None:
@@ -179,7 +202,9 @@ def _is_optimizer_state(node: Any) -> bool:
     if type(node) is tuple:
         return bool(node) and all(map(_is_optimizer_state, node))
     kind = type(node)
-    return hasattr(kind, "_fields") and (kind.__module__.startswith("optax.") or kind.__name__.startswith("ScaleBy"))
+    return hasattr(kind, "_fields") and (
+        kind.__module__.startswith("optax.") or kind.__name__.startswith("ScaleBy")
+    )
 
 
 def _is_legacy_optimizer(node: Any) -> bool:
@@ -205,7 +230,9 @@ def _drive(
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        keeper = nullcontext() if tape is None else recording(tape, legacy, rounding=rounding, wide=wide)
+        keeper = (
+            nullcontext() if tape is None else recording(tape, legacy, rounding=rounding, wide=wide)
+        )
         with (
             double_everywhere(),
             keeper,
@@ -214,7 +241,11 @@ def _drive(
             told_apart(),
             modules_around(path) as package,
         ):
-            module = importlib.import_module(package) if package else load_module(path, path.stem, legacy)
+            module = (
+                importlib.import_module(package)
+                if package
+                else load_module(path, path.stem, legacy)
+            )
             script = load_module(scenario, scenario.stem, legacy)
             with closing(script.run(module)) as values:
                 trajectory = []

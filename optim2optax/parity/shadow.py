@@ -49,12 +49,15 @@ def _replayed(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) ->
     @jax.jit
     def update(before: Any, gradients: Any, rate: Any, state: Any) -> Any:
         given = {} if math.isnan(steps[0].rate) else {"learning_rate": rate}
-        return definition.apply_gradient(definition.update_hyper_params(**given), before, state, gradients)
+        return definition.apply_gradient(
+            definition.update_hyper_params(**given), before, state, gradients
+        )
 
     state = None
     for step in steps:
         before, gradients = (
-            as_tree(parts, optimizer.target, names, wide=True) for parts in (step.before, step.gradients)
+            as_tree(parts, optimizer.target, names, wide=True)
+            for parts in (step.before, step.gradients)
         )
         with unrecorded():
             state = definition.init_state(before) if state is None else state

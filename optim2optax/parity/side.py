@@ -83,7 +83,9 @@ class Side:
             found["XLA_FLAGS"] = flags_for_old_xla()
         return found | {
             "PWD": str(folder),
-            "PATH": _joined(str(self._launchers()), str(Path(self.python).parent), found.get("PATH", "")),
+            "PATH": _joined(
+                str(self._launchers()), str(Path(self.python).parent), found.get("PATH", "")
+            ),
             "PYTHONPATH": _joined(str(HOOK), found.get("PYTHONPATH", "")),
             WHEEL_VARIABLE: str(find_wheel()),
             VARIABLE: json.dumps(self._facts()),
@@ -111,18 +113,29 @@ class Side:
         for original in self._spellings():
             pattern = re.compile(re.escape(original) + r"""(?=[/:;,='"\s]|$)""")
             text = pattern.sub(
-                lambda found: found[0] if found.string.startswith(tuple(kept), found.start()) else str(self.copy), text
+                lambda found: (
+                    found[0]
+                    if found.string.startswith(tuple(kept), found.start())
+                    else str(self.copy)
+                ),
+                text,
             )
         return text
 
     def _spellings(self) -> list[str]:
         """The user's trees as paths may name them, through a link or not."""
-        paths = [spelled for tree in self.originals for spelled in (str(tree.absolute()), str(tree.resolve()))]
+        paths = [
+            spelled
+            for tree in self.originals
+            for spelled in (str(tree.absolute()), str(tree.resolve()))
+        ]
         return sorted(set(paths), key=len, reverse=True)
 
     def _kept(self) -> list[str]:
         """What may be in the user's tree and is no code of the user's: Python's environments, and this very package."""
-        environments = [path.parent for tree in self.originals for path in tree.glob("*/pyvenv.cfg")]
+        environments = [
+            path.parent for tree in self.originals for path in tree.glob("*/pyvenv.cfg")
+        ]
         places = [
             *environments,
             *([self.elsewhere.parents[1]] if self.elsewhere else []),
@@ -132,16 +145,29 @@ class Side:
             OURS / "codemods",
             self.scratch,
         ]
-        return sorted({spelled for place in places for spelled in (str(place.absolute()), str(place.resolve()))})
+        return sorted(
+            {
+                spelled
+                for place in places
+                for spelled in (str(place.absolute()), str(place.resolve()))
+            }
+        )
 
     def _launchers(self) -> Path:
         """A folder with the launchers of the side's Python, to be first on PATH."""
         folder = self.scratch / f"bin-{self.copy.parent.name}"
         folder.mkdir(exist_ok=True)
-        names = {"python", "python3", f"python3.{sys.version_info.minor}", Path(self.python).resolve().name}
+        names = {
+            "python",
+            "python3",
+            f"python3.{sys.version_info.minor}",
+            Path(self.python).resolve().name,
+        }
         for name in names:
             launcher = folder / name
-            launcher.write_text(LAUNCHER.format(hook=shlex.quote(str(HOOK)), python=shlex.quote(self.python)))
+            launcher.write_text(
+                LAUNCHER.format(hook=shlex.quote(str(HOOK)), python=shlex.quote(self.python))
+            )
             launcher.chmod(0o755)
         return folder
 

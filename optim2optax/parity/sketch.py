@@ -86,7 +86,9 @@ def _summed(flat: jax.Array) -> dict[str, jax.Array]:
     return {**found, "sums": sums, "counts": counts}
 
 
-def _over_pieces(facts: Callable[[jax.Array, Any], dict[str, jax.Array]], flat: jax.Array) -> dict[str, jax.Array]:
+def _over_pieces(
+    facts: Callable[[jax.Array, Any], dict[str, jax.Array]], flat: jax.Array
+) -> dict[str, jax.Array]:
     """The facts of a leaf, found a piece of its blocks at a time, so that no array of its size is made."""
     length = flat.size // BLOCKS
     piece, whole = length * (BLOCKS // _pieces(flat.size)), length * BLOCKS
@@ -99,7 +101,10 @@ def _over_pieces(facts: Callable[[jax.Array, Any], dict[str, jax.Array]], flat: 
     sums = jnp.append(found.pop("sums").ravel(), rest.pop("sums"))
     return {
         "sums": sums,
-        **{name: values.sum(axis=0, dtype=values.dtype) + rest[name] for name, values in found.items()},
+        **{
+            name: values.sum(axis=0, dtype=values.dtype) + rest[name]
+            for name, values in found.items()
+        },
     }
 
 
@@ -109,14 +114,19 @@ def _pieces(size: int) -> int:
 
 
 def _sums_and_digest(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
-    return {**_sums(blocks, start), "digest": _digest(blocks.ravel(), _bits_from(start, blocks.size))}
+    return {
+        **_sums(blocks, start),
+        "digest": _digest(blocks.ravel(), _bits_from(start, blocks.size)),
+    }
 
 
 def _sums(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
     """The sum of each block, with the weights of its elements, which begin at an element of the leaf."""
     bits = _bits_from(start, blocks.size)
     widest = jax.dtypes.canonicalize_dtype(np.float64)
-    weights = (0.5 + (bits >> np.uint32(1)).astype(widest) / 2.0**31) * jnp.where(bits & np.uint32(1), 1.0, -1.0)
+    weights = (0.5 + (bits >> np.uint32(1)).astype(widest) / 2.0**31) * jnp.where(
+        bits & np.uint32(1), 1.0, -1.0
+    )
     weighted = blocks.astype(widest) * weights.reshape(blocks.shape)
     number, length = blocks.shape
     side_by_side = weighted[:, : length // LANES * LANES].reshape(number, length // LANES, LANES)
@@ -128,7 +138,10 @@ def _sums_of_finite(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
     """The sums without what is not finite, and how much of that is of which kind."""
     values = blocks.astype(jax.dtypes.canonicalize_dtype(np.float64))
     counts = [jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()]
-    return {**_sums(jnp.where(jnp.isfinite(values), values, 0.0), start), "counts": jnp.stack(counts)}
+    return {
+        **_sums(jnp.where(jnp.isfinite(values), values, 0.0), start),
+        "counts": jnp.stack(counts),
+    }
 
 
 def largest(values: jax.Array) -> jax.Array:
@@ -191,6 +204,10 @@ def _digest(flat: jax.Array, bits: jax.Array) -> jax.Array:
         low, high = (factor.astype(np.uint64) for factor in factors)
         mixed = wide ^ (wide >> np.uint64(32))
         return jnp.sum(mixed * (low | (high << np.uint64(32))), dtype=np.uint64)[None]
-    words = jax.lax.bitcast_convert_type(flat, _WORDS.get(flat.dtype.itemsize, np.uint32)).astype(np.uint32)
+    words = jax.lax.bitcast_convert_type(flat, _WORDS.get(flat.dtype.itemsize, np.uint32)).astype(
+        np.uint32
+    )
     words = (words ^ (words >> np.uint32(16))).reshape(flat.size, -1)
-    return jnp.concatenate([jnp.sum(words * factor[:, None], axis=0, dtype=np.uint32) for factor in factors])
+    return jnp.concatenate(
+        [jnp.sum(words * factor[:, None], axis=0, dtype=np.uint32) for factor in factors]
+    )

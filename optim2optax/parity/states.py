@@ -59,7 +59,11 @@ def _parts(node: tuple[PyTree, ...]) -> dict[str, PyTree]:
 
 
 def _row(content: Mapping[str, Any]) -> Row:
-    kept = {path: np.asarray(leaf) for path, leaf in leaves(content) if path[0] not in ("target", "params")}
+    kept = {
+        path: np.asarray(leaf)
+        for path, leaf in leaves(content)
+        if path[0] not in ("target", "params")
+    }
     return {path: _sampled(leaf) for path, leaf in kept.items() if leaf.dtype.kind in "biuf"}
 
 
@@ -77,7 +81,9 @@ def with_states(comparison: Comparison, old: States, new: States, evidence: Evid
         return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     closed_loop = comparison.gate != REPLAY_GATE
-    return merged(comparison, judge(before, after, start, closed_loop, replace(evidence, moved=True)))
+    return merged(
+        comparison, judge(before, after, start, closed_loop, replace(evidence, moved=True))
+    )
 
 
 def merged(comparison: Comparison, found: Comparison) -> Comparison:
@@ -94,7 +100,9 @@ def merged(comparison: Comparison, found: Comparison) -> Comparison:
     )
 
 
-def _corresponding(old: States, new: States) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def _corresponding(
+    old: States, new: States
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     """What corresponds in the states of both sides, stacked over all that was yielded, by its place in the new one."""
     before: dict[str, NDArray[Any]] = {}
     after: dict[str, NDArray[Any]] = {}
@@ -112,7 +120,10 @@ def _corresponding(old: States, new: States) -> tuple[dict[str, NDArray[Any]], d
 
 
 def _all_alike(found: Sequence[NDArray[Any] | None]) -> bool:
-    return len({None if values is None else values.shape for values in found}) == 1 and found[0] is not None
+    return (
+        len({None if values is None else values.shape for values in found}) == 1
+        and found[0] is not None
+    )
 
 
 def _signed(values: NDArray[Any], sign: int) -> NDArray[Any]:
@@ -129,12 +140,24 @@ def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     numbered = _numbered(state_dict(old), numbers)
     blank = jax.tree_util.tree_map(lambda leaf: np.full(np.shape(leaf), np.nan), new)
     try:
-        result = carried_parts(numbered, _parts(blank)) if type(new) is tuple else carried(numbered, blank)
+        result = (
+            carried_parts(numbered, _parts(blank))
+            if type(new) is tuple
+            else carried(numbered, blank)
+        )
     except Exception:  # noqa: BLE001 - a transformation of the user's own may refuse the probe that tells its sign
         return []
     # A definition that keeps its interface counts in a state of its own, which the program may exchange by itself.
-    compared = ("opt_state",) if hasattr(getattr(new, "tx", None), "update_hyper_params") else ("opt_state", "step")
-    found = [(path, np.asarray(leaf, np.float64).ravel()) for path, leaf in leaves(result) if path[0] in compared]
+    compared = (
+        ("opt_state",)
+        if hasattr(getattr(new, "tx", None), "update_hyper_params")
+        else ("opt_state", "step")
+    )
+    found = [
+        (path, np.asarray(leaf, np.float64).ravel())
+        for path, leaf in leaves(result)
+        if path[0] in compared
+    ]
     return [
         (path, places[abs(int(values[0])) - 1], 1 if values[0] > 0 else -1)
         for path, values in found

@@ -77,7 +77,11 @@ def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
 
     def ignored(folder: str, names: list[str]) -> set[str]:
         inside = Path(folder).relative_to(source)
-        linked = {name for name in names if inside / name in links or (Path(folder, name) / ENVIRONMENT).exists()}
+        linked = {
+            name
+            for name in names
+            if inside / name in links or (Path(folder, name) / ENVIRONMENT).exists()
+        }
         return IGNORED(folder, names) | linked
 
     shutil.copytree(source, target, ignore=ignored, symlinks=True, dirs_exist_ok=True)
@@ -85,7 +89,9 @@ def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
     _lead_outside(source, target)
     if (source / REPOSITORY).exists() and repository_root(source) is not None:
         _share_head(source, target)
-    elif not any((folder / REPOSITORY).exists() for folder in (source.resolve(), *source.resolve().parents)):
+    elif not any(
+        (folder / REPOSITORY).exists() for folder in (source.resolve(), *source.resolve().parents)
+    ):
         _mark_repositories(source, target)
 
 
@@ -102,7 +108,14 @@ def _share_head(root: Path, target: Path) -> None:
     _share_repository(root, target)
     branch = _git(root, "symbolic-ref", "--quiet", "HEAD").stdout.strip()
     head = _git(root, "rev-parse", "HEAD").stdout.strip()
-    _git(target, *(("symbolic-ref", "HEAD", branch) if branch else ("update-ref", "--no-deref", "HEAD", head)))
+    _git(
+        target,
+        *(
+            ("symbolic-ref", "HEAD", branch)
+            if branch
+            else ("update-ref", "--no-deref", "HEAD", head)
+        ),
+    )
     _git(target, "reset", "--quiet")
 
 
@@ -117,9 +130,24 @@ def surround(root: Path, folder: Path) -> None:
 
 def _git(folder: Path, *words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
-    command = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", *words]
+    command = [
+        "git",
+        "-C",
+        str(folder),
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "advice.detachedHead=false",
+        *words,
+    ]
     return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", input=given, env=environment, check=False
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        input=given,
+        env=environment,
+        check=False,
     )
 
 
@@ -135,7 +163,9 @@ def _check_out(commit: str, root: Path, target: Path) -> None:
     if done.returncode:
         raise TreeError(f"git could not check out {commit} of {root}: {_reason(done)}")
     for path, within in _submodules(target, commit):
-        if (root / path / REPOSITORY).exists() and _git(root / path, "cat-file", "-e", within).returncode == 0:
+        if (root / path / REPOSITORY).exists() and _git(
+            root / path, "cat-file", "-e", within
+        ).returncode == 0:
             _check_out(within, root / path, target / path)
 
 
@@ -156,7 +186,9 @@ def _share_repository(root: Path, target: Path) -> None:
         shutil.copy(shallow, place / "shallow")
     if (large := _git_path(root, "lfs")).exists():
         (place / "lfs").symlink_to(large)
-    refs = _git(root, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/heads", "refs/tags").stdout
+    refs = _git(
+        root, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/heads", "refs/tags"
+    ).stdout
     _git(target, "update-ref", "--stdin", given=refs)
 
 
@@ -179,7 +211,9 @@ def _lead_outside(source: Path, target: Path) -> None:
         for name in (*folders, *files):
             link = Path(folder, name)
             if link.is_symlink() and not os.path.isabs(os.readlink(link)):
-                aim = Path(os.path.abspath((source / link.relative_to(target)).parent / os.readlink(link)))
+                aim = Path(
+                    os.path.abspath((source / link.relative_to(target)).parent / os.readlink(link))
+                )
                 if not aim.is_relative_to(source.absolute()):
                     link.unlink()
                     link.symlink_to(aim)

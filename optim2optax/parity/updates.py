@@ -52,7 +52,9 @@ class DifferentParametersError(ValueError):
     """One side steps parameters that the other does not have."""
 
 
-def compare_updates(old: Sequence[Update], new: Sequence[Update], gate: float | None = None) -> Comparison:
+def compare_updates(
+    old: Sequence[Update], new: Sequence[Update], gate: float | None = None
+) -> Comparison:
     """Judge two recordings. Updates correspond by their leaves, their count if that is known, and the order in which they came.
 
     Where one side alone takes a step, that is a difference, unless nothing moves in it. `gate` stands for that of a closed loop.
@@ -66,17 +68,29 @@ def compare_updates(old: Sequence[Update], new: Sequence[Update], gate: float | 
     compared = [_compare(updates, after[kind], gate) for kind, updates in before.items()]
     different = [found for found in compared if found.first_difference is not None]
     if different:
-        return min(different, key=lambda found: found.first_difference.step if found.first_difference else 0)
+        return min(
+            different,
+            key=lambda found: found.first_difference.step if found.first_difference else 0,
+        )
     unproven = [found for found in compared if found.verdict is Verdict.NOTHING_PROVEN]
-    worst = max([found for found in compared if found not in unproven] or unproven, key=lambda found: found.error)
+    worst = max(
+        [found for found in compared if found not in unproven] or unproven,
+        key=lambda found: found.error,
+    )
     told = [
-        f"Of {found.leaves[0].leaf}: {remark}" for found in unproven if found is not worst for remark in found.remarks
+        f"Of {found.leaves[0].leaf}: {remark}"
+        for found in unproven
+        if found is not worst
+        for remark in found.remarks
     ]
     return replace(worst, remarks=(*worst.remarks, *told))
 
 
 def _alone(before: Iterable[Kind], after: Iterable[Kind]) -> str:
-    found = {side: {leaf for kind in kinds for leaf in kind} for side, kinds in (("old", before), ("new", after))}
+    found = {
+        side: {leaf for kind in kinds for leaf in kind}
+        for side, kinds in (("old", before), ("new", after))
+    }
     sides = []
     for side, others in (("old", "new"), ("new", "old")):
         leaves = sorted(found[side] - found[others])
@@ -131,12 +145,18 @@ def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
 
 def _by_step(updates: Iterable[Update]) -> list[Update]:
     """The updates by their steps, and those of one step, whose callbacks may come in any order, by what they hold."""
-    return sorted(_once(updates, counted=True), key=lambda update: (update.step, _rounded(update.after)))
+    return sorted(
+        _once(updates, counted=True), key=lambda update: (update.step, _rounded(update.after))
+    )
 
 
 def _rounded(parts: Parts) -> list[float]:
     """The first values of each part, where members that are not alike differ."""
-    values = [float(value) for _, part in sorted(parts.items()) for value in part.astype(np.float64).flat[:DIGITS]]
+    values = [
+        float(value)
+        for _, part in sorted(parts.items())
+        for value in part.astype(np.float64).flat[:DIGITS]
+    ]
     return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else math.inf for value in values]
 
 
@@ -153,7 +173,10 @@ def compare_replays(
     `shadow` is what the old side itself makes of these steps in float64, where it ran in float32.
     """
     start = next((update.before for update in old if update.before), old[0].after)
-    before, after = _by_step(old) if shadow is None else _first_of_each_step(shadow), _first_of_each_step(replays)
+    before, after = (
+        _by_step(old) if shadow is None else _first_of_each_step(shadow),
+        _first_of_each_step(replays),
+    )
     steps = min(len(before), len(after))
     return _judged(start, before[:steps], after[:steps], REPLAY_GATE, closed_loop=False)
 
@@ -165,16 +188,33 @@ def _first_of_each_step(replays: Sequence[Update]) -> list[Update]:
 
 
 def compare_states(
-    old: Sequence[Update], new: Sequence[Update], places: Sequence[Correspondence], gate: float | None = None
+    old: Sequence[Update],
+    new: Sequence[Update],
+    places: Sequence[Correspondence],
+    gate: float | None = None,
 ) -> Comparison | None:
     """Judge what the optimizers of one kind keep beside their parameters. Gives None where nothing corresponds."""
     updates, others = _in_order(old, new)
     before: dict[str, NDArray[Any]] = {}
     after: dict[str, NDArray[Any]] = {}
     for place, source, sign in places:
-        ours = [values for update in updates for part, values in update.state.items() if part.leaf == source]
-        theirs = [values for update in others for part, values in update.state.items() if part.leaf == place]
-        if ours and len(ours) == len(theirs) and len({values.shape for values in (*ours, *theirs)}) == 1:
+        ours = [
+            values
+            for update in updates
+            for part, values in update.state.items()
+            if part.leaf == source
+        ]
+        theirs = [
+            values
+            for update in others
+            for part, values in update.state.items()
+            if part.leaf == place
+        ]
+        if (
+            ours
+            and len(ours) == len(theirs)
+            and len({values.shape for values in (*ours, *theirs)}) == 1
+        ):
             before[place] = sign * np.stack(ours)
             after[place] = np.stack(theirs).astype(before[place].dtype)
     if not before:
@@ -194,7 +234,11 @@ def _rounding(updates: Iterable[Update]) -> dict[str, bool]:
 
 
 def _judged(
-    start: Parts, old: Sequence[Update], new: Sequence[Update], gate: float | None, closed_loop: bool = True
+    start: Parts,
+    old: Sequence[Update],
+    new: Sequence[Update],
+    gate: float | None,
+    closed_loop: bool = True,
 ) -> Comparison:
     """Judge by every element and sum that was kept, each leaf and each kind of sum by its own movement."""
     before, after = _stacked(old), _stacked(new)
@@ -206,14 +250,22 @@ def _judged(
         {_name(part): after[part] for part in judged},
         {_name(part): start.get(part, np.zeros_like(before[part][0])) for part in judged},
         closed_loop=closed_loop,
-        evidence=Evidence(FEWEST_STEPS, moved=True) if old[0].observed else Evidence(rounding=rounding),
+        evidence=Evidence(FEWEST_STEPS, moved=True)
+        if old[0].observed
+        else Evidence(rounding=rounding),
         gate=gate,
     )
     if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
-        same = all(values.tobytes() == after[part].tobytes() for part, values in _exact(before).items())
+        same = all(
+            values.tobytes() == after[part].tobytes() for part, values in _exact(before).items()
+        )
         found = replace(found, verdict=Verdict.IDENTICAL if same else Verdict.EQUIVALENT)
     parts = {_name(part): part for part in judged}
-    return replace(found, first_difference=_located(found.first_difference, parts), leaves=_leaves(found, parts))
+    return replace(
+        found,
+        first_difference=_located(found.first_difference, parts),
+        leaves=_leaves(found, parts),
+    )
 
 
 def _stacked(updates: Sequence[Update]) -> Parts:
@@ -235,7 +287,9 @@ def _located(difference: Difference | None, parts: dict[str, Part]) -> Differenc
     number = difference.index[0]
     if part.name == "sample":
         place = positions(part.leaf, math.prod(part.shape))[number]
-        return replace(difference, index=tuple(int(index) for index in np.unravel_index(place, part.shape)))
+        return replace(
+            difference, index=tuple(int(index) for index in np.unravel_index(place, part.shape))
+        )
     if part.name == "counts":
         what = ("NaN", "inf", "-inf")[number]
         return replace(difference, leaf=f"{part.leaf} (number of {what})", index=())
@@ -249,7 +303,9 @@ def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
     for error in found.leaves:
         part = parts[error.leaf]
         known = leaves.get(part.leaf, LeafError(part.leaf, part.shape, 0.0))
-        leaves[part.leaf] = replace(known, error=max(known.error, error.error), finite=known.finite and error.finite)
+        leaves[part.leaf] = replace(
+            known, error=max(known.error, error.error), finite=known.finite and error.finite
+        )
     return tuple(leaves.values())
 
 
@@ -263,6 +319,11 @@ def _one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) -
     counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"
     index = (0,) * len(part.shape)
     if part.name == "sample":
-        index = tuple(int(i) for i in np.unravel_index(positions(part.leaf, math.prod(part.shape))[0], part.shape))
-    difference = Difference(step, part.leaf, index, *pair, link=f"only the {side} side takes this step; {counts}")
+        index = tuple(
+            int(i)
+            for i in np.unravel_index(positions(part.leaf, math.prod(part.shape))[0], part.shape)
+        )
+    difference = Difference(
+        step, part.leaf, index, *pair, link=f"only the {side} side takes this step; {counts}"
+    )
     return Comparison(Verdict.DIFFERENT, math.inf, number, first_difference=difference)

@@ -11,6 +11,7 @@ from typing import Any
 
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
+
 from optim2optax.parity.sampling import KNOWN_MODULES
 
 MOST = 16
@@ -35,10 +36,16 @@ def variants(emitted: EmittedOptimizer) -> list[EmittedOptimizer]:
     for values in choices.values():
         number *= len(values)
     if number <= MOST:
-        combinations = [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
+        combinations = [
+            dict(zip(choices, values, strict=True))
+            for values in itertools.product(*choices.values())
+        ]
     else:
         usual = {text: values[0] for text, values in choices.items()}
-        combinations = [usual, *({**usual, text: other} for text, values in choices.items() for other in values[1:])]
+        combinations = [
+            usual,
+            *({**usual, text: other} for text, values in choices.items() for other in values[1:]),
+        ]
     return list(dict.fromkeys(_with(emitted, combination) for combination in combinations))
 
 
@@ -48,7 +55,11 @@ def _choices(emitted: EmittedOptimizer) -> dict[str, tuple[Any, ...]]:
         reader = _Reader(tree, emitted)
         for node, values in (*reader.choices(), *reader.booleans()):
             known = found.setdefault(ast.unparse(node), [])
-            known += [value for value in values if not any(value is other or _same(value, other) for other in known)]
+            known += [
+                value
+                for value in values
+                if not any(value is other or _same(value, other) for other in known)
+            ]
     return {text: tuple(values) for text, values in found.items()}
 
 
@@ -69,7 +80,11 @@ class _Reader:
         self.tree = tree
         nodes = [*ast.walk(tree)]
         self.bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
-        self.bound |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        self.bound |= {
+            node.id
+            for node in nodes
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+        }
         self.known = {*KNOWN_MODULES, *vars(builtins)}
         self.known |= {ast.unparse(ast.parse(emitted.schedule))} if emitted.schedule else set()
         self.known |= {
@@ -83,17 +98,27 @@ class _Reader:
         """Each expression of the program that a branch depends on."""
         for node in ast.walk(self.tree):
             match node:
-                case ast.IfExp(test=test) | ast.If(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
+                case (
+                    ast.IfExp(test=test)
+                    | ast.If(test=test)
+                    | ast.UnaryOp(op=ast.Not(), operand=test)
+                ):
                     yield from self._of_test(test)
                 case ast.comprehension(ifs=tests):
                     for test in tests:
                         yield from self._of_test(test)
                 case ast.BoolOp(op=operator, values=[*first, _]):
                     nothing = False if isinstance(operator, ast.And) else None
-                    yield from ((value, (_ANY, nothing)) for value in first if self._is_of_the_program(value))
+                    yield from (
+                        (value, (_ANY, nothing))
+                        for value in first
+                        if self._is_of_the_program(value)
+                    )
                 case ast.Compare(left=left, ops=[_], comparators=[right]):
                     yield from self._of_comparison(left, right)
-                case ast.Subscript(value=ast.Dict(keys=keys), slice=key) if self._is_of_the_program(key):
+                case ast.Subscript(value=ast.Dict(keys=keys), slice=key) if self._is_of_the_program(
+                    key
+                ):
                     yield key, tuple(one.value for one in keys if isinstance(one, ast.Constant))
 
     def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
@@ -103,7 +128,10 @@ class _Reader:
             if not isinstance(node, ast.Call) or name not in optimizers():
                 continue
             parameters = optimizers()[name].parameters
-            given = {parameter.name: value for parameter, value in zip(parameters, node.args, strict=False)}
+            given = {
+                parameter.name: value
+                for parameter, value in zip(parameters, node.args, strict=False)
+            }
             given |= {word.arg: word.value for word in node.keywords if word.arg}
             for parameter in parameters:
                 if parameter.default in ("True", "False") and parameter.name in given:
@@ -119,7 +147,9 @@ class _Reader:
             for value in node.args:
                 yield from self._of_test(value)
 
-    def _of_comparison(self, left: ast.expr, right: ast.expr) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+    def _of_comparison(
+        self, left: ast.expr, right: ast.expr
+    ) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         for node, other in ((left, right), (right, left)):
             try:
                 value = ast.literal_eval(other)
@@ -159,7 +189,10 @@ def _with(emitted: EmittedOptimizer, chosen: Mapping[str, Any]) -> EmittedOptimi
     values = {text: value for text, value in chosen.items() if value is not _ANY}
     if not values:
         return emitted
-    own = {name: tuple(_exchanged(one, values, "exec") for one in getattr(emitted, name, ())) for name in _SUPPORTS}
+    own = {
+        name: tuple(_exchanged(one, values, "exec") for one in getattr(emitted, name, ()))
+        for name in _SUPPORTS
+    }
     return replace(
         emitted,
         legacy_expression=_exchanged(emitted.legacy_expression, values, "eval"),
@@ -188,7 +221,9 @@ class _Choose(ast.NodeTransformer):
 
 def horizon(emitted: EmittedOptimizer, steps: int) -> int:
     """How many steps go past every number in the expressions that may be one of steps, up to LONGEST."""
-    numbers = [number for tree in _trees(emitted) for number in _numbers(tree) if number >= steps - 2]
+    numbers = [
+        number for tree in _trees(emitted) for number in _numbers(tree) if number >= steps - 2
+    ]
     return min(int(max(numbers, default=0) * 1.1) + 10, LONGEST) if numbers else 0
 
 
@@ -203,7 +238,11 @@ def _numbers(node: ast.AST) -> Iterator[float]:
         if all(len(part) == 1 for part in parts):
             (left,), (right,) = parts
             yield left * right if isinstance(node.op, ast.Mult) else left + right
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value % 1 == 0:
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and node.value % 1 == 0
+    ):
         yield float(node.value)
     for child in ast.iter_child_nodes(node):
         yield from _numbers(child)
@@ -223,5 +262,9 @@ def sizes(emitted: EmittedOptimizer) -> tuple[int, ...]:
 
 def _constants(node: ast.AST) -> Iterator[int]:
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, int) and not isinstance(inner.value, bool):
+        if (
+            isinstance(inner, ast.Constant)
+            and isinstance(inner.value, int)
+            and not isinstance(inner.value, bool)
+        ):
             yield inner.value

@@ -1,7 +1,15 @@
 """Finding, reading and writing the files of a project safely."""
 
 from optim2optax.project.declaring import concerning, find_declaring
-from optim2optax.project.finding import Found, by_repository, find_files, module_paths, printable, root_of, shown
+from optim2optax.project.finding import (
+    Found,
+    by_repository,
+    find_files,
+    module_paths,
+    printable,
+    root_of,
+    shown,
+)
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading import UnreadableError, read_file
 from optim2optax.project.writing import Change, write_files

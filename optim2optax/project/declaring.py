@@ -14,11 +14,17 @@ FOLDER = "requirements"
 """Beside the folders that are named, the root of their project is looked into, and its folder of this name."""
 
 
-def find_declaring(arguments: Iterable[str], exclude: Patterns, declares: Callable[[str], bool]) -> list[Found]:
+def find_declaring(
+    arguments: Iterable[str], exclude: Patterns, declares: Callable[[str], bool]
+) -> list[Found]:
     """The files that `declares` takes by their paths, in an order that does not depend on that of the arguments."""
 
     def below(entry: os.DirEntry[str]) -> bool:
-        return entry.name not in ALWAYS_SKIPPED if entry.is_dir(follow_symlinks=False) else declares(entry.path)
+        return (
+            entry.name not in ALWAYS_SKIPPED
+            if entry.is_dir(follow_symlinks=False)
+            else declares(entry.path)
+        )
 
     def in_root(entry: os.DirEntry[str]) -> bool:
         return entry.name == FOLDER if entry.is_dir(follow_symlinks=False) else declares(entry.path)
@@ -32,10 +38,16 @@ def find_declaring(arguments: Iterable[str], exclude: Patterns, declares: Callab
             places.update(dict.fromkeys(walk(root, exclude, in_root), root))
         if folder == location and not exclude.verdict(os.path.abspath(argument), is_directory=True):
             places.update(dict.fromkeys(walk(folder, exclude, below), folder))
-    return [Found(shown(place), place, places[place]) for place in sorted(places) if os.path.isfile(place)]
+    return [
+        Found(shown(place), place, places[place])
+        for place in sorted(places)
+        if os.path.isfile(place)
+    ]
 
 
-def concerning(declaring: Sequence[Found], code: Iterable[Found], moved: Iterable[Found]) -> list[Found]:
+def concerning(
+    declaring: Sequence[Found], code: Iterable[Found], moved: Iterable[Found]
+) -> list[Found]:
     """Those that declare the dependencies of code that has moved: it is below their folder.
 
     Of a folder without code, such as `docker/`, the folder around it is asked.

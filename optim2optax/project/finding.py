@@ -12,8 +12,28 @@ SUFFIXES = (".py", ".ipynb")
 ROOT_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 ALWAYS_SKIPPED = frozenset(
     (
-        *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
-        *(".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode"),
+        *(
+            ".bzr",
+            ".direnv",
+            ".eggs",
+            ".git",
+            ".git-rewrite",
+            ".hg",
+            ".ipynb_checkpoints",
+            ".mypy_cache",
+            ".nox",
+        ),
+        *(
+            ".pants.d",
+            ".pyenv",
+            ".pytest_cache",
+            ".pytype",
+            ".ruff_cache",
+            ".svn",
+            ".tox",
+            ".venv",
+            ".vscode",
+        ),
         *(
             "__pycache__",
             "__pypackages__",
@@ -77,7 +97,9 @@ def by_repository(found: Iterable[Found]) -> dict[str, list[Found]]:
         if folder not in known:
             parent = os.path.dirname(folder)
             outer = repository(parent) if parent != folder else ""
-            known[folder] = outer or (folder if os.path.exists(os.path.join(folder, ".git")) else "")
+            known[folder] = outer or (
+                folder if os.path.exists(os.path.join(folder, ".git")) else ""
+            )
         return known[folder]
 
     files: dict[str, list[Found]] = {}
@@ -94,7 +116,9 @@ def module_paths(found: Sequence[Found], repository: str = "") -> list[str]:
     """
     if not found:
         return []
-    root = _project_root(os.path.commonpath([max(file.named, repository, key=len) for file in found]))
+    root = _project_root(
+        os.path.commonpath([max(file.named, repository, key=len) for file in found])
+    )
     return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
 
 
@@ -135,7 +159,9 @@ def _is_code(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(SUFFIXES)
 
 
-def _walk(directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns, keep: Keep) -> Iterator[str]:
+def _walk(
+    directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns, keep: Keep
+) -> Iterator[str]:
     try:
         with os.scandir(directory) as entries:
             children = list(entries)

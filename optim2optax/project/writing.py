@@ -53,7 +53,9 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
             except (UnwritableError, OSError) as error:
                 problems[change.location] = _reason(error)
         if problems:
-            return {change.location: "not written, because another file cannot be" for change in changes} | problems
+            return {
+                change.location: "not written, because another file cannot be" for change in changes
+            } | problems
         for change in changes:
             try:
                 _require_unchanged(change)
@@ -66,7 +68,12 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
         for leftover in filter(None, staged.values()):
             with contextlib.suppress(OSError):
                 os.unlink(leftover)
-        _remove_empty([*folders, *(os.path.dirname(change.location) for change in changes if change.after is None)])
+        _remove_empty(
+            [
+                *folders,
+                *(os.path.dirname(change.location) for change in changes if change.after is None),
+            ]
+        )
 
 
 def _stage(change: Change) -> str:
@@ -74,7 +81,9 @@ def _stage(change: Change) -> str:
     _require_unchanged(change)
     if change.after is None:
         return ""
-    status = os.stat(change.location if change.before is not None else os.path.dirname(change.location))
+    status = os.stat(
+        change.location if change.before is not None else os.path.dirname(change.location)
+    )
     handle, temporary = temporary_beside(change.location)
     try:
         with open(handle, "wb") as file:
@@ -85,7 +94,10 @@ def _stage(change: Change) -> str:
             with contextlib.suppress(PermissionError):
                 os.chown(temporary, status.st_uid, status.st_gid)
         # Whoever can go into a folder can read a file, or write it.
-        os.chmod(temporary, stat.S_IMODE(status.st_mode) & (0o7777 if change.before is not None else 0o666))
+        os.chmod(
+            temporary,
+            stat.S_IMODE(status.st_mode) & (0o7777 if change.before is not None else 0o666),
+        )
     except BaseException:
         os.unlink(temporary)
         raise
@@ -101,7 +113,9 @@ def _put(staged: str, change: Change) -> None:
 
 def _made_folders(changes: Sequence[Change]) -> Iterator[str]:
     """Make the folders that new files lack. One that cannot be made is found to be missing later."""
-    for folder in dict.fromkeys(os.path.dirname(change.location) for change in changes if change.before is None):
+    for folder in dict.fromkeys(
+        os.path.dirname(change.location) for change in changes if change.before is None
+    ):
         with contextlib.suppress(OSError):
             os.mkdir(folder)
             yield folder
@@ -123,10 +137,16 @@ def _require_unchanged(change: Change) -> None:
         return
     with open(change.location, "rb") as file:
         if file.read() != change.before:
-            raise UnwritableError("not written, because it changed while it was being migrated; run again")
+            raise UnwritableError(
+                "not written, because it changed while it was being migrated; run again"
+            )
     if not os.access(change.location, os.W_OK):
         raise UnwritableError("cannot be written: it is read-only")
 
 
 def _reason(error: Exception) -> str:
-    return f"cannot be written: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+    return (
+        f"cannot be written: {error.strerror or error}"
+        if isinstance(error, OSError)
+        else str(error)
+    )

@@ -10,7 +10,13 @@ from codemods.model import FileResult
 
 NOTHING = b"/dev/null"
 RESET = b"\x1b[0m"
-COLOURS = ((b"---", b"\x1b[1m"), (b"+++", b"\x1b[1m"), (b"@@", b"\x1b[36m"), (b"-", b"\x1b[31m"), (b"+", b"\x1b[32m"))
+COLOURS = (
+    (b"---", b"\x1b[1m"),
+    (b"+++", b"\x1b[1m"),
+    (b"@@", b"\x1b[36m"),
+    (b"-", b"\x1b[31m"),
+    (b"+", b"\x1b[32m"),
+)
 
 
 def unified_diff(result: FileResult, *, colour: bool = False) -> bytes:
@@ -23,7 +29,9 @@ def _lines(result: FileResult) -> Iterator[bytes]:
     old = NOTHING if result.kind == "new" else b"a/" + path
     new = NOTHING if result.kind == "deleted" else b"b/" + path
     before, after = result.before.split(b"\n"), result.after.split(b"\n")
-    lines = difflib.diff_bytes(difflib.unified_diff, _kept_ends(before), _kept_ends(after), old, new, lineterm=b"\n")
+    lines = difflib.diff_bytes(
+        difflib.unified_diff, _kept_ends(before), _kept_ends(after), old, new, lineterm=b"\n"
+    )
     for line in _matched(list(lines)):
         if line.endswith(b"\n"):
             yield line
@@ -44,7 +52,9 @@ def _matched(lines: list[bytes]) -> Iterator[bytes]:
             continue
         found = list(group)
         removed, added = ([line[1:] for line in found if line[:1] == sign] for sign in (b"-", b"+"))
-        for what, i, j, k, m in difflib.SequenceMatcher(None, removed, added, autojunk=False).get_opcodes():
+        for what, i, j, k, m in difflib.SequenceMatcher(
+            None, removed, added, autojunk=False
+        ).get_opcodes():
             if what == "equal":
                 yield from _signed(b" ", removed[i:j])
             else:

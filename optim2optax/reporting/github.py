@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codemods.model import Site
+
 from optim2optax.reporting.report import Report
 
 KINDS = ("error", "warning", "notice")
@@ -24,19 +25,29 @@ class Annotation(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        described = ",".join(f"{key}={_escaped_property(value)}" for key, value in self.properties.items())
+        described = ",".join(
+            f"{key}={_escaped_property(value)}" for key, value in self.properties.items()
+        )
         return f"::{self.kind} {described}::{_escaped(self.message)}"
 
 
 def render(report: Report, *, colour: bool) -> str:
-    annotations = sorted(_annotations(report), key=lambda found: found.properties.get("title") in CONSEQUENCES)
-    shown = [line for kind in KINDS for line in _bounded(kind, [found for found in annotations if found.kind == kind])]
+    annotations = sorted(
+        _annotations(report), key=lambda found: found.properties.get("title") in CONSEQUENCES
+    )
+    shown = [
+        line
+        for kind in KINDS
+        for line in _bounded(kind, [found for found in annotations if found.kind == kind])
+    ]
     return "".join(f"{line}\n" for line in shown)
 
 
 def _bounded(kind: str, annotations: Sequence[Annotation]) -> list[str]:
     """As many as are shown; the last of them says how many more there are."""
-    lines = [*dict.fromkeys(map(str, annotations))]  # a constructor and its `create` are two sites at one place
+    lines = [
+        *dict.fromkeys(map(str, annotations))
+    ]  # a constructor and its `create` are two sites at one place
     if len(lines) <= MOST:
         return lines
     left = len(lines) - MOST + 1
@@ -59,7 +70,9 @@ def _annotations(report: Report) -> Iterator[Annotation]:
                 yield Annotation("notice", properties, f"would be rewritten: {site.message}")
         for line in result.unused_suppressions:
             properties = {"file": result.path, "line": str(line)}
-            yield Annotation("notice", properties, "unused suppression: there is nothing to ignore here")
+            yield Annotation(
+                "notice", properties, "unused suppression: there is nothing to ignore here"
+            )
 
 
 def _position(site: Site) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from codemods.model import FileResult, Site
+
 from optim2optax.reporting.diff import unified_diff
 from optim2optax.reporting.report import Report
 
@@ -14,11 +15,15 @@ VERSION = 1
 
 def render(report: Report, *, colour: bool) -> str:
     files = [_file(result, report) for result in report.results if _is_worth_mention(result)]
-    return json.dumps({"version": VERSION, "summary": report.summary, "files": files}, indent=2) + "\n"
+    return (
+        json.dumps({"version": VERSION, "summary": report.summary, "files": files}, indent=2) + "\n"
+    )
 
 
 def _is_worth_mention(result: FileResult) -> bool:
-    return bool(result.changed or result.error or result.sites or result.unused_suppressions or result.hints)
+    return bool(
+        result.changed or result.error or result.sites or result.unused_suppressions or result.hints
+    )
 
 
 def _file(result: FileResult, report: Report) -> dict[str, Any]:

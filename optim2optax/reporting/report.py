@@ -56,5 +56,7 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0: nothing is left to do. 1: something is left, or a file could not be read."""
-        left = self.summary["unresolved"] or self.summary["errors"] or (self.preview and self.changed)
+        left = (
+            self.summary["unresolved"] or self.summary["errors"] or (self.preview and self.changed)
+        )
         return 1 if left else 0

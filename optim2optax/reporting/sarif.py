@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from codemods.model import FileResult, Site
 from codemods.rules import Rule, catalogue
+
 from optim2optax import __version__
 from optim2optax.reporting.report import Report
 
@@ -31,7 +32,11 @@ def render(report: Report, *, colour: bool) -> str:
             {
                 "executionSuccessful": not report.errors,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": result.error}, "locations": [_location(result)]}
+                    {
+                        "level": "error",
+                        "message": {"text": result.error},
+                        "locations": [_location(result)],
+                    }
                     for result in report.errors
                 ],
             }
@@ -41,12 +46,16 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    text = "\n\n".join(part for part in (rule.explanation, rule.before and f"Before:\n{rule.before}") if part)
+    text = "\n\n".join(
+        part for part in (rule.explanation, rule.before and f"Before:\n{rule.before}") if part
+    )
     return {
         "id": rule.code,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
-        "help": {"text": (text + (f"\nAfter:\n{rule.after}" if rule.after else "")) or rule.summary},
+        "help": {
+            "text": (text + (f"\nAfter:\n{rule.after}" if rule.after else "")) or rule.summary
+        },
         "defaultConfiguration": {"level": "warning" if rule.code.startswith("FO9") else "note"},
     }
 
@@ -60,7 +69,9 @@ def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, A
             "ruleId": site.code,
             "ruleIndex": indices[site.code],
             "level": site.severity.value,
-            "message": {"text": f"{site.message} Fix: {site.remedy}" if site.remedy else site.message},
+            "message": {
+                "text": f"{site.message} Fix: {site.remedy}" if site.remedy else site.message
+            },
             "locations": [_location(result, site)],
         }
         if site.status == "suppressed":

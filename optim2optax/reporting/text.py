@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from posixpath import commonpath
 
 import click
-
 from codemods.model import FileResult, Site
 from codemods.sources.unread import ENTANGLED
+
 from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 
@@ -69,7 +69,9 @@ def _file(result: FileResult) -> Iterator[str]:
     left = (site for site in result.sites if site.status in statuses and site.code != REMOVED)
     unresolved = (_unresolved(path, site) for site in left)
     noted = (_noted(path, site) for site in result.sites if site.note)
-    yield from dict.fromkeys((*unresolved, *noted))  # a constructor and its `create` are two sites at one place
+    yield from dict.fromkeys(
+        (*unresolved, *noted)
+    )  # a constructor and its `create` are two sites at one place
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {click.style('unused suppression', fg='yellow')}: there is nothing to ignore here"
 
@@ -78,7 +80,11 @@ def _unresolved(path: str, site: Site) -> str:
     code = click.style(site.code, fg="yellow", bold=True)
     status = " vendored:" if site.status == "vendored" else ""
     reason = f"{path}:{site.line}:{site.column}: {code}{status} {printable(site.message)}"
-    return f"{reason}\n    {click.style('fix:', fg='cyan')} {printable(site.remedy)}" if site.remedy else reason
+    return (
+        f"{reason}\n    {click.style('fix:', fg='cyan')} {printable(site.remedy)}"
+        if site.remedy
+        else reason
+    )
 
 
 def _noted(path: str, site: Site) -> str:
@@ -111,7 +117,9 @@ def _beyond(report: Report) -> Iterator[str]:
     sites = sum(site.code == BEYOND for result in report.results for site in result.sites)
     if files:
         where = printable(files[0] if len(files) == 1 else commonpath(files) or ".")
-        reaching = f", and {_counted(sites, 'site')} {'gets' if sites == 1 else 'get'} there" * bool(sites)
+        reaching = (
+            f", and {_counted(sites, 'site')} {'gets' if sites == 1 else 'get'} there" * bool(sites)
+        )
         yield f"Beyond the budget of the analysis: {_counted(len(files), 'file')} ({where}){reaching}: see --budget."
     elif sites:
         yield f"{_counted(sites, 'site')} left for the budget of the analysis: see {BEYOND} above, and --budget."
@@ -121,7 +129,10 @@ def _removed(report: Report) -> Iterator[str]:
     """What else was removed and has no other name, and what is not known, one by one, with the files."""
     removed = [(result.path, site) for result, site in report.sites if _is_left(site)]
     hints = ((result.path, site) for result in report.results for site in result.hints)
-    for code, sites in ((REMOVED, removed), (UNKNOWN, [found for found in hints if found[1].code == UNKNOWN])):
+    for code, sites in (
+        (REMOVED, removed),
+        (UNKNOWN, [found for found in hints if found[1].code == UNKNOWN]),
+    ):
         yield from _by_name(code, sites)
 
 
@@ -134,7 +145,9 @@ def _by_name(code: str, sites: Iterable[tuple[str, Site]]) -> Iterator[str]:
     found: dict[tuple[str, str | None], list[str]] = {}
     for path, site in sites:
         found.setdefault((site.message.rpartition(": ")[2], site.remedy), []).append(path)
-    for (message, remedy), paths in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+    for (message, remedy), paths in sorted(
+        found.items(), key=lambda item: (-len(item[1]), item[0])
+    ):
         files = [*dict.fromkeys(paths)]
         shown = ", ".join(map(printable, files[:FILES])) + (
             f" and {len(files) - FILES} more" if len(files) > FILES else ""
@@ -167,9 +180,16 @@ def _hints(report: Report) -> Iterator[str]:
 def _dependencies(report: Report) -> Iterator[str]:
     """What would have to be installed for the new code, in a line or two."""
     hints = [
-        (result.path, site) for result in report.results for site in result.hints if site.code.startswith(DEPENDENCIES)
+        (result.path, site)
+        for result in report.results
+        for site in result.hints
+        if site.code.startswith(DEPENDENCIES)
     ]
-    to_raise = [(path, ADDED.get(site.code, site.before.strip("'\""))) for path, site in hints if not site.remedy]
+    to_raise = [
+        (path, ADDED.get(site.code, site.before.strip("'\"")))
+        for path, site in hints
+        if not site.remedy
+    ]
     to_do = [path for path, site in hints if site.remedy]
     if to_raise:
         places = _few(path for path, _ in to_raise)

@@ -10,8 +10,24 @@ from pathlib import Path
 
 PACKAGE_NAME = "legacy_flax_optim"
 MODULES = (
-    *("__init__.py", "adabelief.py", "adadelta.py", "adafactor.py", "adagrad.py", "adam.py", "base.py"),
-    *("dynamic_scale.py", "lamb.py", "lars.py", "momentum.py", "rmsprop.py", "sgd.py", "weight_norm.py"),
+    *(
+        "__init__.py",
+        "adabelief.py",
+        "adadelta.py",
+        "adafactor.py",
+        "adagrad.py",
+        "adam.py",
+        "base.py",
+    ),
+    *(
+        "dynamic_scale.py",
+        "lamb.py",
+        "lars.py",
+        "momentum.py",
+        "rmsprop.py",
+        "sgd.py",
+        "weight_norm.py",
+    ),
 )
 ORIGIN = "# Vendored by optim2optax from Flax 0.5.3, flax/optim/"
 CHANGED = "imports, names that JAX removed, warnings"
@@ -19,8 +35,20 @@ LICENCE_ENDS = "# limitations under the License.\n"
 
 WRITTEN = frozenset(
     (
-        *("301f6a038285e18b", "0bfd3f0c53c2d910", "cb2e782bd6a0eee6", "ecb46e50bd84b9d9", "e68539d910294f7a"),
-        *("ce269bdfdda2fe72", "4a399f95dab17604", "99f910573d7fe5e2", "34bf845c71e64d5d", "32a65c4127a7eb07"),
+        *(
+            "301f6a038285e18b",
+            "0bfd3f0c53c2d910",
+            "cb2e782bd6a0eee6",
+            "ecb46e50bd84b9d9",
+            "e68539d910294f7a",
+        ),
+        *(
+            "ce269bdfdda2fe72",
+            "4a399f95dab17604",
+            "99f910573d7fe5e2",
+            "34bf845c71e64d5d",
+            "32a65c4127a7eb07",
+        ),
         *("cb6b1ac3e5760745", "22a6d9e99efd3dcb", "354dbbec41a93b96", "5d772caf4e1cdbfa"),
     )
 )
@@ -86,7 +114,10 @@ EXCHANGED: Mapping[str, tuple[tuple[str, str], ...]] = {
 def package_files(wheel: Path) -> dict[str, bytes]:
     """The files of the package by name, made from the wheel of Flax 0.5.3."""
     with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
-        return {name: _changed(name, archive.read(f"flax/optim/{name}").decode()).encode() for name in MODULES}
+        return {
+            name: _changed(name, archive.read(f"flax/optim/{name}").decode()).encode()
+            for name in MODULES
+        }
 
 
 def origin_of(content: bytes) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from codemods.model import FileResult, Source
 from codemods.sources.prefilter import mentions_legacy
+
 from optim2optax.project import Found, root_of
 from optim2optax.vendoring.content import PACKAGE_NAME, package_files
 from optim2optax.vendoring.recognising import copies_among, copies_near, packages_around
@@ -42,7 +43,9 @@ def migrated_with_copies(
     """
     own = copies_among(sources)
     root = root_of(files)
-    speaking = (file for file, source in zip(files, sources, strict=True) if mentions_legacy(source.content))
+    speaking = (
+        file for file, source in zip(files, sources, strict=True) if mentions_legacy(source.content)
+    )
     near = copies_near(root, {os.path.dirname(file.location) for file in speaking})
     existing = {copy.path for copy in own} | near
     if not existing and not vendoring.wanted:
@@ -59,7 +62,9 @@ def migrated_with_copies(
     finished = copies.pointed_at(results, new, place) if existing or new else results
     unneeded = [found for copy in own for found in copy.if_unneeded(finished, root, files)]
     by_path = {result.path: result for result in (*finished, *unneeded)}
-    kept = [by_path.get(one.path) or FileResult(one.path, one.content, one.content) for one in sources]
+    kept = [
+        by_path.get(one.path) or FileResult(one.path, one.content, one.content) for one in sources
+    ]
     return [*kept, *(_new_files(place) if place is not None and place not in existing else ())]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codemods.model import FileResult, Site, Source
+
 from optim2optax.project import Found, Patterns, UnreadableError, find_files, read_file
 from optim2optax.vendoring.content import is_as_written, origin_of
 
@@ -27,31 +28,47 @@ class Copy:
         """What it is imported as."""
         return self.path.rpartition("/")[2]
 
-    def if_unneeded(self, results: Iterable[FileResult], root: str, files: Mapping[Found, str]) -> Iterator[FileResult]:
+    def if_unneeded(
+        self, results: Iterable[FileResult], root: str, files: Mapping[Found, str]
+    ) -> Iterator[FileResult]:
         """Its files, deleted, if no file of the project names it; if one was changed or added, none is, and this is told."""
         name = self.name.encode()
-        if any(name in result.after for result in results) or any(name in text for text in _others(root, files)):
+        if any(name in result.after for result in results) or any(
+            name in text for text in _others(root, files)
+        ):
             return
         changed = self._changed(os.path.join(root, self.path))
         for source in self.files:
             if not changed:
                 yield FileResult(source.path, source.content, b"", kind="deleted")
             elif source.path.endswith(f"/{INIT}"):
-                yield FileResult(source.path, source.content, source.content, (_kept(source, changed),))
+                yield FileResult(
+                    source.path, source.content, source.content, (_kept(source, changed),)
+                )
 
     def _changed(self, folder: str) -> list[str]:
         """What is in the folder that was not put there, or not so."""
-        known = {source.path.rpartition("/")[2] for source in self.files if is_as_written(source.content)}
+        known = {
+            source.path.rpartition("/")[2] for source in self.files if is_as_written(source.content)
+        }
         return sorted(
-            {*os.listdir(folder), *(source.path.rpartition("/")[2] for source in self.files)} - known - {CACHE}
+            {*os.listdir(folder), *(source.path.rpartition("/")[2] for source in self.files)}
+            - known
+            - {CACHE}
         )
 
 
 def copies_among(sources: Sequence[Source]) -> list[Copy]:
     """The copies whose files are among some."""
-    folders = (source.path.rpartition("/")[0] for source in sources if _begins_copy(source.path, source.content))
+    folders = (
+        source.path.rpartition("/")[0]
+        for source in sources
+        if _begins_copy(source.path, source.content)
+    )
     return [
-        Copy(folder, tuple(source for source in sources if source.path.rpartition("/")[0] == folder))
+        Copy(
+            folder, tuple(source for source in sources if source.path.rpartition("/")[0] == folder)
+        )
         for folder in folders
     ]
 
@@ -62,14 +79,26 @@ def copies_near(root: str, folders: Collection[str]) -> set[str]:
     found = set()
     for folder in around:
         with contextlib.suppress(OSError):
-            found |= {os.path.join(folder, name) for name in os.listdir(folder) if _is_copy(os.path.join(folder, name))}
+            found |= {
+                os.path.join(folder, name)
+                for name in os.listdir(folder)
+                if _is_copy(os.path.join(folder, name))
+            }
     return {os.path.relpath(location, root).replace(os.sep, "/") for location in found}
 
 
 def packages_around(root: str, files: Iterable[Found]) -> list[str]:
     """The paths of what makes packages of the folders around some files, whether it is among these or not."""
-    folders = {outer for folder in {os.path.dirname(file.location) for file in files} for outer in _up_to(root, folder)}
-    inits = [os.path.join(folder, INIT) for folder in sorted(folders) if os.path.isfile(os.path.join(folder, INIT))]
+    folders = {
+        outer
+        for folder in {os.path.dirname(file.location) for file in files}
+        for outer in _up_to(root, folder)
+    }
+    inits = [
+        os.path.join(folder, INIT)
+        for folder in sorted(folders)
+        if os.path.isfile(os.path.join(folder, INIT))
+    ]
     return [os.path.relpath(location, root).replace(os.sep, "/") for location in inits]
 
 
@@ -114,4 +143,15 @@ def _kept(source: Source, changed: Sequence[str]) -> Site:
         "Delete the folder if what was changed in it is not needed.",
     )
     line = source.content.decode("utf-8", "replace").splitlines()[0]
-    return Site(reason.code, 1, 1, 1, len(line) + 1, "unresolved", "proven", reason.reason, line, remedy=reason.remedy)
+    return Site(
+        reason.code,
+        1,
+        1,
+        1,
+        len(line) + 1,
+        "unresolved",
+        "proven",
+        reason.reason,
+        line,
+        remedy=reason.remedy,
+    )

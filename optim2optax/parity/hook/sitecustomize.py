@@ -49,10 +49,14 @@ class Copies:
     def of(self, path: str) -> str | None:
         """Where a path into a tree of the user's is in the copy; None if it is in none, or no part of what was copied."""
         full = os.path.abspath(path)
-        if any(_inside(full, place) for _, place in self.copies) or any(_inside(full, place) for place in self.kept):
+        if any(_inside(full, place) for _, place in self.copies) or any(
+            _inside(full, place) for place in self.kept
+        ):
             return None
         for original, place in self.copies:
-            if _inside(full, original) and "site-packages" not in full[len(original) :].split(os.sep):
+            if _inside(full, original) and "site-packages" not in full[len(original) :].split(
+                os.sep
+            ):
                 return place + full[len(original) :]
         return None
 
@@ -63,7 +67,11 @@ class Copies:
     def foreign(self) -> list[str]:
         """The files of modules that were loaded from a tree of the user's all the same, or from an installed copy of it."""
         files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-        return sorted(file for file in files if isinstance(file, str) and (self.of(file) or self._is_installed(file)))
+        return sorted(
+            file
+            for file in files
+            if isinstance(file, str) and (self.of(file) or self._is_installed(file))
+        )
 
     def _is_installed(self, file: str) -> bool:
         """Whether a module of a package comes from among the installed ones, and the tree has one of its name."""
@@ -71,7 +79,9 @@ class Copies:
         if not found or os.sep not in inside or inside.partition(os.sep)[0] in RECORDED:
             return False
         return any(
-            os.path.exists(os.path.join(place, *src, inside)) for _, place in self.copies for src in ((), ("src",))
+            os.path.exists(os.path.join(place, *src, inside))
+            for _, place in self.copies
+            for src in ((), ("src",))
         )
 
 
@@ -121,7 +131,11 @@ class Finder:
             if name in sys.modules:
                 return _already(sys.modules[name])
         for finder in sys.meta_path:
-            spec = None if finder is self or not hasattr(finder, "find_spec") else finder.find_spec(name, path, target)
+            spec = (
+                None
+                if finder is self or not hasattr(finder, "find_spec")
+                else finder.find_spec(name, path, target)
+            )
             if spec is not None:
                 return self.redirected(spec)
         return None
@@ -130,7 +144,9 @@ class Finder:
         """Start the recording. What the recorder imports for itself is nothing of the user's."""
         before = list(sys.path)
         sys.path[:] = [
-            place for place in before if not any(_inside(os.path.abspath(place), c) for _, c in self.copies.copies)
+            place
+            for place in before
+            if not any(_inside(os.path.abspath(place), c) for _, c in self.copies.copies)
         ]
         self.arming = True
         try:

@@ -21,13 +21,18 @@ LARGEST = 1e18
 
 def render_html(report: Report) -> str:
     """The page: totals, environment, contents, and for each case verdict, sources, error over steps, leaves, and its script."""
-    return _template().render(report=report, words=words, figures=figures, gate=gate, place=place, plot=plot)
+    return _template().render(
+        report=report, words=words, figures=figures, gate=gate, place=place, plot=plot
+    )
 
 
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     return environment.get_template("report.html.j2")
 

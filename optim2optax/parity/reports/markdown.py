@@ -44,7 +44,9 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
 
 
 def _head(report: Report) -> str:
-    totals = ", ".join(f"{number} {words(Outcome(name))}" for name, number in report.summary.items())
+    totals = ", ".join(
+        f"{number} {words(Outcome(name))}" for name, number in report.summary.items()
+    )
     found = report.environment
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return (
@@ -57,7 +59,11 @@ def _head(report: Report) -> str:
 def _row(case: Case) -> str:
     found = case.comparison
     drift = "" if found is None or found.drift is None else f"{found.drift:.1e}"
-    figures = ("", "", "") if found is None else (f"{found.error:.1e}{gate(found)}", drift, str(found.steps))
+    figures = (
+        ("", "", "")
+        if found is None
+        else (f"{found.error:.1e}{gate(found)}", drift, str(found.steps))
+    )
     cells = (SIGNS[case.outcome], _cell(case.name), words(case.outcome), *figures)
     return f"| {' | '.join(cells)} |\n"
 
@@ -78,7 +84,9 @@ def _details(case: Case) -> str:
 
 def _cell(text: str) -> str:
     """Text that means nothing to Markdown, in one line."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]|#~" else letter for letter in _escaped(text))
+    return "".join(
+        f"\\{letter}" if letter in "\\`*_{}[]|#~" else letter for letter in _escaped(text)
+    )
 
 
 def _escaped(text: str) -> str:
@@ -95,4 +103,6 @@ def _block(text: str, language: str = "text") -> str:
 
 
 def _left_out(number: int, total: int) -> str:
-    return f"\nFor length, more are left out here: {number} of {total} cases, in whole or in part.\n"
+    return (
+        f"\nFor length, more are left out here: {number} of {total} cases, in whole or in part.\n"
+    )

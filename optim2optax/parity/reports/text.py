@@ -61,7 +61,9 @@ def place(difference: Difference) -> str:
 
 def _totals(report: Report) -> str:
     parts = [f"{number} {words(Outcome(name))}" for name, number in report.summary.items()]
-    return f"{len(report.cases)} {'case' if len(report.cases) == 1 else 'cases'}: {', '.join(parts)}"
+    return (
+        f"{len(report.cases)} {'case' if len(report.cases) == 1 else 'cases'}: {', '.join(parts)}"
+    )
 
 
 def _environment(found: Environment) -> str:
