@@ -187,7 +187,7 @@ class Evidence:
             self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), thing)
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
-        """Seed a class that is chosen at run time for `Type[Optimizer]`, if no class is known there."""
+        """Seed a class that is chosen at run time for `Type[Optimizer]`, if none is known there."""
         assert isinstance(named.type, ast.Subscript)
         place = self.facts.flow.inside(annotation.target, named)
         known = any(isinstance(item, External) for item in self.facts.flow.solver.at(place))
@@ -389,7 +389,7 @@ class Evidence:
                 self._seed_reader(unit, node)
 
     def _has_its_shape(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether this may be `x.target`, `x.replace(target=…)`, `x.state.step` or `x.create(…)`."""
+        """Whether this may be `x.target`, `x.replace(target=…)`, `x.state.step` and the like."""
         if not isinstance(node.ctx, ast.Load):
             return False
         if node.attr in CERTAIN or node.attr == "target":
@@ -409,7 +409,7 @@ class Evidence:
         )
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
-        """Seed an optimizer if its use, its name, or one that escaped in the program suggests it."""
+        """Seed an optimizer if a use, its name, or an escape in the same program suggests one."""
         found = self.world.sources(unit, node.value)
         if node.attr == "create":
             self._seed_suspected("definition", unit, node, found)
@@ -453,7 +453,7 @@ class Evidence:
         """Whether an object is used as only an optimizer is, whatever its name."""
         parent = unit.parents.get(node)
         if node.attr == "target":
-            return self._passed_as_params(unit, node)
+            return self._is_params(unit, node)
         return isinstance(parent, ast.Attribute) and parent.attr == "param_states"
 
     def _is_sure(self, unit: Unit, node: ast.Attribute, is_named_so: bool) -> bool:
@@ -508,8 +508,8 @@ class Evidence:
         for other in (*self._field_of_one_class(node), *sources):
             self.facts.legacy.links[thing, other] = None
 
-    def _passed_as_params(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether something is used as params: in `{"params": …}`, or first in a call of `apply`."""
+    def _is_params(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether an object is used as params: in `{"params": …}`, or first in `apply(…)`."""
         parent = unit.parents.get(node)
         # model.apply({"params": optimizer.target}, x)
         if isinstance(parent, ast.Dict):

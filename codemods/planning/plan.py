@@ -247,15 +247,6 @@ def _without_hopeless(
     return {thing: why for thing, why in tried.items() if groups[thing] not in hopeless}
 
 
-def _is_told(decision: Decision, plan: Plan) -> bool:
-    """Whether a name that may not be there is told, as a hint: with `--modernize`, unless a comment or the selection forbids."""
-    decision.status = "hint"
-    comment = _suppressing(decision, plan.comments[decision.use.unit])
-    if comment is not None:
-        plan.used_comments.add((decision.use.unit, comment))
-    return plan.options.modernize and comment is None and plan.options.selects(decision.code)
-
-
 def _reason_of(decision: Decision) -> str:
     assert decision.refusal is not None
     return decision.refusal.reason
@@ -310,7 +301,10 @@ def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
 
 
 def _foreign_traversal(use: Use, facts: Facts) -> bool:
-    """Whether a `flax.traverse_util.ModelParamTraversal` belongs to no optimizer: it still exists."""
+    """Whether a `flax.traverse_util.ModelParamTraversal` has to do with no optimizer.
+
+    It still exists.
+    """
     if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
         return False
     linked = any(inner in use.things for _, inner in facts.legacy.links)
@@ -318,7 +312,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
 
 
 def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
-    """Refuse what the rule allowed but a conflict, a comment, the selection or weak evidence forbids."""
+    """Refuse what a conflict, a comment, the selection or weak evidence forbids."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
     if comment is not None:
