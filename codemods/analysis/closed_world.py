@@ -1,7 +1,8 @@
-"""What an object of unknown origin may be: an optimizer that went out of view comes back somewhere, if it comes back at all.
+"""What an object of unknown origin may be: an optimizer that escaped may come back anywhere.
 
-The analysis follows objects as far as code is in view. Where one gets out of view it escapes; where an object comes from there,
-nothing tells what it is. What is used as only a legacy object can be then belongs to those that have escaped in the same program.
+The analysis follows objects as far as code is in view. Where one gets out of view it escapes; of an
+object that comes from there nothing is known. If it is used as only a legacy object can be, it
+belongs to those that have escaped in the same program.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    Object,
     Place,
     Result,
     Thing,
@@ -34,14 +36,14 @@ from codemods.sources.modules import Unit
 from codemods.sources.prefilter import uses_jax
 
 UNKNOWN_CONTENTS = (POOL, "opaque")
-"""The roles of containers of which it is not seen what is in them."""
+"""The roles of containers whose elements are not known."""
 
 PURPOSES = {"apply_gradient": "optimizer", "optimize": "optimizer", "create": "definition"}
 """The methods for which things of a kind are made."""
 
 
 class ClosedWorld:
-    """Brings together what went out of view and what comes from there."""
+    """Connects the objects that escape with those that come from out of view."""
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
@@ -49,15 +51,15 @@ class ClosedWorld:
         self._made_of_unknown: dict[ast.Call, bool] = {}
 
     def sources(self, unit: Unit, node: ast.expr) -> dict[Thing, Escape | None]:
-        """The things that an expression of unknown origin may hold, with the places where they got out of view.
+        """The things that an expression of unknown origin may hold, with their escapes.
 
-        Where every one of a program is accounted for, it may still be one of them in a file that has to do with JAX.
+        Even if all of a program are accounted for, it may be one of them in a file that uses JAX.
         """
         sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
         derived = [thing for thing in sources if thing.kind in ("definition", "optimizer")]
         if derived:
             return {thing: self.flow.derivation.escapes.get(thing) for thing in derived}
-        runs_text = unit in self.facts.running_text  # which may set any variable
+        runs_text = unit in self.facts.running_text  # which may assign any variable
         if not runs_text and self.is_something_else(node):
             return {}
         made = self._made_with(unit)
@@ -67,41 +69,39 @@ class ClosedWorld:
         lost = [thing for thing in made if thing in self.lost]
         if not lost and not uses_jax(unit.code.encode()):
             return {}
-        kinds = {
-            thing.kind for thing in lost
-        }  # where no optimizer is lost, a definition that is tells nothing of these
-        return {
-            thing: self.escapes.get(thing)
-            for thing in made
-            if thing in lost or thing.kind not in kinds
-        }
+        # a lost definition says nothing of optimizers, where none is lost
+        kinds = {thing.kind for thing in lost}
+        candidates = [thing for thing in made if thing in lost or thing.kind not in kinds]
+        return {thing: self.escapes.get(thing) for thing in candidates}
 
     @cached_property
     def lost(self) -> dict[Thing, None]:
-        """What may come back anywhere in the project: it goes out of view, or is not seen to do what it is there for.
+        """What may come back anywhere in the project.
 
-        What only a function gives of which nothing in view speaks goes to whoever calls that, and does not come back by itself.
+        It escapes, or is not seen to be used for its purpose. What is only returned by a function
+        that nothing in view names gets to its callers, and does not come back by itself.
         """
-        given = {thing for function in self.outermost for thing in self._returned(function)}
-        seen = (self.put_to_use | given) - self._gone_elsewhere.keys()
-        return {thing: None for thing in self._made if thing not in seen}
+        returned = {thing for function in self.outermost for thing in self._returned(function)}
+        accounted_for = (self.put_to_use | returned) - self._gone_elsewhere.keys()
+        return {thing: None for thing in self._made if thing not in accounted_for}
 
     @cached_property
     def outermost(self) -> list[Function]:
-        """The functions that nothing in view calls or speaks of, and the methods of classes of which nothing there makes any."""
-        functions = (
-            one for one in self.flow.reading.functions if isinstance(one.node, ast.FunctionDef)
-        )
+        """The functions that nothing in view calls or names.
+
+        So are the methods of classes of which nothing in view makes an instance.
+        """
         return [
-            one
-            for one in functions
-            if not self.flow.entered[one.node] and not self._may_be_called(one)
+            function
+            for function in self.flow.reading.functions
+            if isinstance(function.node, ast.FunctionDef)
+            and not self.flow.entered[function.node]
+            and not self._may_be_called(function)
         ]
 
     def _may_be_called(self, function: Function) -> bool:
-        around = function.scope.parent
-        is_method = around is not None and isinstance(around.node, ast.ClassDef)
-        if is_method and around is not None and around.node not in self._constructed:
+        around = None if function.scope.parent is None else function.scope.parent.node
+        if isinstance(around, ast.ClassDef) and around not in self._constructed:
             return False
         return isinstance(function.node, ast.FunctionDef) and self._is_spoken_of(function.node)
 
@@ -119,30 +119,28 @@ class ClosedWorld:
         return [thing for thing in self._made if thing.unit.path in program]
 
     def may_be_more(self, unit: Unit, node: ast.expr) -> bool:
-        """Whether something of unknown origin may come to where something known does."""
+        """Whether an object of unknown origin may get to a place beside known ones."""
         if any(isinstance(item, Derived) for item in self.facts.objects(node)):
             return True
         roots = self.flow.derivation.roots.of(self.flow.places[node])
         if any(map(self._tells_nothing, roots)):
             return True
-        return any(map(self._was_there_ahead, roots)) and any(
-            thing in self.lost for thing in self._made_with(unit)
-        )
+        if not any(map(self._may_be_replaced, roots)):
+            return False
+        return any(thing in self.lost for thing in self._made_with(unit))
 
-    def _was_there_ahead(self, root: Place) -> bool:
-        """Whether a place is known to hold a constant or nothing, over which something that is lost may have been put."""
+    def _may_be_replaced(self, root: Place) -> bool:
+        """Whether a place only has a constant or nothing, which a lost object may replace."""
         is_element = isinstance(root, tuple) and root[0] in ("element", "elements", "keys")
         return (is_element and not self.flow.solver.at(root)) or _has_no_attributes(root)
 
     def _tells_nothing(self, root: Place) -> bool:
-        """Whether something may come from a place of which nothing is known."""
+        """Whether an object may come from a place of which nothing is known."""
         if isinstance(root, ast.Call) and self._is_made_of_unknown(root):
             return True
-        if (
-            any(map(tells, self.flow.solver.at(root)))
-            or _has_no_attributes(root)
-            or self._is_from_a_caller(root)
-        ):
+        if any(map(tells, self.flow.solver.at(root))):
+            return False
+        if _has_no_attributes(root) or self._is_from_a_caller(root):
             return False
         match root:
             case ast.expr():
@@ -154,32 +152,34 @@ class ClosedWorld:
         return True
 
     def _is_made_of_unknown(self, call: ast.Call) -> bool:
-        """Whether a package that may give back what it is given is given something that nothing tells of."""
+        """Whether a package may return its argument, and the argument is unknown."""
         if call not in self._made_of_unknown:
-            self._made_of_unknown[call] = False  # what is made of itself alone tells nothing more
-            made = [*self.flow.solver.at(call)]
-            if made and all(
-                isinstance(item, Result) and not is_well_known(item.name) for item in made
-            ):
-                given = (self.flow.places.get(value) for value in values_of(call))
-                roots = {root for place in given for root in self.flow.derivation.roots.of(place)}
-                self._made_of_unknown[call] = any(map(self._tells_nothing, roots))
+            self._made_of_unknown[call] = False  # for calls that get their own result
+            self._made_of_unknown[call] = self._returns_unknown(call)
         return self._made_of_unknown[call]
 
+    def _returns_unknown(self, call: ast.Call) -> bool:
+        made = [*self.flow.solver.at(call)]
+        if not made or not all(map(_may_be_argument, made)):
+            return False
+        given = (self.flow.places.get(value) for value in values_of(call))
+        roots = {root for place in given for root in self.flow.derivation.roots.of(place)}
+        return any(map(self._tells_nothing, roots))
+
     def comes_from_callers(self, node: ast.expr) -> bool:
-        """Whether an object comes from whoever calls functions that nothing in view speaks of, and from nowhere else."""
+        """Whether an object only comes from callers of functions that nothing in view names."""
         roots = self.flow.derivation.roots.of(self.flow.places[node])
         given = [root for root in roots if not _has_no_attributes(root)]
-        return all(map(self._is_from_a_caller, given)) if given else not any(map(_stands_in, roots))
+        if given:
+            return all(map(self._is_from_a_caller, given))
+        return not any(map(_stands_in, roots))
 
     def _is_from_a_caller(self, root: Place) -> bool:
+        """Whether this is a parameter of a function at top level that nothing in view names."""
         match root:
             case ("variable", Scope(node=ast.FunctionDef() as function) as scope, str() as name):
-                parameters = (
-                    *function.args.posonlyargs,
-                    *function.args.args,
-                    *function.args.kwonlyargs,
-                )
+                own = function.args
+                parameters = (*own.posonlyargs, *own.args, *own.kwonlyargs)
                 is_plain = scope.parent is scope.module and not function.decorator_list
                 return (
                     is_plain
@@ -190,7 +190,7 @@ class ClosedWorld:
 
     @cached_property
     def _spoken_of(self) -> set[str]:
-        """The names and attributes of unknown objects that are read anywhere in the project, are imported, or stand in quotes."""
+        """The names that code in view reads, imports or has in quotes, without a known object."""
         found: set[str] = set()
         for unit in self.facts.project.units:
             for node in unit.nodes:
@@ -206,24 +206,26 @@ class ClosedWorld:
         return found
 
     def _is_spoken_of(self, function: ast.FunctionDef) -> bool:
-        is_special = function.name.startswith(
-            "__"
-        )  # an operator or a statement calls it without its name
+        """Whether something in view may call a function, as far as names show."""
+        # an operator or a statement calls `__add__` or `__enter__` without its name
+        is_special = function.name.startswith("__")
         return is_special or function in self._named or function.name in self._spoken_of
 
     @cached_property
     def _named(self) -> set[ast.AST]:
-        """The functions that something in view names."""
+        """The functions that an expression in view may be."""
         nodes = (node for unit in self.facts.project.units for node in unit.nodes)
         read = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute))
         return {function.node for node in read for function in self.facts.functions(node)}
 
     def is_something_else(self, node: ast.expr) -> bool:
-        """Whether an object comes from packages that make no legacy optimizers, and to which none was given."""
+        """Whether an object comes from packages that have nothing to do with legacy optimizers.
+
+        They make none, and none was given to them.
+        """
         names = self.flow.derivation.roots.names(node)
-        if all(
-            map(is_number, names)
-        ):  # beside a container or an instance, it is not of these that something is asked
+        if all(map(is_number, names)):
+            # beside a number, an attribute is read of the container or instance
             return all(isinstance(item, Result | External) for item in self.facts.objects(node))
         return all(is_well_known(name) for name in names if not is_number(name))
 
@@ -240,31 +242,31 @@ class ClosedWorld:
 
     @cached_property
     def put_to_use(self) -> set[Thing]:
-        """The optimizers that take a step in view, and the definitions that make an optimizer there, also as parts of others."""
-        found = {
-            thing
-            for _, node in self.flow.reading.attributes
-            if (kind := PURPOSES.get(node.attr)) is not None
-            for thing in self.facts.things(node.value, kind)
-        }
+        """The optimizers that take a step in view, and the definitions that make one there.
+
+        A part of another definition is used with it.
+        """
+        found: set[Thing] = set()
+        for _, node in self.flow.reading.attributes:
+            kind = PURPOSES.get(node.attr)
+            if kind is not None:
+                found.update(self.facts.things(node.value, kind))
         pending = list(found)
         while pending:
             whole = pending.pop()
-            new = {
-                part
-                for outer, part in self.facts.legacy.links
-                if outer == whole and part.kind == "definition"
-            } - found
+            links = self.facts.legacy.links
+            parts = {part for outer, part in links if outer == whole and part.kind == "definition"}
+            new = parts - found
             found |= new
             pending += new
         return found
 
     @cached_property
     def escapes(self) -> dict[Thing, Escape]:
-        """Everything that gets out of view.
+        """Everything that gets out of view, and where.
 
-        Into code that is not there, to whoever calls a function that nobody calls, or into a field of which the name is not
-        known, or that nobody reads by it.
+        It gets into code that is not there, to the callers of a function that nobody in view calls,
+        or into a field of which the name is not known, or that nobody reads by it.
         """
         found = dict(self._gone_elsewhere)
         for function in self.outermost:
@@ -274,7 +276,7 @@ class ClosedWorld:
 
     @cached_property
     def _gone_elsewhere(self) -> dict[Thing, Escape]:
-        """What gets out of view other than to whoever calls a function of which nothing in view speaks."""
+        """What escapes otherwise than to the callers of a function that nothing in view names."""
         contents = self.flow.derivation.contents
         ends: list[tuple[Function | Class, Iterable[Token]]] = [
             (function, self._returned(function))
@@ -282,10 +284,10 @@ class ClosedWorld:
             if not self.flow.entered[function.node] and function not in self.outermost
         ]
         for cls in self.flow.reading.classes:
-            fields = ((place, contents.at((place,))) for place in self.flow.field_places(cls))
-            ends += [
-                (cls, carried) for place, carried in fields if carried and self._is_unread(place)
-            ]
+            for field in self.flow.field_places(cls):
+                carried = contents.at((field,))
+                if carried and self._is_unread(field):
+                    ends.append((cls, carried))
         found = dict(self.flow.derivation.escapes)
         for end, tokens in ends:
             for token in tokens:
@@ -299,13 +301,14 @@ class ClosedWorld:
     def _is_unread(self, field: Place) -> bool:
         """Whether nothing reads a field by its name, as far as that is known."""
         match field:
+            # setattr(state, name, optimizer)
             case ("some field", _):
                 return True
         return _is_field(field) and field not in self._read_fields
 
     @cached_property
     def _read_fields(self) -> set[Place]:
-        """The fields from which something gets to a place that is none."""
+        """The fields that are read: from them, something flows to a place that is no field."""
         edges = [
             (source, target) for source, target in self.flow.solver.edges() if _is_field(source)
         ]
@@ -313,11 +316,8 @@ class ClosedWorld:
         found = {source for source, target in edges if not _is_field(target)}
         pending = list(found)
         while pending:
-            new = [
-                place
-                for place in incoming.get(pending.pop(), ())
-                if _is_field(place) and place not in found
-            ]
+            sources = incoming.get(pending.pop(), ())
+            new = [place for place in sources if _is_field(place) and place not in found]
             found.update(new)
             pending.extend(new)
         return found
@@ -327,9 +327,18 @@ def _is_field(place: Place) -> bool:
     return isinstance(place, tuple) and "field" in place[0]
 
 
+def _may_be_argument(item: Object) -> bool:
+    """Whether a call of a package returned this, and it may be one of the arguments."""
+    return isinstance(item, Result) and not is_well_known(item.name)
+
+
 def _has_no_attributes(root: Place) -> bool:
-    """Whether what comes from a place, if anything does, has none of an optimizer's attributes: it was there ahead of it."""
+    """Whether what comes from a place has no attributes of an optimizer.
+
+    It may be a default, in the place of which an optimizer is put later.
+    """
     match root:
+        # state = {}; state["optimizer"]
         case ("element" | "elements" | "keys", Container(node=ast.expr() as node, role=""), *_):
             return not isinstance(node, ast.Call)  # nothing is put there
         case ast.Constant() | ast.JoinedStr() | ast.Compare():
@@ -338,7 +347,10 @@ def _has_no_attributes(root: Place) -> bool:
 
 
 def _stands_in(root: Place) -> bool:
-    """Whether all that is known to come is a constant, or an element that is not there: something else is lost on its way."""
+    """Whether only a constant is known to come, or an element that does not exist.
+
+    Another object is lost on its way then.
+    """
     match root:
         case ast.expr():
             return True
@@ -359,14 +371,17 @@ def replaces_target(unit: Unit, node: ast.Attribute) -> bool:
 
 
 def creates(unit: Unit, node: ast.Attribute) -> bool:
-    """Whether this is the method in `x.create(params)`, called as a definition's is: what it gives is not unpacked."""
+    """Whether this is the method in `x.create(params)`, with the arguments of a definition's.
+
+    Its result is not unpacked.
+    """
     call = unit.parents.get(node)
     if node.attr != "create" or not isinstance(call, ast.Call) or call.func is not node:
         return False
     statement = unit.parents.get(call)
-    if isinstance(statement, ast.Assign) and any(
-        isinstance(target, ast.Tuple) for target in statement.targets
-    ):
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    # model, params = Model.create(key)
+    if any(isinstance(target, ast.Tuple) for target in targets):
         return False
     words = [word.arg for word in call.keywords if word.arg != "focus"]
     return len(call.args) + len(words) == 1 and words in ([], ["target"], [None])

@@ -1,4 +1,8 @@
-"""How sure it is that something is a legacy object, other than by proof: declared, deduced or likely."""
+"""How sure it is that something is a legacy object, where that is not proven.
+
+An object is declared (an annotation names the class), deduced (only a legacy object is used like
+this) or likely (its name and its uses suggest it).
+"""
 
 from __future__ import annotations
 
@@ -41,13 +45,13 @@ CONFIG_LIKE = re.compile(
     r"(^|_)(config|cfg|conf|args|flags|hparams|options|settings)(_|$)", re.IGNORECASE
 )
 CERTAIN = ("compute_gradient", "optimizer_def")
-"""Attributes that nothing but a legacy optimizer has."""
+"""Attributes that only a legacy optimizer has."""
 
 DECLARED = {"Optimizer": "optimizer", "OptimizerDef": "definition"}
 
 
 class Evidence:
-    """Adds to what flows from constructors the things that annotations declare and uses tell."""
+    """Adds the objects that annotations declare and uses suggest to those that calls create."""
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
@@ -69,100 +73,121 @@ class Evidence:
         self._ask_for_definitions()
 
     def _ask_for_definitions(self) -> None:
-        """Let the definitions of optimizers that were linked with others since reach where these are asked for them."""
+        """Propagate the definitions of linked optimizers to the reads of `optimizer_def`."""
         flow = self.facts.flow
         for _, node in flow.reading.attributes:
-            if node.attr == "optimizer_def":
-                for thing in self.facts.things(node.value, "optimizer"):
-                    for definition in self.facts.legacy.definitions(thing):
-                        flow.solver.add(flow.places[node], definition)
+            if node.attr != "optimizer_def":
+                continue
+            for thing in self.facts.things(node.value, "optimizer"):
+                for definition in self.facts.legacy.definitions(thing):
+                    flow.solver.add(flow.places[node], definition)
         flow.solve()
 
     def _adopt(self) -> None:
-        """Link optimizers of unknown origin to those that they may be.
+        """Link optimizers of unknown origin to those of the project that they may be.
 
-        These were created in the project and, if the others take steps, are stepped nowhere else in view.
-
-        A function that nobody in the project calls gets its optimizer from outside, and one that such a function returns
-        goes there. The two may be the same, so they migrate together; those of the same file are the first to be thought of,
-        then those of the same program, and at last, if a step is to have any, those of the whole project.
+        A function that nobody in the project calls gets its optimizer from outside, and the one
+        that such a function returns goes there. The two may be the same, so they migrate together.
+        An optimizer that takes steps is preferably one that takes no step elsewhere in view.
+        Candidates of the same file come first, then those of the same program. At last, if the
+        optimizer takes steps, those of the whole project.
         """
         self._join_lost()
-        made = [
+        created = self._created_optimizers()
+        stepped = self._stepped_optimizers()
+        unstepped = [thing for thing in created if thing not in stepped] or created
+        for thing in self._read_without_proof():
+            if self.facts.legacy.definitions(thing):
+                continue
+            takes_steps = thing in stepped
+            candidates = self._near(thing, unstepped) if takes_steps else []
+            candidates = candidates or self._near(thing, created)
+            if not candidates and takes_steps:
+                candidates = unstepped
+            for candidate in candidates:
+                self.facts.legacy.links[thing, candidate] = None
+
+    def _created_optimizers(self) -> list[Thing]:
+        """The optimizers whose allocation site is a call in view."""
+        return [
             thing
             for _, call in self.facts.flow.reading.calls
             for thing in self.facts.things(call, "optimizer")
             if thing.node is call
         ]
-        stepped = {
+
+    def _stepped_optimizers(self) -> set[Thing]:
+        """The optimizers that take a step in view."""
+        return {
             thing
             for _, node in self.facts.flow.reading.attributes
             if node.attr in ("apply_gradient", "optimize")
             for thing in self.facts.things(node.value, "optimizer")
         }
-        unstepped = [thing for thing in made if thing not in stepped] or made
-        read = (
-            thing
+
+    def _read_without_proof(self) -> dict[Thing, None]:
+        """The declared and deduced optimizers that have an attribute read, in order."""
+        return {
+            thing: None
             for _, node in self.facts.flow.reading.attributes
             for thing in self.facts.things(node.value, "optimizer")
             if thing.evidence in ("declared", "deduced")
-        )
-        for thing in dict.fromkeys(read):
-            if not self.facts.legacy.definitions(thing):
-                unmet = self._near(thing, unstepped) if thing in stepped else []
-                near = unmet or self._near(thing, made)
-                for candidate in near or (unstepped if thing in stepped else ()):
-                    self.facts.legacy.links[thing, candidate] = None
+        }
 
     def _near(self, thing: Thing, candidates: list[Thing]) -> list[Thing]:
-        """Those of some things that are of the same file as another; if none is, of the same program."""
-        own = [candidate for candidate in candidates if candidate.unit is thing.unit]
-        program = set() if own else self.facts.together(thing.unit)
-        return own or [candidate for candidate in candidates if candidate.unit.path in program]
+        """The candidates of the same file as a thing; without any, those of the same program."""
+        of_file = [candidate for candidate in candidates if candidate.unit is thing.unit]
+        if of_file:
+            return of_file
+        program = self.facts.together(thing.unit)
+        return [candidate for candidate in candidates if candidate.unit.path in program]
 
     def _join_lost(self) -> None:
-        """Link definitions that are used with those that are lost on their ways and may be what is used there as well."""
+        """Link the definitions that are used with the lost ones that may reach the same place."""
         lost = [
             thing
             for thing in self.world.lost
             if thing.kind == "definition" and thing not in self.world.put_to_use
         ]
-        for unit, node in self.facts.flow.reading.attributes if lost else ():
-            known = (
-                self.facts.things(node.value, "definition")
-                if node.attr in ATTRIBUTES["definition"]
-                else []
-            )
-            if known and self.world.may_be_more(unit, node.value):
-                may_come = [
-                    source for source in self.world.sources(unit, node.value) if source in lost
-                ]
-                self.facts.legacy.links.update(
-                    dict.fromkeys((thing, source) for thing in known for source in may_come)
-                )
+        if not lost:
+            return
+        for unit, node in self.facts.flow.reading.attributes:
+            if node.attr not in ATTRIBUTES["definition"]:
+                continue
+            known = self.facts.things(node.value, "definition")
+            if not known or not self.world.may_be_more(unit, node.value):
+                continue
+            sources = self.world.sources(unit, node.value)
+            may_come = [source for source in sources if source in lost]
+            for thing in known:
+                for source in may_come:
+                    self.facts.legacy.links[thing, source] = None
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
             for named in types_within(annotation.expression):
-                if isinstance(named.type, ast.Constant):
-                    continue  # a type in quotes is an annotation of its own
-                if isinstance(named.type, ast.Subscript):
-                    self._seed_class(named, annotation)
-                    continue
-                kind = self._declared_kind(named.type)
-                if kind is not None and not self.facts.within(annotation.target):
-                    thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
-                    self.facts.flow.solver.add(
-                        self.facts.flow.inside(annotation.target, named), thing
-                    )
+                self._seed_annotated(annotation, named)
         for unit, call in self.facts.flow.reading.calls:
+            # isinstance(x, optim.Optimizer)
             if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
                 kind = self._declared_kind(call.args[1])
                 if kind is not None and not self._known(unit, call.args[0], ""):
                     self._seed_expression(call.args[0], Thing(kind, unit, call, "", "declared"))
 
+    def _seed_annotated(self, annotation: Annotation, named: TypeWithin) -> None:
+        """Seed what one type within an annotation declares: `Optimizer`, or `Type[Optimizer]`."""
+        if isinstance(named.type, ast.Constant):
+            return  # a type in quotes is an annotation of its own
+        if isinstance(named.type, ast.Subscript):
+            self._seed_class(named, annotation)
+            return
+        kind = self._declared_kind(named.type)
+        if kind is not None and not self.facts.within(annotation.target):
+            thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
+            self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), thing)
+
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
-        """Where `Type[Optimizer]` is declared and no class is known, there is one that was chosen at run time."""
+        """Seed a class that is chosen at run time for `Type[Optimizer]`, if none is known there."""
         assert isinstance(named.type, ast.Subscript)
         place = self.facts.flow.inside(annotation.target, named)
         known = any(isinstance(item, External) for item in self.facts.flow.solver.at(place))
@@ -170,12 +195,16 @@ class Evidence:
             self.facts.flow.solver.add(place, External(f"{PACKAGE}.{RUN_TIME}"))
 
     def _declared_kind(self, node: ast.expr) -> str | None:
-        """The kind of thing that an annotation, or the second argument of `isinstance`, names."""
+        """The kind of object that an annotation, or the second argument of `isinstance`, names."""
         names = {legacy_name(name) for name in self.facts.externals(node)}
-        return next((kind for name, kind in DECLARED.items() if name in names), None)
+        for name, kind in DECLARED.items():
+            if name in names:
+                return kind
+        return None
 
     @cached_property
     def _defines_apply_gradient(self) -> bool:
+        """Whether the project has an `apply_gradient` other than in legacy definitions."""
         return any(
             isinstance(node, ast.FunctionDef)
             and node.name == "apply_gradient"
@@ -185,7 +214,7 @@ class Evidence:
         )
 
     def _has_states_of_its_own(self, unit: Unit) -> bool:
-        """Whether a file's programs name nothing legacy, and have a class with such a field themselves."""
+        """Whether a program imports nothing legacy, and a class of it has a `param_states`."""
         program = self.facts.together(unit)
         units = [one for one in self.facts.project.units if one.path in program]
         imports = (item for one in units for item in self.facts.imported(one))
@@ -204,52 +233,65 @@ class Evidence:
         )
 
     def _seed_deduced(self) -> bool:
-        """Seed receivers of `.apply_gradient(…)`, then unknown `.create(…)` whose result gets there. Whether any was new."""
+        """Seed the objects that only legacy ones are used like; return whether any was new."""
         seeded = False
         for unit, node in list(self.facts.flow.reading.attributes):
-            if (
-                node.attr == "param_states"
-                and not self._known(unit, node.value, node.attr)
-                and self._is_of_an_optimizer(unit, node)
-                and not self._has_states_of_its_own(unit)
-            ):
-                self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
-                seeded = True
-            if (
-                node.attr != "apply_gradient"
-                or self._known(unit, node.value, node.attr)
-                or self._defines_apply_gradient
-            ):
-                continue
-            if (evidence := _steps_by_hand(unit, node)) is not None and self._is_of_jax(unit):
-                self._seed_expression(node.value, Thing("definition", unit, node, "", evidence))
-                seeded = True
-            elif not self._contradicted(unit, node):
-                thing = Thing("optimizer", unit, node, "", "deduced")
-                self._link_sources(thing, node.value)
-                self._seed_expression(node.value, thing)
-                seeded = True
+            if node.attr == "param_states":
+                seeded = self._seed_state(unit, node) or seeded
+            elif node.attr == "apply_gradient":
+                seeded = self._seed_stepping(unit, node) or seeded
         if seeded:
             self.facts.flow.solve()
         for unit, call in list(self.facts.flow.reading.calls):
-            function = call.func
-            if (
-                not isinstance(function, ast.Attribute)
-                or function.attr != "create"
-                or self._known(unit, function.value, "create")
-            ):
-                continue
-            of_optimizer = (
-                isinstance(function.value, ast.Attribute)
-                and function.value.attr == "optimizer_def"
-                and self.facts.things(function.value.value, "optimizer")
-            )
-            if of_optimizer or self.facts.flow.solver.reaches(call, self._holds_deduced):
-                thing = Thing("definition", unit, function, "", "deduced")
-                self._seed_expression(function.value, thing)
-                self._link_unknown(thing, unit, function.value)
-                seeded = True
+            # `definition` of `definition.create(params)`
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "create":
+                seeded = self._seed_creating(unit, call, call.func) or seeded
         return seeded
+
+    def _seed_state(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Seed `state` of `state.param_states`; return whether that was new."""
+        if (
+            self._known(unit, node.value, node.attr)
+            or not self._is_of_an_optimizer(unit, node)
+            or self._has_states_of_its_own(unit)
+        ):
+            return False
+        self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
+        return True
+
+    def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Seed the receiver of `x.apply_gradient(…)`; return whether that was new."""
+        if self._known(unit, node.value, node.attr) or self._defines_apply_gradient:
+            return False
+        evidence = _steps_by_hand(unit, node)
+        if evidence is not None and self._is_of_jax(unit):
+            self._seed_expression(node.value, Thing("definition", unit, node, "", evidence))
+            return True
+        if self._contradicted(unit, node):
+            return False
+        thing = Thing("optimizer", unit, node, "", "deduced")
+        self._link_sources(thing, node.value)
+        self._seed_expression(node.value, thing)
+        return True
+
+    def _seed_creating(self, unit: Unit, call: ast.Call, function: ast.Attribute) -> bool:
+        """Seed the receiver of `x.create(…)` if the result gets to a deduced optimizer.
+
+        Returns whether that was new.
+        """
+        if self._known(unit, function.value, "create"):
+            return False
+        of_optimizer = (
+            isinstance(function.value, ast.Attribute)
+            and function.value.attr == "optimizer_def"
+            and self.facts.things(function.value.value, "optimizer")
+        )
+        if not of_optimizer and not self.facts.flow.solver.reaches(call, self._has_optimizer):
+            return False
+        thing = Thing("definition", unit, function, "", "deduced")
+        self._seed_expression(function.value, thing)
+        self._link_unknown(thing, unit, function.value)
+        return True
 
     def _link_unknown(self, thing: Thing, unit: Unit, node: ast.expr) -> None:
         """Let a thing of unknown origin migrate together with those of its kind that it may be."""
@@ -257,30 +299,27 @@ class Evidence:
             if source.kind == thing.kind:
                 self.facts.legacy.links[thing, source] = None
 
-    def _holds_deduced(self, place: Place) -> bool:
-        """Whether an optimizer is at a place, and not just beside something else in a container."""
-        mixed = isinstance(place, tuple) and place[0] == "elements"
-        return not mixed and any(
+    def _has_optimizer(self, place: Place) -> bool:
+        """Whether an optimizer is at a place itself, rather than among the elements there."""
+        is_mixed = isinstance(place, tuple) and place[0] == "elements"
+        return not is_mixed and any(
             isinstance(item, Thing) and item.kind == "optimizer"
             for item in self.facts.flow.solver.at(place)
         )
 
     def _known(self, unit: Unit, node: ast.expr, attribute: str) -> bool:
-        """Whether it is told what is there, other than what has no such attribute."""
+        """Whether an object is known here that may have the attribute."""
         items = self.facts.objects(node)
-        holds = any(
-            isinstance(item, Derived) for item in items
-        )  # what a package made may be what it was given
-        told = [
-            item
-            for item in items
-            if self._tells_of(item, attribute) and not (holds and isinstance(item, Result))
-        ]
-        if any(isinstance(item, Thing | Class | Module) for item in told):
+        informative = [item for item in items if self._tells_of(item, attribute)]
+        # what a package gives back may be the object that it was given
+        if any(isinstance(item, Derived) for item in items):
+            informative = [item for item in informative if not isinstance(item, Result)]
+        if any(isinstance(item, Thing | Class | Module) for item in informative):
             return True
-        return bool(told) and not self.world.may_be_more(unit, node)
+        return bool(informative) and not self.world.may_be_more(unit, node)
 
     def _tells_of(self, item: Object, attribute: str) -> bool:
+        """Whether an object tells what is read here: it may have the attribute."""
         if isinstance(item, Function | Method) or not tells(item):
             return False
         if isinstance(item, Thing):
@@ -288,18 +327,22 @@ class Evidence:
         return self.members.may_offer(item, attribute)
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether a call of an `apply_gradient` cannot be, or is declared not to be, the one of a legacy optimizer."""
+        """Whether an `apply_gradient` cannot be, or is declared not to be, that of an optimizer."""
         call = unit.parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node or len(call.args) > 1:
             return True
         statement = unit.parents.get(call)
+        # params, state = x.apply_gradient(grads)
         unpacked = isinstance(statement, ast.Assign) and any(
             isinstance(target, ast.Tuple | ast.List) for target in statement.targets
         )
         return unpacked or self._annotated(node.value) or not self._is_of_jax(unit)
 
     def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:
-        """Whether the state of something unknown is used, and not within a definition, to which its methods are handed it."""
+        """Whether a state of unknown origin is used outside of the methods of definitions.
+
+        To these it is handed as an argument.
+        """
         outer = [method for method in unit.ancestors(node) if isinstance(method, ast.FunctionDef)]
         return self._is_of_jax(unit) and not any(
             self._is_definition_method(unit, method) for method in outer
@@ -316,49 +359,46 @@ class Evidence:
         return any(map(IMPORTS_JAX.search, self.facts.others.values()))
 
     def _annotated(self, node: ast.expr) -> bool:
-        """Whether a name, or the object whose attribute it is, is annotated with a type other than a legacy one."""
+        """Whether a variable, or the one whose attribute is read, is annotated as no optimizer."""
         place = self.facts.flow.places.get(node)
         if isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
             return self._annotated(node.value)
         return any(
-            annotation.target == place
-            and not any(
-                self._may_be_legacy(direct) for direct in direct_types(annotation.expression)
-            )
-            and ast.unparse(annotation.expression) not in ("Any", "typing.Any")
+            annotation.target == place and self._excludes_legacy(annotation.expression)
             for annotation in self.facts.flow.reading.annotations
         )
 
+    def _excludes_legacy(self, declared: ast.expr) -> bool:
+        """Whether an annotation is other than `Any` and allows no legacy class."""
+        if any(self._may_be_legacy(direct) for direct in direct_types(declared)):
+            return False
+        return ast.unparse(declared) not in ("Any", "typing.Any")
+
     def _may_be_legacy(self, declared: ast.expr) -> bool:
-        """Whether an annotation names a legacy class, or one that is called so and comes from nowhere in view."""
+        """Whether an annotation names a legacy class, or one of such a name that is not in view."""
         if any(legacy_name(name) is not None for name in self.facts.externals(declared)):
             return True
         return last_word(declared) in DECLARED and not any(map(tells, self.facts.objects(declared)))
 
     def _seed_likely(self) -> None:
-        """Seed what is read or replaced as the parts of an optimizer are, on objects of which nothing else tells."""
+        """Seed unknown objects that are read or replaced as the parts of an optimizer are."""
         for unit, node in list(self.facts.flow.reading.attributes):
-            known = self._known(
-                unit, node.value, "target" if replaces_target(unit, node) else node.attr
-            )
-            if self._is_shaped_so(unit, node) and not known and not self._annotated(node.value):
+            attribute = "target" if replaces_target(unit, node) else node.attr
+            known = self._known(unit, node.value, attribute)
+            if self._has_its_shape(unit, node) and not known and not self._annotated(node.value):
                 self._seed_reader(unit, node)
 
-    def _is_shaped_so(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether this may be `x.target`, `x.replace(target=…)`, or the `x.state` of `x.state.step` and the like."""
+    def _has_its_shape(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether this may be `x.target`, `x.replace(target=…)`, `x.state.step` and the like."""
         if not isinstance(node.ctx, ast.Load):
             return False
-        if node.attr in CERTAIN:
+        if node.attr in CERTAIN or node.attr == "target":
             return True
-        return (
-            node.attr == "target"
-            or replaces_target(unit, node)
-            or self._is_state(unit, node)
-            or creates(unit, node)
-        )
+        return replaces_target(unit, node) or self._is_state(unit, node) or creates(unit, node)
 
     @staticmethod
     def _is_state(unit: Unit, node: ast.Attribute) -> bool:
+        """Whether this is the `x.state` of `x.state.step` or `x.state[0].param_states`."""
         parent = unit.parents.get(node)
         if isinstance(parent, ast.Subscript) and parent.value is node:
             parent = unit.parents.get(parent)
@@ -369,20 +409,19 @@ class Evidence:
         )
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
-        """Seed an optimizer if a use, its name, or what has gone out of view in the same program suggests one."""
+        """Seed an optimizer if a use, its name, or an escape in the same program suggests one."""
         found = self.world.sources(unit, node.value)
         if node.attr == "create":
             self._seed_suspected("definition", unit, node, found)
             return
         sources = {thing: escape for thing, escape in found.items() if thing.kind == "optimizer"}
-        named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
-        if not sources and (
-            "jax" not in unit.code or not (named_so or self._is_plain_use(unit, node))
-        ):
-            return
-        if named_so and not sources and self.world.is_something_else(node.value):
-            return
-        if not self._is_sure(unit, node, named_so):
+        is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
+        if not sources:
+            if "jax" not in unit.code or not (is_named_so or self._is_plain_use(unit, node)):
+                return
+            if is_named_so and self.world.is_something_else(node.value):
+                return
+        if not self._is_sure(unit, node, is_named_so):
             self._seed_suspected("optimizer", unit, node, sources, always=True)
             return
         thing = Thing("optimizer", unit, node, "", "deduced")
@@ -399,7 +438,7 @@ class Evidence:
         sources: Mapping[Thing, Escape | None],
         always: bool = False,
     ) -> None:
-        """Seed what may be one of some things that have gone out of view, or something else."""
+        """Seed what may be one of the things that have escaped, or something else."""
         own = {thing: escape for thing, escape in sources.items() if thing.kind == kind}
         if not own and not always:
             return
@@ -411,52 +450,52 @@ class Evidence:
         self._seed_expression(node.value, thing)
 
     def _is_plain_use(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether an object is used as nothing but an optimizer is, whatever it is called."""
+        """Whether an object is used as only an optimizer is, whatever its name."""
         parent = unit.parents.get(node)
         if node.attr == "target":
-            return self._passed_as_params(unit, node)
+            return self._is_params(unit, node)
         return isinstance(parent, ast.Attribute) and parent.attr == "param_states"
 
-    def _is_sure(self, unit: Unit, node: ast.Attribute, named_so: bool) -> bool:
+    def _is_sure(self, unit: Unit, node: ast.Attribute, is_named_so: bool) -> bool:
+        """Whether this is an optimizer for sure: by its attribute, its field or its name."""
+        if node.attr in CERTAIN and "jax" in unit.code:
+            return True
+        if self._field_of_one_class(node.value):
+            return True
         word = last_word(node.value)
-        return (
-            (node.attr in CERTAIN and "jax" in unit.code)
-            or bool(self._field_of_one_class(node.value))
-            or (
-                named_so
-                and (
-                    self._is_name_of_optimizers(unit, word)
-                    or (unit, word) in self._names_with_targets
-                )
-            )
+        return is_named_so and (
+            self._is_name_of_optimizers(unit, word) or (unit, word) in self._names_with_targets
         )
 
     def _is_name_of_optimizers(self, unit: Unit, word: str) -> bool:
-        """Whether legacy optimizers are called so, and in no program of a file anything else that may have their attributes."""
+        """Whether a name stands for legacy optimizers, and in the programs of a file for no other.
+
+        Others count if they may have the attributes of an optimizer.
+        """
         legacy, others = self._called
         return word in legacy and others[word].isdisjoint(self.facts.together(unit))
 
     @cached_property
     def _called(self) -> tuple[frozenset[str], Mapping[str, set[str]]]:
-        """The names of legacy optimizers, and by each name the files in which something else is called so."""
+        """The names of legacy optimizers, and by name the files where it is that of another."""
         legacy: set[str] = set()
         others: dict[str, set[str]] = defaultdict(set)
         for node in self.facts.flow.places:
-            if (
-                isinstance(node, ast.Name | ast.Attribute)
-                and (word := last_word(node))
-                and OPTIMIZER_LIKE.search(word)
-            ):
-                told = [item for item in self.facts.objects(node) if tells(item)]
-                if any(isinstance(item, Thing) and item.kind == "optimizer" for item in told):
-                    legacy.add(word)
-                if any(not isinstance(item, Thing | Container | Function) for item in told):
-                    others[word].add(self.facts.scope(node).unit.path)
+            if not isinstance(node, ast.Name | ast.Attribute):
+                continue
+            word = last_word(node)
+            if not word or not OPTIMIZER_LIKE.search(word):
+                continue
+            known = [item for item in self.facts.objects(node) if tells(item)]
+            if any(isinstance(item, Thing) and item.kind == "optimizer" for item in known):
+                legacy.add(word)
+            if any(not isinstance(item, Thing | Container | Function) for item in known):
+                others[word].add(self.facts.scope(node).unit.path)
         return frozenset(legacy), others
 
     @cached_property
     def _names_with_targets(self) -> frozenset[tuple[Unit, str]]:
-        """The names of which a file says `name.replace(target=…)`, which nothing but a legacy optimizer has."""
+        """The names in `name.replace(target=…)`, which only a legacy optimizer has, by file."""
         return frozenset(
             (unit, last_word(node.value))
             for unit, node in self.facts.flow.reading.attributes
@@ -464,17 +503,19 @@ class Evidence:
         )
 
     def _link_sources(self, thing: Thing, node: ast.expr) -> None:
-        """Let a thing migrate together with those that the fields of its name hold, or that it is derived from."""
+        """Let a thing migrate with those of the field of its name, or that it is derived from."""
         sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
         for other in (*self._field_of_one_class(node), *sources):
             self.facts.legacy.links[thing, other] = None
 
-    def _passed_as_params(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether something is used as parameters are: as `{"params": …}`, or first in a call of `apply`."""
+    def _is_params(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether an object is used as params: in `{"params": …}`, or first in `apply(…)`."""
         parent = unit.parents.get(node)
+        # model.apply({"params": optimizer.target}, x)
         if isinstance(parent, ast.Dict):
             key = parent.keys[parent.values.index(node)] if node in parent.values else None
             return isinstance(key, ast.Constant) and key.value == "params"
+        # model.apply(optimizer.target, x)
         return (
             isinstance(parent, ast.Call)
             and isinstance(parent.func, ast.Attribute)
@@ -483,61 +524,71 @@ class Evidence:
         )
 
     def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
-        """The optimizers in the field that an attribute of something unknown names, if just one class has such a field."""
+        """The optimizers in the field of that name, if only one class has such a field.
+
+        That is for an attribute of something unknown, such as `state.optimizer`.
+        """
         if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(last_word(node.value)):
             return []
         if any(isinstance(item, Instance) for item in self.facts.objects(node.value)):
             return []
-        found = [
-            held
-            for cls in self.facts.flow.reading.classes
-            if (
-                held := [
-                    item
-                    for item in self.facts.flow.solver.at(self.facts.flow.field(cls, node.attr))
-                    if isinstance(item, Thing)
-                ]
-            )
-        ]
+        found: list[list[Thing]] = []
+        for cls in self.facts.flow.reading.classes:
+            items = self.facts.flow.solver.at(self.facts.flow.field(cls, node.attr))
+            things = [item for item in items if isinstance(item, Thing)]
+            if things:
+                found.append(things)
         return found[0] if len(found) == 1 else []
 
     def _seed_expression(self, node: ast.expr, thing: Thing | Opaque) -> None:
-        """Let a thing, or what carries one, be what an expression holds: at its variable or field, as other uses see it."""
+        """Add a thing to the points-to set of an expression, and of the variable or field behind.
+
+        Other reads of the same variable, field or element see it there.
+        """
         place = self.facts.flow.places[node]
         if isinstance(node, ast.Attribute):
-            owners = [
-                item
-                for item in self.facts.objects(node.value)
-                if isinstance(item, Instance | Opaque)
-            ]
-            if not owners:
-                opaque = Opaque(self.facts.flow.places[node.value])
-                self._seed_expression(node.value, opaque)
-                owners = [opaque]
-            for owner in owners:
-                field = self.facts.flow.field(
-                    owner.cls if isinstance(owner, Instance) else owner, node.attr
-                )
-                self.facts.flow.solver.add(field, thing)
+            self._seed_field(node, thing)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            held = [item for item in self.facts.objects(node.value) if isinstance(item, Container)]
-            if not held:
-                held = [Container(node.value, "opaque")]
-                self.facts.flow.solver.add(self.facts.flow.places[node.value], held[0])
-            source = ("seeded", node)
-            self.facts.flow.solver.add(source, thing)
-            for container in held:
-                self.facts.flow.store_element(container, self.facts.flow.key(node.slice), source)
+            self._seed_element(node, node.slice, thing)
         self.facts.flow.solver.add(place, thing)
+
+    def _seed_field(self, node: ast.Attribute, thing: Thing | Opaque) -> None:
+        """Add a thing to the field `state.optimizer` of each object that `state` may be."""
+        flow = self.facts.flow
+        owners = [
+            item for item in self.facts.objects(node.value) if isinstance(item, Instance | Opaque)
+        ]
+        if not owners:
+            opaque = Opaque(flow.places[node.value])
+            self._seed_expression(node.value, opaque)
+            owners = [opaque]
+        for owner in owners:
+            holder = owner.cls if isinstance(owner, Instance) else owner
+            flow.solver.add(flow.field(holder, node.attr), thing)
+
+    def _seed_element(self, node: ast.Subscript, key: ast.Constant, thing: Thing | Opaque) -> None:
+        """Add a thing to the element `state["optimizer"]` of each container that `state` may be."""
+        flow = self.facts.flow
+        containers = [
+            item for item in self.facts.objects(node.value) if isinstance(item, Container)
+        ]
+        if not containers:
+            containers = [Container(node.value, "opaque")]
+            flow.solver.add(flow.places[node.value], containers[0])
+        source = ("seeded", node)
+        flow.solver.add(source, thing)
+        for container in containers:
+            flow.store_element(container, flow.key(key), source)
 
 
 def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likely"] | None:
-    """How sure it is that this is the method in `definition.apply_gradient(definition.hyper_params, params, state, grads)`."""
+    """How sure it is that a definition's own `apply_gradient` is called, not an optimizer's."""
     call = unit.parents.get(node)
     if not isinstance(call, ast.Call) or call.func is not node or not call.args:
         return None
-    own = ast.dump(ast.Attribute(node.value, "hyper_params", ast.Load()))
-    if any(ast.dump(inner) == own for inner in ast.walk(call.args[0])):
+    # definition.apply_gradient(definition.hyper_params, params, state, grads)
+    hyper_params = ast.dump(ast.Attribute(node.value, "hyper_params", ast.Load()))
+    if any(ast.dump(inner) == hyper_params for inner in ast.walk(call.args[0])):
         return "deduced"
     named = isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript)  # unlike `super()`
     return "likely" if named and len(call.args) + len(call.keywords) == 4 else None

@@ -1,4 +1,4 @@
-"""What may be asked about the expressions of a project, once it is known which objects each may be."""
+"""Questions about the expressions of a project, once it is solved which objects each may be."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Beyond(NamedTuple):
 
 
 class Queries:
-    """What each expression of a project may be, and what its files have to do with one another.
+    """What each expression of a project may be, and how its files belong together.
 
     Args:
       units: the files that are analysed.
@@ -82,7 +82,10 @@ class Queries:
         return Dataflow(self.flow)
 
     def together(self, unit: Unit) -> set[str]:
-        """The paths of the files that may run in one program with a file: its imports, importers, and what these import."""
+        """The paths of the files that may run in one program with a file.
+
+        These are it, its importers, and all that they import.
+        """
         if unit.path not in self._together:
             imports, importers = self._graphs
             self._together[unit.path] = reachable(reachable({unit.path}, importers), imports)
@@ -110,10 +113,7 @@ class Queries:
         codes = {unit.path: unit.code for unit in self.project.units}
         imports, importers = self._known_graphs or import_graph({**codes, **self.others})
         if self.running_text:  # the text may be that of any file
-            imports, importers = (
-                defaultdict(set, {path: {*ends} for path, ends in graph.items()})
-                for graph in (imports, importers)
-            )
+            imports, importers = _copied(imports), _copied(importers)
         for runner in self.running_text:
             for path in (*codes, *self.others):
                 imports[runner.path].add(path)
@@ -145,11 +145,14 @@ class Queries:
         return [item for item in self.objects(node) if isinstance(item, Function)]
 
     def full_name(self, node: ast.expr) -> str:
-        """The full name of what an expression says, if imports tell: `jax.numpy.sqrt` for `jnp.sqrt`. Empty otherwise."""
+        """The full name of an expression, if imports show it: `jax.numpy.sqrt` for `jnp.sqrt`.
+
+        Empty otherwise.
+        """
         return self.dataflow.program.full_name(node)
 
     def target(self, optimizer: Thing) -> Iterable[Object]:
-        """What is known of the parameters an optimizer was created for."""
+        """The known objects among the params that an optimizer was created for."""
         return self.flow.solver.at(("target", optimizer))
 
     def scope(self, node: ast.expr) -> Scope:
@@ -171,7 +174,10 @@ class Queries:
         return {annotation.node: annotation for annotation in self.flow.reading.annotations}
 
     def imported(self, unit: Unit) -> list[Import]:
-        """The imports of a file from outside of the project, and those of legacy names that another of its files passes on."""
+        """The imports of a file from outside of the project.
+
+        Those of legacy names that another of its files passes on count, too.
+        """
         return self._imports[unit]
 
     @cached_property
@@ -179,6 +185,7 @@ class Queries:
         found: dict[Unit, list[Import]] = {unit: [] for unit in self.project.units}
         for item in self.flow.reading.imports:
             found[item.unit].append(item)
+        # from project.optimizers import Adam
         for passed in self.flow.reading.passed_on:
             target = self._legacy_names.get((passed.scope, passed.name))
             if target is not None and passed.name != "*":
@@ -189,15 +196,19 @@ class Queries:
         return found
 
     def is_imported(self, scope: Scope | None, name: str) -> bool:
-        """Whether a name that is bound in a scope comes there from an import, perhaps one of a star."""
-        return (scope, name) in self._legacy_names or not self._imported_names[scope].isdisjoint(
-            (name, "*")
-        )
+        """Whether an import binds a name in a scope, perhaps by a star."""
+        if (scope, name) in self._legacy_names:
+            return True
+        return not self._imported_names[scope].isdisjoint((name, "*"))
 
     def names_legacy(self, node: ast.expr) -> bool:
-        """Whether an expression names a legacy class or module by imports alone, rather than a variable that holds it."""
+        """Whether an expression names a legacy class or module by imports alone.
+
+        A variable that holds one does not count.
+        """
         if not isinstance(node, ast.Attribute) or self._is_by_import(node):
             return self._is_by_import(node)
+        # optim.Adam: the owner `optim` has to be legacy, and imported
         owners = self.externals(node.value)
         known = any(
             name in ("flax", "flax.traverse_util") or legacy_name(name) is not None
@@ -217,7 +228,7 @@ class Queries:
         return any(scope is not None and self.is_imported(scope, node.attr) for scope in scopes)
 
     def _namespace(self, item: Object) -> Scope | None:
-        """The scope whose names are attributes of something."""
+        """The scope whose names are the attributes of an object."""
         match item:
             case Module(unit=Unit() as unit):
                 return self.flow.modules[unit]
@@ -227,17 +238,18 @@ class Queries:
 
     @cached_property
     def made_by_modules(self) -> tuple[Thing, ...]:
-        """The definitions that were made by the module `flax.optim` out of a variable, such as a parameter."""
-        made = (
-            thing
-            for _, call in self.flow.reading.calls
-            for thing in self.things(call, "definition")
-            if thing.node is call
-            and isinstance(call.func, ast.Attribute)
-            and not self.names_legacy(call.func)
-            if any(legacy_name(name) == "" for name in self.externals(call.func.value))
-        )
-        return tuple(dict.fromkeys(made))
+        """The definitions that are made by the module `flax.optim` in a variable or parameter."""
+        found: dict[Thing, None] = {}
+        for _, call in self.flow.reading.calls:
+            for thing in self.things(call, "definition"):
+                if thing.node is not call or not isinstance(call.func, ast.Attribute):
+                    continue
+                # def make(library): return library.Adam(1e-3)
+                if not self.names_legacy(call.func):
+                    owners = self.externals(call.func.value)
+                    if any(legacy_name(name) == "" for name in owners):
+                        found[thing] = None
+        return tuple(found)
 
     @cached_property
     def _imported_names(self) -> dict[Scope | None, set[str]]:
@@ -248,25 +260,27 @@ class Queries:
 
     @cached_property
     def _legacy_names(self) -> dict[tuple[Scope | None, str], str]:
-        """What the names that modules have from legacy imports stand for, other modules of the project in between or not."""
+        """What the names stand for that modules have from legacy imports.
+
+        Other modules of the project may be in between.
+        """
         found: dict[tuple[Scope | None, str], str] = {}
         for item in self.flow.reading.imports:
-            if legacy_name(item.target) is not None and item.name != "*":
+            if legacy_name(item.target) is None:
+                continue
+            if item.name != "*":
                 found[item.scope, item.name] = item.target
-            elif legacy_name(item.target) is not None:
-                found |= {
-                    (item.scope, name): f"{item.target}.{name}"
-                    for name in self.legacy.members(item.target)
-                }
+                continue
+            for name in self.legacy.members(item.target):
+                found[item.scope, name] = f"{item.target}.{name}"
         pending = list(found)
         while pending:
             scope, name = pending.pop()
             for passed in self.takers[scope] if scope is not None else ():
-                brought = passed.name if passed.alias.name == name else name
-                fits = passed.alias.name == name or (
-                    passed.name == "*" and scope and name in exported(scope)
-                )
-                if fits and (passed.scope, brought) not in found:
+                is_named = passed.alias.name == name
+                is_by_star = passed.name == "*" and scope and name in exported(scope)
+                brought = passed.name if is_named else name
+                if (is_named or is_by_star) and (passed.scope, brought) not in found:
                     found[passed.scope, brought] = found[scope, name]
                     pending.append((passed.scope, brought))
         return found
@@ -282,7 +296,7 @@ class Queries:
 
     @cached_property
     def incoming(self) -> dict[Place, list[Place]]:
-        """The places from which what is at a place comes."""
+        """By place, the places from which its objects come."""
         found: dict[Place, list[Place]] = defaultdict(list)
         for source, target in self.flow.solver.edges():
             found[target].append(source)
@@ -300,16 +314,15 @@ class Queries:
 
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
-        return any(
-            isinstance(item, External) and item.name in names for item in self.flow.ancestry(cls)
-        )
+        ancestry = self.flow.ancestry(cls)
+        return any(isinstance(item, External) and item.name in names for item in ancestry)
 
     def may_hold_things(self, node: ast.expr) -> bool:
         """Whether something may be found `within` what an expression is."""
         return any(True for _ in self.that_hold_things(self.flow.places.get(node)))
 
     def within(self, place: Place) -> list[Thing]:
-        """The things at a place, in the containers there, and among what functions there take and give."""
+        """The things at a place, in containers there, and in what functions take and return."""
         found: dict[Thing, None] = {}
         seen: dict[Place, None] = {place: None}
         pending = [place]
@@ -324,15 +337,15 @@ class Queries:
         return list(found)
 
     def that_hold_things(self, place: Place) -> Iterator[Object]:
-        """What is at a place and is, holds, takes or gives a thing; functions for their partial applications."""
-        if self._version != self.flow.solver.version:
-            self._version = self.flow.solver.version
-            self._holding = holders(
-                self.flow.solver, lambda item: isinstance(item, Thing), self._parts
-            )
-        return (
-            item for item in map(unwrapped, self.flow.solver.at(place)) if item in self._holding
-        )
+        """The objects at a place that are, hold, take or return a thing.
+
+        Functions stand for their partial applications.
+        """
+        solver = self.flow.solver
+        if self._version != solver.version:
+            self._version = solver.version
+            self._holding = holders(solver, lambda item: isinstance(item, Thing), self._parts)
+        return (item for item in map(unwrapped, solver.at(place)) if item in self._holding)
 
     @staticmethod
     def _parts(item: Object) -> Iterable[Place]:
@@ -340,5 +353,10 @@ class Queries:
             case Container():
                 return (("elements", item),)
             case Function(node=node, scope=scope):
-                return (*(("variable", scope, one.arg) for one in node.args.args), ("return", node))
+                parameters = (("variable", scope, one.arg) for one in node.args.args)
+                return (*parameters, ("return", node))
         return ()
+
+
+def _copied(graph: Graph) -> Graph:
+    return defaultdict(set, {path: {*ends} for path, ends in graph.items()})

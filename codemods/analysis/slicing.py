@@ -1,7 +1,8 @@
-"""Which files of a program must be analysed: those that speak of optimizers, and all that an optimizer gets to from there.
+"""Which files of a program must be analysed: those that optimizers get to.
 
-A file of which nothing is known is to the analysis what a package is that nobody can read. What is given to it, what it may give
-back, and who in it may use what is defined here shows which of them to take in, until none is left to ask for.
+The start are the files that speak of optimizers. A file that is not analysed is to the analysis as
+a package that nobody can read. What it is given, what it may return, and who in it may use what is
+defined here shows whether it is needed. That goes on until no more file is needed.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ from codemods.sources.relevance import CREATING, TELLING, Graph, Relevance
 from codemods.sources.text import Codes
 
 Wanted = dict[str, dict[Thing, None]]
-"""Files, each with the things because of which it matters."""
+"""Files, each with the things because of which it is needed."""
 
 Tells = dict[str, tuple[bool, bool]]
-"""Whether a file reads attributes as optimizers have, and whether it creates something as definitions do."""
+"""Whether a file reads attributes that optimizers have, and whether it calls `create`."""
 
 ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__dict__"
-"""What may get a variable of a module without naming it."""
+"""Code that may read a variable of a module without naming it."""
 
 SMALL = 1_000_000
-"""A program of so many characters is analysed sooner than it is found out what of it matters."""
+"""A program with fewer characters is analysed as a whole: that is faster than to choose files."""
 
 
 class Slice:
-    """Takes in the files of a program, as many as matter.
+    """Takes in the files of a program, as many as are needed.
 
     Attributes:
       units: the files that were taken in, by path.
@@ -99,23 +100,20 @@ class Slice:
         self.facts = facts
 
     def _grown(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
-        """What is known once all files are taken in that matter, as far as the budget goes."""
-        known: Facts | None
-        known = self._begun(speaking, beside)
+        """The facts once all needed files are taken in, as far as the budget allows."""
+        facts: Facts | None
+        facts = self._begun(speaking, beside)
         self.left_out = {*speaking} - self.units.keys() - self.too_deep
-        wanted = self._wanted(known)
+        wanted = self._wanted(facts)
         beyond: set[str] = set()
-        while new := sorted(
-            wanted.keys() - beyond - self.too_deep, key=lambda path: len(self._texts[path])
-        ):
-            known = None  # what was found out of fewer files would lie beside what is found out now
+        while new := self._by_length(wanted.keys() - beyond - self.too_deep):
+            facts = None  # two sets of facts at once would take too much memory
             gc.collect()
-            known = self._taking({*self.units, *new})
-            if known is None:  # the smaller half may be within the budget
+            facts = self._taking({*self.units, *new})
+            if facts is None:  # the smaller half may be within the budget
                 beyond.update(new[len(new) // 2 :])
             else:
-                wanted = self._wanted(known)
-        facts = known
+                wanted = self._wanted(facts)
         if facts is None:
             facts = self._taking(self.units, math.inf, with_packages=False)
             assert facts is not None  # these files were within the budget before
@@ -126,26 +124,29 @@ class Slice:
         }
         return facts
 
+    def _by_length(self, paths: Iterable[str]) -> list[str]:
+        """Paths in the order of the lengths of their texts."""
+        return sorted(paths, key=lambda path: len(self._texts[path]))
+
     def _wanted(self, facts: Facts) -> Wanted:
-        """The files that matter to what is known, and are not among those that were taken in."""
+        """The files that are needed and were not taken in."""
         return Frontier(facts, self._graphs[1], self._tells).wanted()
 
     def _begun(self, speaking: Collection[str], beside: Collection[str]) -> Facts:
-        """What is known of the files that speak of optimizers, with as much around them as the budget is enough for.
+        """The facts of the files that speak of optimizers, and of as much around as is possible.
 
-        If it is not even enough for these alone, it is what is known of the smaller half, or of the smaller half of that.
+        If the budget is not even enough for these alone, the smaller half of them is taken, or the
+        smaller half of that.
         """
         budget = self._left
         facts = self._taking({*speaking, *beside})
-        paths = sorted(
-            (path for path in speaking if path in self._texts),
-            key=lambda path: len(self._texts[path]),
-        )
+        paths = self._by_length(path for path in speaking if path in self._texts)
         with_packages = True
         while facts is None and paths:
             self._left = budget
             facts = self._taking(paths, with_packages=with_packages)
-            paths = paths if with_packages else paths[: len(paths) // 2]
+            if not with_packages:
+                paths = paths[: len(paths) // 2]
             with_packages = False
         if facts is None:
             raise EntangledError
@@ -154,9 +155,30 @@ class Slice:
     def _taking(
         self, paths: Iterable[str], most: float | None = None, *, with_packages: bool = True
     ) -> Facts | None:
-        """What is known with these files, those of the packages around, and what these run; None if that is beyond the budget."""
+        """The facts with these files, the packages around them, and the files that these run.
+
+        None if that is beyond the budget.
+        """
+        found = self._parsed({*paths}, with_packages)
+        others = self._texts.without(found)
+        most = self._left if most is None else most
+        units = [found[path] for path in self._texts if path in found]
+        try:
+            facts = Facts(units, self._named, others, self._graphs, most)
+        except EntangledError:
+            # attempts come to an end, and something is left for fewer files
+            self._left -= most // 2
+            return None
+        except TooDeepError as error:
+            self.too_deep.update(unit.path for unit in error.units)
+            return self._taking(paths, most, with_packages=with_packages)
+        self._left -= facts.flow.solver.facts
+        self.units = found
+        return facts
+
+    def _parsed(self, wanted: set[str], with_packages: bool) -> dict[str, Unit]:
+        """Some files, the packages around them, and the files that these run."""
         found: dict[str, Unit] = {}
-        wanted = {*paths}
         pending = [path for path in self._texts if path in wanted]
         while pending:
             path = pending.pop()
@@ -170,36 +192,16 @@ class Slice:
             packages = PurePosixPath(path).parents if with_packages else ()
             pending += [str(folder / "__init__.py") for folder in packages]
             pending += self._layout.run_by(path, unit.code)
-        others = self._texts.without(found)
-        most = self._left if most is None else most
-        try:
-            facts = Facts(
-                [found[path] for path in self._texts if path in found],
-                self._named,
-                others,
-                self._graphs,
-                most,
-            )
-        except EntangledError:
-            self._left -= (
-                most // 2
-            )  # so that what is tried in vain comes to an end, and something is left for less
-            return None
-        except TooDeepError as error:
-            self.too_deep.update(unit.path for unit in error.units)
-            return self._taking(paths, most, with_packages=with_packages)
-        self._left -= facts.flow.solver.facts
-        self.units = found
-        return facts
+        return found
 
 
 class Frontier:
-    """Finds the files that matter to what is known of others.
+    """Finds the files that are needed beside those that are analysed.
 
     Args:
       facts: what is known.
       importers: for each file those that import it.
-      tells: what has been found of texts before, and is found now.
+      tells: what was found in texts before; what is found now is added.
     """
 
     def __init__(self, facts: Facts, importers: Graph, tells: Tells) -> None:
@@ -217,7 +219,7 @@ class Frontier:
         self.contents.update(self.flow.solver.places())
 
     def wanted(self) -> Wanted:
-        """The files that may do something with a thing, or tell what something is that may be one."""
+        """The files that may use a thing, or show what an object is that may be one."""
         found: Wanted = defaultdict(dict)
         if not self.texts:
             return found
@@ -233,20 +235,16 @@ class Frontier:
         return found
 
     def _given(self) -> Iterator[tuple[str, list[Thing]]]:
-        """What functions of such files are given, and what is put into objects of theirs."""
+        """The arguments of functions of such files, and what is assigned to their objects."""
         for site in self.flow.derivation.sites():
-            things = [
-                *self._things_at(arguments(site)),
-                *self._carried_by(self._objects(arguments(site))),
-            ]
+            # needed.train(optimizer)
+            things = self._taken_or_carried(arguments(site))
             if things and isinstance(site.node, ast.Call):
                 for path in self._files([site.node.func]):
                     yield path, things
         for store in self.flow.derivation.stores():
-            things = [
-                *self._things_at([store.source]),
-                *self._carried_by(self._objects([store.source])),
-            ]
+            # needed.CONFIG.optimizer = optimizer
+            things = self._taken_or_carried([store.source])
             if things:
                 for path in self._files([store.node.value]):
                     yield path, things
@@ -256,11 +254,12 @@ class Frontier:
         for cls in self.flow.reading.classes:
             things = self._of_class[cls]
             for base in self.flow.ancestry(cls) if things else ():
-                if isinstance(base, External) and (path := file_of(base.name)) is not None:
+                path = file_of(base.name) if isinstance(base, External) else None
+                if path is not None:
                     yield path, things
 
     def _origins(self) -> Iterator[tuple[str, list[Thing]]]:
-        """Where what may be a thing comes from, if that is not proven."""
+        """The files from which an object comes that may be a thing, but is not proven to be one."""
         found: dict[Thing, list[ast.expr]] = defaultdict(list)
         for node in self.flow.places:
             for thing in self.facts.things(node):
@@ -271,40 +270,46 @@ class Frontier:
                 yield path, [thing]
 
     def _users(self) -> Iterator[tuple[str, list[Thing]]]:
-        """The files that may use what is defined here: they import this file, and name what holds, takes or gives things."""
+        """The files that import a file and name what holds, takes or returns things there."""
         for unit in self.facts.project.units:
             users = [path for path in self.importers[unit.path] if path in self.texts]
-            scope = self.flow.modules[unit]
-            found = {name: self._of_variable(scope, name) for name in scope.names} if users else {}
-            held = {
-                name: things
-                for name, things in found.items()
-                if things or self._is_legacy(scope, name)
-            }
-            if not held:
+            if not users:
                 continue
-            names = rf"\b(?:{'|'.join(map(re.escape, held))})\b"
-            named = re.compile(rf"{names}|{ANY_NAME}" if LAZY not in held else "")
+            offered = self._offered_by(unit)
+            if not offered:
+                continue
+            names = rf"\b(?:{'|'.join(map(re.escape, offered))})\b"
+            # a module with a `__getattr__` has variables of any name
+            named = re.compile(rf"{names}|{ANY_NAME}" if LAZY not in offered else "")
             for path in users:
                 if named.search(self.texts[path]):
-                    yield path, [thing for things in held.values() for thing in things]
+                    yield path, [thing for things in offered.values() for thing in things]
+
+    def _offered_by(self, unit: Unit) -> dict[str, list[Thing]]:
+        """The variables of a module that hold, take or return things, or a legacy name."""
+        scope = self.flow.modules[unit]
+        found = {name: self._of_variable(scope, name) for name in scope.names}
+        return {
+            name: things for name, things in found.items() if things or self._is_legacy(scope, name)
+        }
 
     def _readers(self) -> Iterator[tuple[str, list[Thing]]]:
-        """The files that read such attributes as optimizers have, if any is lost on its way, or where text is run as code."""
-        lost = [
-            *self.world.lost,
-            *(thing for thing in self._everything if thing.unit in self.facts.running_text),
-        ]
+        """The files that read attributes of optimizers, if any optimizer may come back there.
+
+        That is one that is lost in view, or any where a text is run as code.
+        """
+        running = self.facts.running_text
+        lost = [*self.world.lost, *(thing for thing in self._everything if thing.unit in running)]
+        if not lost:
+            return
         creating = any(thing.kind == "definition" for thing in lost)
-        for path in self.texts if lost else ():
+        for path in self.texts:
             if path not in self._tells:
                 text = self.texts[path]
-                self._tells[path] = (
-                    TELLING.search(text) is not None,
-                    CREATING.search(text) is not None,
-                )
-            reads, creates = self._tells[path]
-            if reads or (creating and creates):
+                reads, creates = TELLING.search(text), CREATING.search(text)
+                self._tells[path] = (reads is not None, creates is not None)
+            has_reads, has_creates = self._tells[path]
+            if has_reads or (creating and has_creates):
                 yield path, lost
 
     # What is where
@@ -314,15 +319,22 @@ class Frontier:
             yield from self.flow.solver.at(place)
 
     def _things_at(self, places: Iterable[Place]) -> list[Thing]:
-        """The things at some places, less those of which nothing but an attribute tells: what they are, their origins show."""
+        """The things at some places, without those for which only an attribute speaks.
+
+        What these are, their origins show.
+        """
         sources = self.flow.derivation.sources
         things = dict.fromkeys(
             thing for token in self.contents.at(places) for thing in sources(token)
         )
         return [thing for thing in things if thing.evidence != "likely"]
 
+    def _taken_or_carried(self, places: Collection[Place]) -> list[Thing]:
+        """The things at some places, and those that the objects there take or return."""
+        return [*self._things_at(places), *self._carried_by(self._objects(places))]
+
     def _carried_by(self, items: Iterable[Object]) -> Iterator[Thing]:
-        """The things that objects take or give when they are called, or that are found in them."""
+        """The things that objects take or return when they are called, or that are in them."""
         for item in items:
             match item:
                 case Function():
@@ -338,22 +350,20 @@ class Frontier:
 
     @cached_property
     def _of_function(self) -> dict[Function, list[Thing]]:
-        """What each function takes, gives, or hands to a function that it is given."""
+        """What each function takes, returns, or hands to a function that it is given."""
         return {function: self._of(function) for function in self.flow.reading.functions}
 
     def _of(self, function: Function) -> list[Thing]:
-        arguments = function.node.args
-        extra = [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra)
+        parameters = function.node.args
+        extra = [one for one in (parameters.vararg, parameters.kwarg) if one is not None]
+        named = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *extra)
         places = [("variable", function.scope, one.arg) for one in named]
-        return [
-            *self._things_at([*places, ("return", function.node)]),
-            *self._handed.get(function.node, ()),
-        ]
+        things = self._things_at([*places, ("return", function.node)])
+        return [*things, *self._handed.get(function.node, ())]
 
     @cached_property
     def _handed(self) -> dict[ast.AST, list[Thing]]:
-        """What is handed to a parameter of each function, which is called."""
+        """By function the arguments of calls of its parameters: `def f(g): g(optimizer)`."""
         found: dict[ast.AST, list[Thing]] = defaultdict(list)
         for site, callee in self.flow.derivation.sites().items():
             things = self._things_at(arguments(site))
@@ -365,22 +375,21 @@ class Frontier:
 
     @cached_property
     def _of_class(self) -> dict[Class, list[Thing]]:
-        """What the instances of each class hold, and its methods take or give."""
-        found = {}
+        """What the instances of each class hold, and its methods take or return."""
+        found: dict[Class, list[Thing]] = {}
         for cls in self.flow.reading.classes:
             members = (("variable", cls.scope, name) for name in cls.scope.names)
             methods = [item for item in self._objects(members) if isinstance(item, Function)]
-            fields = self._things_at(self.flow.field_places(cls))
-            found[cls] = [
-                *fields,
-                *(thing for method in methods for thing in self._of_function[method]),
-            ]
+            things = self._things_at(self.flow.field_places(cls))
+            for method in methods:
+                things += self._of_function[method]
+            found[cls] = things
         return found
 
     def _of_variable(self, scope: Scope, name: str) -> list[Thing]:
-        """What a variable of a module holds, or what it holds takes and gives."""
+        """What a variable of a module holds, or what the object in it takes and returns."""
         place = ("variable", scope, name)
-        found: list[Thing] = [*self._things_at([place]), *self._carried_by(self._objects([place]))]
+        found = self._taken_or_carried([place])
         for item in self.flow.solver.at(place):
             if isinstance(item, Module) and item.unit is not None:
                 found += self._of_module[item.unit]
@@ -388,17 +397,16 @@ class Frontier:
 
     def _is_legacy(self, scope: Scope, name: str) -> bool:
         items = self.flow.solver.at(("variable", scope, name))
-        return any(
-            isinstance(item, External) and legacy_name(item.name) is not None for item in items
-        )
+        names = (item.name for item in items if isinstance(item, External))
+        return any(legacy_name(full_name) is not None for full_name in names)
 
     @cached_property
     def _of_module(self) -> dict[Unit, list[Thing]]:
-        """What the variables of each module hold, other modules apart."""
+        """What the variables of each module hold, except for other modules."""
         found = {}
         for unit, scope in self.flow.modules.items():
             places = [("variable", scope, name) for name in scope.names]
-            found[unit] = [*self._things_at(places), *self._carried_by(self._objects(places))]
+            found[unit] = self._taken_or_carried(places)
         return found
 
     @cached_property
@@ -408,33 +416,30 @@ class Frontier:
     def _files(self, nodes: Iterable[ast.expr]) -> Iterator[str]:
         """The files without which it is not known what some expressions are.
 
-        What a call gives may be made of what it is given.
+        What a call returns may be made of its arguments.
         """
         pending = list({*nodes}.union(*map(self._roots, nodes)))
         seen = set(pending)
         while pending:
             current = pending.pop()
-            yield from (
-                path
-                for path in map(file_of, self.flow.derivation.roots.names(current))
-                if path is not None
-            )
+            for path in map(file_of, self.flow.derivation.roots.names(current)):
+                if path is not None:
+                    yield path
             new = self._made_of(current) - seen
             pending += new
             seen |= new
 
     def _made_of(self, node: ast.expr) -> frozenset[ast.expr]:
-        """What a call is given, and where that comes from."""
+        """The arguments of a call, and the expressions from which they come."""
         if node not in self._parts:
             given = node.args if isinstance(node, ast.Call) else []
             self._parts[node] = frozenset(given).union(*map(self._roots, given))
         return self._parts[node]
 
     def _roots(self, node: ast.expr) -> frozenset[ast.expr]:
-        """The expressions from which all that an expression may be comes."""
+        """The expressions from which all objects at an expression come."""
         roots = self.flow.derivation.roots.of(self.flow.places.get(node))
         if id(roots) not in self._expressions:
-            self._expressions[id(roots)] = frozenset(
-                root for root in roots if isinstance(root, ast.expr)
-            )
+            expressions = (root for root in roots if isinstance(root, ast.expr))
+            self._expressions[id(roots)] = frozenset(expressions)
         return self._expressions[id(roots)]

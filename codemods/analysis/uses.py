@@ -1,4 +1,4 @@
-"""Every legacy construct of a project: where it is, of which kind, and which objects meet there."""
+"""Every legacy construct of a project: where it is, its kind, and which objects reach it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import words
 
 PARAM_STATE = re.compile(r"_\w+ParamState")
-"""The private classes of what an optimizer keeps for a parameter."""
+"""The private classes of an optimizer's state for one parameter."""
+
+TRAIN_STATE = "flax.training.train_state.TrainState"
 
 STRENGTH: tuple[Evidence, ...] = ("proven", "declared", "deduced", "likely")
 
 ATTRIBUTES = {
     kind: frozenset(words(names))
     for kind, names in {
-        "definition": "create hyper_params apply_gradient init_state update_hyper_params state_dict restore_state "
-        "apply_param_gradient init_param_state",
-        "optimizer": "target state optimizer_def apply_gradient replace compute_gradient compute_gradients optimize replicate "
-        "unreplicate state_dict restore_state",
+        "definition": "create hyper_params apply_gradient init_state update_hyper_params "
+        "state_dict restore_state apply_param_gradient init_param_state",
+        "optimizer": "target state optimizer_def apply_gradient replace compute_gradient "
+        "compute_gradients optimize replicate unreplicate state_dict restore_state",
         "state": "step param_states replace",
         "state_dict": "",
         "hyper_params": "",
@@ -41,15 +43,26 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """One legacy construct: what kind of use it is, where, and which objects meet there.
+    """One legacy construct: its kind, its place, and the objects that reach it.
 
-    `kind` is `import`, `module`, `definition`, `base`, `annotation`, `check` (isinstance), `value` (a class or method used as a
-    value), `class` (a class in `Type[…]`), `dynamic` (a class chosen at run time), `custom` (an optimizer of the user's own class
-    is made), `reflection` (an attribute by its name), `filter` (the predicate of a traversal), `stored` (an optimizer that goes
-    to a checkpoint), `restored` (what reads one), `state_dict` (an item of a state dict), `checkpoint` (an item of a checkpoint
-    that was read as plain dicts), `patched` (an attribute of a class or module that is set), or `KIND.ATTRIBUTE` for an attribute
-    of a thing, such as `optimizer.target`. `quoted` is what the name is called in an annotation in quotes, and
-    `said` are the expressions that say it there.
+    `kind` is one of these:
+
+    - `import`, `module`, `definition`, `base`, `annotation`,
+    - `check` (isinstance),
+    - `value` (a class or method used as a value),
+    - `class` (a class in `Type[…]`),
+    - `dynamic` (a class chosen at run time),
+    - `custom` (an optimizer of the user's own class is made),
+    - `reflection` (an attribute by its name),
+    - `filter` (the predicate of a traversal),
+    - `stored` (an optimizer that goes to a checkpoint),
+    - `restored` (a call that reads one),
+    - `state_dict` (an item of a state dict),
+    - `checkpoint` (an item of a checkpoint that was read as plain dicts),
+    - `patched` (an attribute of a class or module that is assigned),
+    - `KIND.ATTRIBUTE` for an attribute of a thing, such as `optimizer.target`.
+
+    `quoted` is the name in an annotation in quotes, `said` are the expressions that name it there.
     """
 
     kind: str
@@ -83,7 +96,7 @@ class Use:
 
     @property
     def owner(self) -> ast.expr:
-        """What the attribute or item that this is about is read from."""
+        """The object whose attribute or item this is about."""
         assert isinstance(self.node, ast.Attribute | ast.Subscript)
         return self.node.value
 
@@ -113,79 +126,83 @@ class Uses:
         annotated = self._annotated_nodes(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Attribute | ast.Name):
-                uses = [self._reference(unit, node, annotated) or self._attribute_use(unit, node)]
+                use = self._reference(unit, node, annotated) or self._attribute_use(unit, node)
             elif isinstance(node, ast.Call):
-                uses = [self._dynamic_use(unit, node)]
+                use = self._dynamic_use(unit, node)
             elif isinstance(node, ast.Constant) and node in annotated:
-                uses = [*self._quoted(unit, node, annotated[node])]
+                found += self._quoted(unit, node, annotated[node])
+                continue
             else:
                 continue
-            found += [use for use in uses if use is not None]
+            if use is not None:
+                found.append(use)
         return found
 
     def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
-        own = (
-            annotation
-            for annotation in self.facts.flow.reading.annotations
-            if annotation.unit is unit
-        )
+        annotations = self.facts.flow.reading.annotations
+        own = (annotation for annotation in annotations if annotation.unit is unit)
         return {node: one for one in own for node in (one.node, *ast.walk(one.expression))}
 
     def _reference(
         self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
     ) -> Use | None:
+        """The use that names a legacy class or module."""
         if not isinstance(node.ctx, ast.Load):
             return None
         if not self.facts.names_legacy(node):
             return self._of_module_in_variable(unit, node)
         externals = self.facts.externals(node)
-        name = next((name for item in externals if (name := legacy_name(item)) is not None), None)
+        names = (legacy_name(item) for item in externals)
+        name = next((found for found in names if found is not None), None)
         legacy_import = name is not None
-        parent = unit.parents.get(node)
         if any(traversal_name(item) for item in externals):
             name = "ModelParamTraversal"
-        if name is None:
+        if name is None or self._is_part_of_name(unit, node):
             return None
         others = tuple(
             External(item)
             for item in externals
             if legacy_name(item) is None and not traversal_name(item)
         )
-        if isinstance(parent, ast.Attribute) and any(
-            legacy_name(item) is not None for item in self.facts.externals(parent)
-        ):
-            return None
+        parent = unit.parents.get(node)
         if isinstance(parent, ast.Call) and parent.func is node:
             last = externals[0].rpartition(".")[2]
-            made = (
-                "OptimizerState"
-                if name == "OptimizerState"
-                else last
-                if PARAM_STATE.fullmatch(last)
-                else ""
-            )
-            things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
-            if made or "." not in name:
-                found = self._of_class_around(unit, node) if made else things
-                return Use("definition", made or name, unit, parent, found, others, legacy_import)
-        if node in annotated and self._in_type_of_class(unit, node):
-            return Use(
-                "class",
-                name,
-                unit,
-                node,
-                self._made_by(unit, lambda thing: not self._direct(thing)),
-            )
+            state = _class_of_state(name, last)
+            if state:
+                around = self._of_class_around(unit, node)
+                return Use("definition", state, unit, parent, around, others, legacy_import)
+            if "." not in name:
+                things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
+                return Use("definition", name, unit, parent, things, others, legacy_import)
         if node in annotated:
-            return Use(
-                "annotation", name, unit, node, self._annotated_things(annotated[node]), others
-            )
+            return self._annotated_use(unit, node, name, annotated[node], others)
         return self._class_value(unit, node, name, parent)
 
+    def _is_part_of_name(self, unit: Unit, node: ast.expr) -> bool:
+        """Whether this is the `optim` of `optim.Adam`."""
+        parent = unit.parents.get(node)
+        if not isinstance(parent, ast.Attribute):
+            return False
+        return any(legacy_name(item) is not None for item in self.facts.externals(parent))
+
+    def _annotated_use(
+        self,
+        unit: Unit,
+        node: ast.expr,
+        name: str,
+        annotation: Annotation,
+        others: tuple[External, ...],
+    ) -> Use:
+        # def make(cls: Type[optim.Adam])
+        if self._in_type_of_class(unit, node):
+            made = self._made_by(unit, lambda thing: not self._direct(thing))
+            return Use("class", name, unit, node, made)
+        return Use("annotation", name, unit, node, self._annotated_things(annotation), others)
+
     def _of_module_in_variable(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
-        """A legacy class as an attribute of what holds the module `flax.optim`."""
+        """A legacy class as an attribute of a variable that holds the module `flax.optim`."""
         if not isinstance(node, ast.Attribute) or self.facts.things(node.value):
-            return None  # whatever else a variable of any name may hold
+            return None  # a variable of any name may hold something else, too
         if not any(legacy_name(name) == "" for name in self.facts.externals(node.value)):
             return None
         made = self._made_by(
@@ -201,56 +218,70 @@ class Uses:
         return any(ast.unparse(value).rpartition(".")[2] in ("Type", "type") for value in named)
 
     def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
+        """The use of a legacy class or module that is neither called nor in an annotation."""
+        # class Mine(optim.OptimizerDef)
         if isinstance(parent, ast.ClassDef):
             return Use("base", name, unit, node, self._of_class_around(unit, node))
+        # case optim.Optimizer():
         if isinstance(parent, ast.MatchClass):
-            subject = next(
-                outer.subject for outer in unit.ancestors(parent) if isinstance(outer, ast.Match)
-            )
-            plain = not (parent.patterns or parent.kwd_patterns)
-            things = tuple(self.facts.things(subject)) or self._any_optimizer(unit)
-            return Use("check" if plain else "reflection", name, unit, node, things)
+            return self._of_pattern(unit, node, name, parent)
+        # isinstance(x, optim.Optimizer), or isinstance(x, (optim.Optimizer, TrainState))
         container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
-        if isinstance(container, ast.Call) and "builtins.isinstance" in self.facts.externals(
-            container.func
-        ):
-            things = tuple(self.facts.things(container.args[0], "optimizer", "definition"))
-            for_both = any(
-                "flax.training.train_state.TrainState" in self.facts.externals(one)
-                for one in _each(parent)
-            )
-            if not for_both and all(
-                thing.node is container for thing in things
-            ):  # nothing but this check tells of any
-                things = (*things, *self._any_optimizer(unit))
-            return Use("check", name, unit, node, things)
+        if isinstance(container, ast.Call) and self._is_isinstance(container):
+            return Use("check", name, unit, node, self._checked(unit, container, parent))
+        # optim.Optimizer.apply_gradient
         if "." in name:
             return Use("value", name, unit, node, self._of_method(parent, node))
         if name == "":
-            chosen = self._made_by(unit, lambda thing: thing.name == "?")
-            by_name = (
-                isinstance(parent, ast.Call) and parent.args[:1] == [node] and len(parent.args) > 1
-            )
-            made = chosen if by_name and chosen else (*chosen, *self.facts.made_by_modules)
-            return Use("module", name, unit, node, made)
+            return Use("module", name, unit, node, self._made_by_name(unit, node, parent))
         things = self._made_by(unit, lambda thing: thing.name == name and not self._direct(thing))
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
             things = self._any_optimizer(unit)
         return Use("value", name, unit, node, things)
 
+    def _of_pattern(self, unit: Unit, node: ast.expr, name: str, pattern: ast.MatchClass) -> Use:
+        subject = next(
+            outer.subject for outer in unit.ancestors(pattern) if isinstance(outer, ast.Match)
+        )
+        is_plain = not (pattern.patterns or pattern.kwd_patterns)
+        things = tuple(self.facts.things(subject)) or self._any_optimizer(unit)
+        return Use("check" if is_plain else "reflection", name, unit, node, things)
+
+    def _is_isinstance(self, call: ast.Call) -> bool:
+        return "builtins.isinstance" in self.facts.externals(call.func)
+
+    def _checked(self, unit: Unit, call: ast.Call, classes: ast.AST | None) -> tuple[Thing, ...]:
+        """The things that an `isinstance` checks; any optimizer, if only this check shows one."""
+        things = tuple(self.facts.things(call.args[0], "optimizer", "definition"))
+        if any(TRAIN_STATE in self.facts.externals(one) for one in _each(classes)):
+            return things
+        if all(thing.node is call for thing in things):
+            return (*things, *self._any_optimizer(unit))
+        return things
+
+    def _made_by_name(
+        self, unit: Unit, node: ast.expr, parent: ast.AST | None
+    ) -> tuple[Thing, ...]:
+        """The definitions that the module makes where its classes are chosen by name."""
+        chosen = self._made_by(unit, lambda thing: thing.name == "?")
+        # getattr(optim, name)
+        is_first = isinstance(parent, ast.Call) and parent.args[:1] == [node]
+        if chosen and isinstance(parent, ast.Call) and is_first and len(parent.args) > 1:
+            return chosen
+        return (*chosen, *self.facts.made_by_modules)
+
     def _tells_at_run_time(self, unit: Unit, node: ast.expr) -> bool:
-        """Whether the class of all optimizers is not only named for a type, but kept in a table or handed to a function."""
+        """Whether the class `Optimizer` is in a table or an argument, and not only in a type."""
         for outer in unit.ancestors(node):
             if isinstance(outer, ast.Call):
-                return not any(
-                    name.startswith("typing.") for name in self.facts.externals(outer.func)
-                )
+                names = self.facts.externals(outer.func)
+                return not any(name.startswith("typing.") for name in names)
             if not isinstance(outer, ast.Subscript | ast.BinOp):
                 return isinstance(outer, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Compare)
         return False
 
     def _any_optimizer(self, unit: Unit) -> tuple[Thing, ...]:
-        """The optimizers of the programs to which a file belongs: what is asked of anything may be asked of each."""
+        """The optimizers of a file's programs, for questions that may be about each of them."""
         paths = self.facts.together(unit)
         return tuple(
             thing
@@ -259,33 +290,35 @@ class Uses:
         )
 
     def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[Thing, ...]:
-        """What the method of a legacy class may be called with: what a call gives it, or anything."""
+        """The things that a method of a legacy class may be called with.
+
+        They are the arguments of a call; any, if it is not called here.
+        """
         if not (isinstance(parent, ast.Call) and parent.func is node):
             return tuple(self._all_things)
         given = (thing for argument in values_of(parent) for thing in self.facts.things(argument))
         return tuple(dict.fromkeys(given))
 
     def _made_by(self, unit: Unit, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
-        """The definitions of a file's programs of which something holds."""
-        made = (
-            thing for thing in self._all_things if thing.kind == "definition" and condition(thing)
-        )
+        """The definitions of a file's programs that meet a condition."""
         program = self.facts.together(unit)
-        return tuple(thing for thing in made if thing.unit.path in program)
+        return tuple(
+            thing
+            for thing in self._all_things
+            if thing.kind == "definition" and condition(thing) and thing.unit.path in program
+        )
 
     @cached_property
     def _all_things(self) -> list[Thing]:
-        return list(
-            dict.fromkeys(
-                thing for node in self.facts.flow.places for thing in self.facts.things(node)
-            )
-        )
+        places = self.facts.flow.places
+        return list(dict.fromkeys(thing for node in places for thing in self.facts.things(node)))
 
     def _direct(self, thing: Thing) -> bool:
+        """Whether a thing is made by the name of its class, as in `optim.Adam(…)`."""
         return isinstance(thing.node, ast.Call) and self.facts.names_legacy(thing.node.func)
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[Thing, ...]:
-        """The custom definitions of the class in which an expression is."""
+        """The custom definitions of the class around an expression."""
         around = class_around(unit, node)
         if around is None:
             return ()
@@ -293,52 +326,53 @@ class Uses:
         return self._made_by(unit, lambda thing: thing.name == "custom" and self._makes(thing, cls))
 
     def _makes(self, thing: Thing, cls: Class) -> bool:
+        """Whether the allocation site of a thing makes an instance of a class."""
         items = self.facts.objects(thing.node.func) if isinstance(thing.node, ast.Call) else ()
-        return any(
-            isinstance(item, Class) and cls in self.facts.flow.ancestry(item) for item in items
-        )
+        classes = (item for item in items if isinstance(item, Class))
+        return any(cls in self.facts.flow.ancestry(item) for item in classes)
 
     def _annotated_things(self, annotation: Annotation) -> tuple[Thing, ...]:
         within = self.facts.within(annotation.target)
         return tuple(thing for thing in within if thing.kind in ("optimizer", "definition"))
 
     def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
+        """A use for each legacy name in an annotation in quotes."""
         if annotation.node is not node:
             return
         quoted = list(self.facts.with_quoted(annotation))
-        things = tuple(
-            dict.fromkeys(thing for found in quoted for thing in self._annotated_things(found))
-        )
-        inside = (inner for found in quoted for inner in ast.walk(found.expression))
-        said = [
-            one
-            for one in inside
-            if isinstance(one, ast.Name | ast.Attribute) and self.facts.names_legacy(one)
-        ]
-        externals = ((one, legacy_name(name)) for one in said for name in self.facts.externals(one))
+        things = dict.fromkeys(thing for found in quoted for thing in self._annotated_things(found))
         named: dict[tuple[str, str], list[ast.expr]] = {}
-        for one, name in externals:
-            if name:
-                named.setdefault((name, ast.unparse(one)), []).append(one)
-        for (name, quoted_name), where in named.items():
-            yield Use("annotation", name, unit, node, things, quoted=quoted_name, said=tuple(where))
+        for inner in (inner for found in quoted for inner in ast.walk(found.expression)):
+            if not isinstance(inner, ast.Name | ast.Attribute):
+                continue
+            if not self.facts.names_legacy(inner):
+                continue
+            for name in map(legacy_name, self.facts.externals(inner)):
+                if name:
+                    named.setdefault((name, ast.unparse(inner)), []).append(inner)
+        for (name, text), where in named.items():
+            yield Use("annotation", name, unit, node, tuple(things), quoted=text, said=tuple(where))
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
-        """A call of a legacy class that came through a variable, or of a class that derives from one."""
+        """A call of a legacy class in a variable, or of a class that derives from one."""
         if self.facts.names_legacy(node.func):
             return None
         things = tuple(self.facts.things(node, "definition"))
+        # make = optim.Adam; make(1e-3)
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
         name = next((name for name in names if name in (*DEFINITIONS, "?")), None)
         if name is not None:
             return Use("dynamic", name, unit, node, things)
+        # class Mine(optim.OptimizerDef): …; Mine(1e-3)
         own = tuple(thing for thing in things if thing.node is node and thing.name == "custom")
-        others = tuple(
-            item for item in self.facts.objects(node.func) if isinstance(item, Function | External)
-        )
-        return Use("custom", ast.unparse(node.func), unit, node, own, others) if own else None
+        if not own:
+            return None
+        items = self.facts.objects(node.func)
+        others = tuple(item for item in items if isinstance(item, Function | External))
+        return Use("custom", ast.unparse(node.func), unit, node, own, others)
 
     def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
+        """The use of an attribute of a thing."""
         if not isinstance(node, ast.Attribute):
             return None
         if node.attr == "_filter_fn":
@@ -351,15 +385,10 @@ class Uses:
         if not kinds:
             return self._own_attribute(unit, node)
         call = unit.parents.get(node)
-        if (
-            node.attr == "apply_gradient"
-            and len(kinds) > 1
-            and isinstance(call, ast.Call)
-            and call.func is node
-        ):
-            kinds = [
-                "optimizer" if len(call.args) <= 1 else "definition"
-            ]  # which takes parameters and state too
+        is_ambiguous = node.attr == "apply_gradient" and len(kinds) > 1
+        if is_ambiguous and isinstance(call, ast.Call) and call.func is node:
+            # that of a definition takes params and state, too
+            kinds = ["optimizer" if len(call.args) <= 1 else "definition"]
             having = [thing for thing in having if thing.kind in kinds]
         others = [
             item for item in self.facts.objects(node.value) if self.members.offers(item, node.attr)
@@ -368,7 +397,7 @@ class Uses:
         return Use(f"{kinds[0]}.{node.attr}", node.attr, unit, node, tuple(having), tuple(others))
 
     def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:
-        """An attribute that a definition has beside those of its base, such as one that its own class sets."""
+        """An attribute of a definition that legacy classes do not have, but its own class."""
         objects = list(self.facts.objects(node.value))
         things = tuple(
             item for item in objects if isinstance(item, Thing) and item.kind == "definition"
@@ -380,11 +409,18 @@ class Uses:
     def _filter_use(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """The predicate of a traversal, in a class that derives from MultiOptimizer."""
         around = class_around(unit, node)
-        if around is None or not self.facts.derives_from(
-            self.facts.flow.class_of(around), MULTI_OPTIMIZER
-        ):
+        if around is None:
+            return None
+        if not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
             return None
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
+
+
+def _class_of_state(name: str, last: str) -> str:
+    """The name of a class of states, public or private; empty for other classes."""
+    if name == "OptimizerState":
+        return name
+    return last if PARAM_STATE.fullmatch(last) else ""
 
 
 def _each(node: ast.AST | None) -> list[ast.expr]:
@@ -392,7 +428,7 @@ def _each(node: ast.AST | None) -> list[ast.expr]:
 
 
 def owner_of_state(node: ast.expr) -> ast.expr | None:
-    """The optimizer in `optimizer.state`, or in an element of that, as a MultiOptimizer had it."""
+    """The optimizer in `optimizer.state`, or `optimizer.state[0]` as of a MultiOptimizer."""
     state = node.value if isinstance(node, ast.Subscript) else node
     return state.value if isinstance(state, ast.Attribute) and state.attr == "state" else None
 

@@ -1,1 +1,4 @@
-"""What becomes of every group: the decisions of the rules made whole, with the imports, names and helpers they need."""
+"""What becomes of every group, and which imports, names and helpers that needs.
+
+The decisions of the rules are made whole here: all sites of a group migrate, or none.
+"""

@@ -1,4 +1,4 @@
-"""What has been tried of files whose edits did not go together, and what is tried next."""
+"""How files are edited again whose edits gave no valid file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from codemods.sources.modules import Unit
 
 @dataclass
 class Attempts:
-    """How files are edited that were not valid before: without what has to do with no optimizer, then in general forms.
+    """How files are edited that were not valid before.
 
-    `plain` has those that take the general forms, `unmodernized` those in which removed names stay, and `failed` those in which
-    all stays; each of these two with what was wrong.
+    First what has to do with no optimizer is left as it was, then the general forms are taken, and
+    at last the whole file is left as it was.
+
+    `plain` has the files that take the general forms, `unmodernized` those in which removed names
+    stay, and `failed` those in which everything stays. The last two also have the problem.
     """
 
     plain: set[Unit] = field(default_factory=set)
@@ -23,12 +26,15 @@ class Attempts:
     failed: dict[Unit, str] = field(default_factory=dict)
 
     def problem(self, use: Use) -> str | None:
-        """What was wrong with a file in which a use was rewritten; None if it may be."""
+        """What was wrong with a file in which a use was rewritten; None if it may be rewritten."""
         left = self.unmodernized if use.kind in MODERNIZED else {}
         return self.failed.get(use.unit, left.get(use.unit))
 
     def follow(self, invalid: Mapping[Unit, str], modernized: Collection[Unit]) -> None:
-        """Take the next step for the files that turned out invalid; in those of `modernized`, removed names were replaced."""
+        """Take the next step for the files that turned out invalid.
+
+        In those of `modernized`, removed names were replaced.
+        """
         for unit, problem in invalid.items():
             if unit in modernized:
                 self.unmodernized[unit] = problem

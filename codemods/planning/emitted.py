@@ -1,4 +1,4 @@
-"""Every optimizer that a run converts, as two expressions that stand on their own: the old one and the new."""
+"""Every optimizer that a run converts, as two expressions that stand alone: the old and the new."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from codemods.rewriting.edits import ConvertClass, ConvertDefinition, Edit, Repl
 from codemods.sources.modules import Span, Unit
 
 DEEPEST = 8
-"""How often a definition may be made of definitions from elsewhere."""
+"""How many levels of definitions made elsewhere are put in place."""
+
+CREATING = ("FO102", "FO302", "FO706")
+"""The rules for the calls that create a definition."""
 
 
 class Emitter:
-    """Puts the definitions that a definition is made of in the place of the names under which it gets them.
+    """Replaces the names within a definition by the definitions that they stand for.
 
     `after` has the new source text of each edited span, by file.
     """
@@ -32,70 +35,70 @@ class Emitter:
         self.facts = facts
         self.after = after
         applied = [decision for decision in decisions if decision.applies]
-        made = (
-            one
-            for one in applied
-            if one.rule.code in ("FO102", "FO302", "FO706") and isinstance(one.use.node, ast.Call)
-        )
         kinds = (ConvertDefinition, TakePart, Replace)
         self.converted: dict[ast.AST, Decision] = {
-            one.use.node: one for one in made if isinstance(one.edit, kinds)
+            one.use.node: one
+            for one in applied
+            if one.rule.code in CREATING
+            and isinstance(one.use.node, ast.Call)
+            and isinstance(one.edit, kinds)
         }
         self.functions = {
             one.use.node: one for one in applied if isinstance(one.edit, ConvertClass)
         }
 
     def emitted(self, unit: Unit, supports: tuple[str, ...]) -> tuple[EmittedOptimizer, ...]:
-        """The optimizers of a file, in order. `supports` are the sources of the helpers that it now has."""
-        here = [
-            (node, one)
-            for node, one in self.converted.items()
-            if one.use.unit is unit and _stands_alone(one)
-        ]
-        return tuple(
-            EmittedOptimizer(
-                name=decision.use.name,
-                line=unit.line(node.lineno),
-                before=unit.source(node),
-                after=self._text(decision),
-                legacy_expression=ast.unparse(self._legacy(node, DEEPEST)),
-                optax_expression=ast.unparse(self._optax(node, DEEPEST)),
-                injected=_is_given_rates(decision),
-                supports=supports,
-                schedule=self._schedule(decision),
-            )
-            for node, decision in here
-            if isinstance(node, ast.Call) and self._is_whole(decision)
-        ) + tuple(
-            _function(decision, self._text(decision), supports)
-            for decision in self.functions.values()
-            if decision.use.unit is unit
+        """The optimizers of a file, in order. `supports` are the sources of its new helpers."""
+        found: list[EmittedOptimizer] = []
+        for node, decision in self.converted.items():
+            is_here = decision.use.unit is unit and _stands_alone(decision)
+            if is_here and isinstance(node, ast.Call) and self._is_whole(decision):
+                found.append(self._optimizer(node, decision, supports))
+        classes = (one for one in self.functions.values() if one.use.unit is unit)
+        found += [_function(one, self._text(one), supports) for one in classes]
+        return tuple(found)
+
+    def _optimizer(
+        self, node: ast.Call, decision: Decision, supports: tuple[str, ...]
+    ) -> EmittedOptimizer:
+        unit = decision.use.unit
+        return EmittedOptimizer(
+            name=decision.use.name,
+            line=unit.line(node.lineno),
+            before=unit.source(node),
+            after=self._text(decision),
+            legacy_expression=ast.unparse(self._legacy(node, DEEPEST)),
+            optax_expression=ast.unparse(self._optax(node, DEEPEST)),
+            injected=_is_given_rates(decision),
+            supports=supports,
+            schedule=self._schedule(decision),
         )
 
     def _is_whole(self, decision: Decision) -> bool:
-        """Whether all that a definition is made of is made by calls that were converted."""
+        """Whether the calls that make the parts of a definition were all converted."""
         return all(node in self.converted for node in self._inner(decision))
 
     def _inner(self, decision: Decision) -> Iterator[ast.AST]:
-        """What makes the definitions that a definition is made of."""
-        return (
-            found.node
-            for thing in decision.use.things
-            for found in self.facts.legacy.definitions(thing)
-        )
+        """The allocation sites of the definitions that a definition is made of."""
+        for thing in decision.use.things:
+            for found in self.facts.legacy.definitions(thing):
+                yield found.node
 
     def _text(self, decision: Decision) -> str:
-        """What a definition is now; of one that keeps its interface, only the name of its class has changed."""
+        """The new source of a definition."""
         assert isinstance(decision.edit, Edit)
-        use, text = decision.use, self.after[decision.use.unit].get(decision.edit.span, "")
-        if isinstance(use.node, ast.Call) and decision.edit.span == use.unit.span(use.node.func):
-            return text + use.unit.source(use.node).removeprefix(use.unit.source(use.node.func))
+        node, unit = decision.use.node, decision.use.unit
+        text = self.after[unit].get(decision.edit.span, "")
+        # with an interface, only the name of the class changes: `optim.Adam(…)`, `AdamDef(…)`
+        if isinstance(node, ast.Call) and decision.edit.span == unit.span(node.func):
+            return text + unit.source(node).removeprefix(unit.source(node.func))
         return text
 
     def _expression(self, decision: Decision) -> ast.expr:
-        """The new transformation, without the link that does what was beside the old one."""
+        """The new transformation, without the link for what stood beside the old one."""
         found = ast.parse(f"({self._text(decision)})", mode="eval").body
         link = decision.edit.link if isinstance(decision.edit, ConvertDefinition) else ""
+        # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
         if link and isinstance(found, ast.Call):
             del found.args[0]
             return found.args[0] if len(found.args) == 1 else found
@@ -103,33 +106,26 @@ class Emitter:
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
-        made = (decision.use.node, *self._inner(decision))
-        edits = (self.converted[node].edit for node in made if node in self.converted)
-        return next(
-            (
-                edit.rate
-                for edit in edits
-                if isinstance(edit, ConvertDefinition) and edit.rate and not edit.inject
-            ),
-            "",
-        )
+        for node in (decision.use.node, *self._inner(decision)):
+            edit = self.converted[node].edit if node in self.converted else None
+            if isinstance(edit, ConvertDefinition) and edit.rate and not edit.inject:
+                return edit.rate
+        return ""
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
         found = _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
         decision = self.converted.get(node)
         if decision is None or not isinstance(decision.edit, TakePart):
             return found
-        kept, other = (
-            decision.edit.opposite
-        )  # whoever draws predicates has to know that they are no two
+        # random predicates are drawn to test it: that the two are opposites has to be visible
+        kept, other = decision.edit.opposite
         if other in kept:
             return found
-        return _substituted(
-            found, {other: ast.parse(f"lambda *args: not ({kept})(*args)", mode="eval").body}
-        )
+        opposite = ast.parse(f"lambda *args: not ({kept})(*args)", mode="eval").body
+        return _substituted(found, {other: opposite})
 
     def _legacy_parts(self, node: ast.expr, depth: int) -> dict[str, ast.expr]:
-        """For source texts within a definition: what the old side has there."""
+        """What the old side has in the place of source texts within a definition."""
         parts: dict[str, ast.expr] = {}
         for inner in ast.walk(node):
             if not isinstance(inner, ast.expr) or (inner is node and inner not in self.converted):
@@ -137,33 +133,32 @@ class Emitter:
             decision = self.converted.get(inner)
             if decision is not None and isinstance(inner, ast.Call):
                 parts[ast.unparse(inner.func)] = _attribute(decision.use.name)
-            elif (made := self._made_elsewhere(inner, node)) is not None and depth:
+                continue
+            made = self._made_elsewhere(inner, node)
+            if made is not None and depth:
                 parts[ast.unparse(inner)] = self._legacy(made, depth - 1)
         return parts
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
-        decision = self.converted[node]
-        inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr) and depth)
-        made = ((inner, self._made_elsewhere(inner, node)) for inner in inside)
-        parts = {
-            ast.unparse(inner): self._optax(call, depth - 1)
-            for inner, call in made
-            if call is not None
-        }
-        return _substituted(self._expression(decision), parts)
+        parts: dict[str, ast.expr] = {}
+        for inner in ast.walk(node) if depth else ():
+            made = self._made_elsewhere(inner, node) if isinstance(inner, ast.expr) else None
+            if made is not None:
+                parts[ast.unparse(inner)] = self._optax(made, depth - 1)
+        return _substituted(self._expression(self.converted[node]), parts)
 
     def _made_elsewhere(self, node: ast.expr, whole: ast.expr) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or node is whole:
             return None
-        made = (thing.node for thing in self.facts.things(node, "definition", "traversal"))
-        return next(
-            (call for call in made if call in self.converted and isinstance(call, ast.Call)), None
-        )
+        for thing in self.facts.things(node, "definition", "traversal"):
+            if thing.node in self.converted and isinstance(thing.node, ast.Call):
+                return thing.node
+        return None
 
 
 def _is_given_rates(decision: Decision) -> bool:
-    """Whether the learning rate of a definition is set at each step, for all that is known of it."""
+    """Whether the learning rate of a definition is set at each step, as far as is known."""
     if isinstance(decision.edit, ConvertDefinition):
         return decision.edit.inject
     call, name = decision.use.node, decision.use.name
@@ -176,18 +171,20 @@ def _is_given_rates(decision: Decision) -> bool:
 
 
 def _stands_alone(decision: Decision) -> bool:
-    """Whether the new transformation at a definition is what the old one was: one with a mask takes the place of two."""
+    """Whether the new transformation takes the place of one old definition.
+
+    One with a mask takes the place of two.
+    """
     edit = decision.edit
-    keeps_interface = decision.rule.code == "FO706" and has_interface(decision.use.name)
-    return (
-        keeps_interface
-        or isinstance(edit, TakePart)
-        or (isinstance(edit, ConvertDefinition) and edit.mask is None)
-    )
+    if decision.rule.code == "FO706" and has_interface(decision.use.name):
+        return True
+    if isinstance(edit, ConvertDefinition):
+        return edit.mask is None
+    return isinstance(edit, TakePart)
 
 
 def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:
-    """A class that became a function, called with a value for each of its parameters that is a real number."""
+    """A class that became a function, called with values for its parameters that are numbers."""
     assert isinstance(decision.edit, ConvertClass)
     use, name = decision.use, decision.edit.optimizer
     given = [parameter.name for parameter in optimizers()[name].parameters if _is_real(parameter)]
@@ -212,14 +209,16 @@ def _is_real(parameter: Parameter) -> bool:
 
 
 class _Substitution(ast.NodeTransformer):
-    """Exchanges expressions by their source text, outermost first."""
+    """Replaces expressions by their source text, outermost first."""
 
     def __init__(self, parts: Mapping[str, ast.expr]) -> None:
         self.parts = parts
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.expr) and (part := self.parts.get(ast.unparse(node))) is not None:
-            return copy.deepcopy(part)
+        if isinstance(node, ast.expr):
+            part = self.parts.get(ast.unparse(node))
+            if part is not None:
+                return copy.deepcopy(part)
         return super().generic_visit(node)
 
 

@@ -1,4 +1,7 @@
-"""Whether a legacy name that a file imports has to stay there: for the file itself, or for others that take it from there."""
+"""Whether an imported legacy name has to stay in a file.
+
+It stays for the file itself, or for others that take it from there.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +30,20 @@ OFFERED = {
     "OptimizerDef": "optax.GradientTransformation",
     "OptimizerState": "optax.OptState",
 }
-"""What a module offers in the place of legacy types."""
+"""What replaces the legacy types that a module offers to others."""
 
 Kept = tuple[Status, Refusal]
 INERT = (
     ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
 )
+"""Statements that have no effect when a module is imported but to bind names."""
 
 
 class Exports:
-    """The legacy imports of a project that stay, each with the reason. `gone` gives the nodes that the edits of a file remove."""
+    """The legacy imports of a project that stay, each with the reason.
+
+    `gone` gives the nodes that the edits of a file remove.
+    """
 
     def __init__(self, plan: Plan, gone: Callable[[Unit], set[ast.AST]]) -> None:
         self.plan = plan
@@ -57,32 +64,22 @@ class Exports:
         return [node for node in loads(item.unit, item, self.facts) if node not in gone]
 
     def kept(self, item: Import) -> Kept | None:
-        """Why an import stays; None if it can go."""
+        """Why an import stays; None if it can be removed."""
         if item.alias not in self._known:
-            self._known[item.alias] = (
-                None  # of imports in a circle, none stays for the sake of the others
-            )
+            self._known[item.alias] = None  # imports in a circle do not keep one another
             self._known[item.alias] = self._reason(item)
         return self._known[item.alias]
 
     def _reason(self, item: Import) -> Kept | None:
         unit = item.unit
         decisions = self.plan.of(unit)
-        own = next(
-            (one for one in decisions if one.use.node is item.statement and _is_of(one.use, item)),
-            None,
+        of_item = (
+            one for one in decisions if one.use.node is item.statement and _is_of(one.use, item)
         )
+        own = next(of_item, None)
         if own is not None and own.refusal is not None:
             return own.status, own.refusal
-        remaining = self.remaining(item)
-        if (
-            item.target == "flax.optim"
-            and item.alias.name == "flax.optim"
-            and not item.alias.asname
-        ):
-            remaining = [node for node in remaining if _is_legacy_chain(node, unit, self.facts)]
-        if isinstance(item.statement, ast.Import):
-            remaining += [decision.use.node for decision in decisions if _looks_up_module(decision)]
+        remaining = self._needing(item, decisions)
         if remaining:
             return _needed(remaining, decisions, unit)
         if self._is_export(item):
@@ -99,11 +96,25 @@ class Exports:
             )
         return None
 
-    def exported(self, item: Import) -> tuple[str, str] | None:
-        """From where a module imports what replaces a legacy name that it offered, and how; None if it offers none, or need not.
+    def _needing(self, item: Import, decisions: Iterable[Decision]) -> list[ast.AST]:
+        """The places of its file that still need an import."""
+        remaining = self.remaining(item)
+        # `import flax.optim` also binds `flax`: only what reads `flax.optim` needs it
+        is_dotted = item.target == item.alias.name == "flax.optim" and not item.alias.asname
+        if is_dotted:
+            remaining = [
+                node for node in remaining if _is_legacy_chain(node, item.unit, self.facts)
+            ]
+        if isinstance(item.statement, ast.Import):
+            remaining += [decision.use.node for decision in decisions if _looks_up_module(decision)]
+        return remaining
 
-        What is in the module itself is imported from nowhere, `""`.
-        Of what only is there for others, all that is in view has changed. Where nothing replaces a name, it has to stay.
+    def exported(self, item: Import) -> tuple[str, str] | None:
+        """From where a module imports the replacement of a legacy name that it offered, and how.
+
+        None if it offers none, or need not. What is in the module itself is imported from nowhere,
+        `""`. Of what only is there for others, all that is in view has changed. Where nothing
+        replaces a name, it has to stay.
         """
         offers = not self.remaining(item) and self.kept(item) is None and self._is_export(item)
         return self._exported_anew(item) if offers else None
@@ -112,59 +123,58 @@ class Exports:
         name = legacy_name(item.target)
         if not name or item.name == "*" or not self._is_migrated(item.unit):
             return None
+        given, called = self.plan.shared.given, self.plan.shared.called
         supports = interface_of(name) if self.plan.options.selects("FO706") else ()
         home = self._home(item.unit) if supports else None
-        if home in (None, item.unit) and has_interface(name) and not self._is_bound_otherwise(item):
-            self.plan.shared.given[item.unit].update(
-                (support.name, support) for support in supports
-            )
+        is_here = home in (None, item.unit)
+        if is_here and has_interface(name) and not self._is_bound_otherwise(item):
+            given[item.unit].update((support.name, support) for support in supports)
             if item.name != name:
-                self.plan.shared.called[item.unit][name] = item.name
+                called[item.unit][name] = item.name
             return "", item.name
         if home is not None:
             module = Homes(self.facts).module(home, item.unit)
             if module is not None and item.unit.path not in self.facts.imported_by(home):
-                self.plan.shared.given[home].update((support.name, support) for support in supports)
-                called = self.plan.shared.called.get(home, {})
-                return module, _as(called.get(supports[-1].name, supports[-1].name), item.name)
+                given[home].update((support.name, support) for support in supports)
+                own_name = supports[-1].name
+                return module, _as(called.get(home, {}).get(own_name, own_name), item.name)
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
         return (source, _as(replacement, item.name)) if source else None
 
     def _is_bound_otherwise(self, item: Import) -> bool:
-        """Whether a file has something else of a name that it imports, or imports it twice."""
+        """Whether a file binds an imported name to something else too, or imports it twice."""
         return bound_anywhere(item.unit)[item.name] > 1
 
     def _home(self, unit: Unit) -> Unit | None:
         """The file of a program that has classes for others."""
         program = self.facts.together(unit)
-        return next(
-            (
-                home
-                for home, given in self.plan.shared.given.items()
-                if given and home.path in program
-            ),
-            None,
-        )
+        for home, given in self.plan.shared.given.items():
+            if given and home.path in program:
+                return home
+        return None
 
     def _is_migrated(self, unit: Unit) -> bool:
-        """Whether nothing legacy stays in a file's programs but imports."""
+        """Whether only imports of a file's programs are still legacy."""
         program = self.facts.together(unit)
         left = (one for one in self.plan.decisions if not one.applies and one.use.kind != "import")
         return not any(one.use.unit.path in program for one in left)
 
     def _is_export(self, item: Import) -> bool:
+        """Whether a name is imported for other files, as far as can be seen."""
         unit = item.unit
         if item.scope.parent is not None:
             return False
         line = unit.code.split("\n")[item.statement.lineno - 1]
-        used = loads(unit, item, self.facts)
-        silent = not used and (unit.is_package or "noqa" in line)
+        reads = loads(unit, item, self.facts)
+        # from flax.optim import Adam, with a comment for the linter
+        is_unused = not reads and (unit.is_package or "noqa" in line)
+        # from flax.optim import Adam as Adam
         on_purpose = item.alias.asname == item.alias.name
         names = self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
-        return silent or on_purpose or any(self._leaves(item.scope, name) for name in names)
+        return is_unused or on_purpose or any(self._leaves(item.scope, name) for name in names)
 
     def _leaves(self, scope: Scope, name: str) -> bool:
-        """Whether a name of a module has to be there for other files."""
+        """Whether other files need a name of a module."""
         return (
             _lists(scope.unit, name)
             or self._taken(scope, name)
@@ -185,7 +195,10 @@ class Exports:
         return taken
 
     def _stays(self, passed: PassedOn, name: str) -> bool:
-        """Whether an import from another file of the project stays, or what a star brought is read or passed on."""
+        """Whether an import from another file of the project stays.
+
+        Of a star, whether the name that it brought is read or passed on.
+        """
         if passed.name == "*":
             gone = self.gone(passed.unit)
             read = any(
@@ -197,10 +210,13 @@ class Exports:
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""
-        elsewhere = ((unit, node) for unit, node in self._attributes[name] if unit is not owner)
-        read = ((unit, node) for unit, node in elsewhere if node not in self.gone(unit))
-        owners = (item for _, node in read for item in self.facts.objects(node.value))
-        return any(isinstance(item, Module) and item.unit is owner for item in owners)
+        for unit, node in self._attributes[name]:
+            if unit is owner or node in self.gone(unit):
+                continue
+            objects = self.facts.objects(node.value)
+            if any(isinstance(item, Module) and item.unit is owner for item in objects):
+                return True
+        return False
 
     @cached_property
     def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
@@ -210,20 +226,22 @@ class Exports:
         return found
 
     def _only_for_names(self, item: Import) -> bool:
-        """Whether nothing is missed but a name: the module does nothing when it is imported, or is imported still."""
+        """Whether an import only binds names.
+
+        The module has no effect when it is imported, or the statement stays for another name.
+        """
         same = [one for one in self.facts.imported(item.unit) if one.statement is item.statement]
         if len(item.statement.names) > len(same):
             return True
-        passed = (
-            passed for passed in self.facts.flow.reading.passed_on if passed.alias is item.alias
-        )
-        run = (node for found in passed for scope in found.sources for node in scope.unit.tree.body)
-        parts = (part for node in run if not isinstance(node, INERT) for part in ast.walk(node))
-        return not any(isinstance(part, ast.Call) for part in parts)
+        passed_on = self.facts.flow.reading.passed_on
+        scopes = (scope for one in passed_on if one.alias is item.alias for scope in one.sources)
+        statements = (node for scope in scopes for node in scope.unit.tree.body)
+        running = (node for node in statements if not isinstance(node, INERT))
+        return not any(isinstance(part, ast.Call) for node in running for part in ast.walk(node))
 
 
 def _is_of(use: Use, item: Import) -> bool:
-    """Whether a use of an import statement is one of this name, and not of another that the statement imports."""
+    """Whether a use of an import statement is about this name, rather than another of it."""
     return use.kind == "import" or use.name == imported_name(item)
 
 
@@ -240,44 +258,36 @@ def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
 def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
     """The places in a file that read a name which a scope of it binds."""
     scopes = facts.flow.reading.scopes
-    for node in (
-        one for one in unit.nodes if isinstance(one, ast.Name) and one.id == name and one in scopes
-    ):
+    for node in unit.nodes:
+        if not isinstance(node, ast.Name) or node.id != name or node not in scopes:
+            continue
         if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
             yield node
     for annotation in facts.flow.reading.annotations:
         is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
-        words = (
-            (ast.walk(inner.expression) for inner in facts.with_quoted(annotation))
-            if is_quoted
-            else ()
-        )
-        yield from (
-            word
-            for found in words
-            for word in found
-            if isinstance(word, ast.Name) and word.id == name
-        )
+        if not is_quoted:
+            continue
+        for inner in facts.with_quoted(annotation):
+            for word in ast.walk(inner.expression):
+                if isinstance(word, ast.Name) and word.id == name:
+                    yield word
 
 
 def _lists(unit: Unit, name: str) -> bool:
-    """Whether a module says a name where it says `__all__`."""
-    statements = [
-        node for node in unit.tree.body if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)
-    ]
-    parts = ([*ast.walk(node)] for node in statements)
-    listing = (
-        inner
-        for inner in parts
-        if any(isinstance(one, ast.Name) and one.id == "__all__" for one in inner)
-    )
-    return any(
-        isinstance(one, ast.Constant) and one.value == name for inner in listing for one in inner
-    )
+    """Whether a name is in the `__all__` of a module."""
+    for node in unit.tree.body:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
+            parts = [*ast.walk(node)]
+            is_all = any(isinstance(part, ast.Name) and part.id == "__all__" for part in parts)
+            if is_all and any(
+                isinstance(part, ast.Constant) and part.value == name for part in parts
+            ):
+                return True
+    return False
 
 
 def _looks_up_module(decision: Decision) -> bool:
-    """Whether a file goes on asking for the module `flax.optim` by its name, so that it has to be imported."""
+    """Whether a file still asks for `sys.modules["flax.optim"]`, so that it has to be imported."""
     return (
         decision.use.kind == "module"
         and not decision.applies
@@ -286,10 +296,11 @@ def _looks_up_module(decision: Decision) -> bool:
 
 
 def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
+    """Whether this is the `flax` of `flax.optim`."""
     parent = unit.parents.get(node)
-    return isinstance(parent, ast.Attribute) and any(
-        legacy_name(name) is not None for name in facts.externals(parent)
-    )
+    if not isinstance(parent, ast.Attribute):
+        return False
+    return any(legacy_name(name) is not None for name in facts.externals(parent))
 
 
 def _parts(use: Use) -> set[ast.AST]:
@@ -301,11 +312,8 @@ def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit)
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
     where = ", ".join(unit.place(line) for line in lines[:3])
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
-    status: Status = (
-        "suppressed"
-        if inside and all(found.status == "suppressed" for found in inside)
-        else "unresolved"
-    )
+    is_suppressed = inside and all(found.status == "suppressed" for found in inside)
+    status: Status = "suppressed" if is_suppressed else "unresolved"
     return status, reasons.name_kept(
         f"{where} still needs this import.", "Migrate what needs it first."
     )

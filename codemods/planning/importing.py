@@ -1,4 +1,4 @@
-"""Which imports go, which stay and why, and which are new."""
+"""Which imports are removed, which stay and why, and which are new."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from codemods.sources.modules import Span, Unit
 
 WORD = re.compile(r"\b[^\W\d]\w*")
 ROOT = re.compile(r"(?<![\w.])[^\W\d]\w*")
-"""A word that is no attribute."""
+"""A word that is not an attribute."""
 
 HOLE = re.compile(r"\{[^{}]*\}")
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
@@ -34,9 +34,10 @@ PLACEHOLDER = re.compile(rf"\{{({'|'.join(CHOICES)})\}}")
 
 @dataclass
 class ImportPlan:
-    """Names to drop from import statements, statements to add, and the legacy imports that stay, with the reason.
+    """The names to drop from import statements, and the statements to add.
 
-    `origins` are where the statements start that bind what is replaced.
+    `kept` has the legacy imports that stay, with the reason. `origins` are where the statements
+    start that bind what is replaced.
     """
 
     drop: list[ImportedName] = field(default_factory=list)
@@ -50,8 +51,8 @@ class ImportPlan:
 
 
 def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
-    """Decide on the imports of all files, once all else is decided."""
-    exports = Exports(plan, lambda unit: _gone(plan.of(unit), unit))
+    """Decide on the imports of all files, once everything else is decided."""
+    exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit), unit))
     units = plan.facts.project.units
     return {
         unit: _of_file(unit, plan, exports) if plan.of(unit) else ImportPlan() for unit in units
@@ -60,61 +61,85 @@ def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
 
 def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     result = ImportPlan()
-    decisions = plan.of(unit)
-    gone = exports.gone(unit)
-    applied = list(_in_what_stays(decisions, unit))
+    applied = list(_in_what_stays(plan.of(unit), unit))
     imports = plan.facts.imported(unit)
-    said = {
-        plan.names[unit][key].expression.partition(".")[0]
-        for decision in applied
-        for key in _keys(decision)
-    }
-    said |= {word for decision in applied for word in _words(decision)}
-    going: list[Import] = []
+    unneeded = _unneeded(unit, plan, applied, exports, result)
+    result.add += _offered_anew(unit, unneeded, exports)
+    result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in unneeded]
+    _move(unit, applied, result)
+    _add(unit, plan, applied, imports, exports, result)
+    return result
+
+
+def _unneeded(
+    unit: Unit, plan: Plan, applied: list[Decision], exports: Exports, result: ImportPlan
+) -> list[Import]:
+    """The imports that nothing needs any more; the legacy ones that stay get into `result.kept`."""
+    removed = exports.gone(unit)
+    words = _words_of_new_code(unit, plan, applied)
+    unneeded: list[Import] = []
     unused: list[Import] = []
-    for item in imports:
-        legacy = legacy_name(item.target) is not None
-        used = loads(unit, item, plan.facts)
-        if not legacy and (
-            item.name in said or not any(node in gone for node in used) or exports.remaining(item)
+    for item in plan.facts.imported(unit):
+        is_legacy = legacy_name(item.target) is not None
+        reads = loads(unit, item, plan.facts)
+        if not is_legacy and (
+            item.name in words
+            or not any(node in removed for node in reads)
+            or exports.remaining(item)
         ):
             continue
         keep = exports.kept(item)
         if keep is None:
-            (going if used else unused).append(item)
-        elif legacy:
+            (unneeded if reads else unused).append(item)
+        elif is_legacy:
             result.kept[item.statement] = keep
-    # Names that nobody uses go with their statement, and stay with it.
-    going += [
+    # Names that nobody uses are removed with their statement, and stay with it.
+    unneeded += [
         item
         for item in unused
         if item.statement not in result.kept or _mentioned_elsewhere(item, plan)
     ]
+    return unneeded
+
+
+def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[str]:
+    """The words that new code has, so that imports of these are not removed."""
+    found: set[str] = set()
+    for decision in applied:
+        expressions = (plan.names[unit][key].expression for key in _keys(decision))
+        found.update(expression.partition(".")[0] for expression in expressions)
+        found.update(_words(decision))
+    return found
+
+
+def _offered_anew(unit: Unit, unneeded: list[Import], exports: Exports) -> Iterator[Addition]:
+    """The imports of what replaces the legacy names that a file offers to others."""
     offered: dict[str, dict[str, ast.stmt]] = {}
-    for item in going:
-        if (found := exports.exported(item)) is not None and found[0]:
+    for item in unneeded:
+        found = exports.exported(item)
+        if found is not None and found[0]:
             offered.setdefault(found[0], {})[found[1]] = item.statement
     for module, names in offered.items():
         near = _start(unit, next(iter(names.values())))
-        result.add.append(Addition(f"from {module} import {', '.join(sorted(names))}", near))
-    result.drop += [ImportedName(*_start(unit, item.statement), _bound(item)) for item in going]
+        yield Addition(f"from {module} import {', '.join(sorted(names))}", near)
+
+
+def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
+    """Replace the imports of names that are in another module today."""
     moved: dict[tuple[tuple[int, int], str], list[str]] = {}
     for decision in applied:
-        if isinstance(decision.edit, edits.MoveImport) and isinstance(
-            decision.use.node, ast.Import | ast.ImportFrom
-        ):
-            start = _start(unit, decision.use.node)
-            result.drop.append(ImportedName(*start, decision.edit.bound))
-            if not decision.edit.statement:
-                continue
-            head, word, name = decision.edit.statement.rpartition("import ")
+        edit, node = decision.edit, decision.use.node
+        if not isinstance(edit, edits.MoveImport):
+            continue
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        start = _start(unit, node)
+        result.drop.append(ImportedName(*start, edit.bound))
+        if edit.statement:
+            head, word, name = edit.statement.rpartition("import ")
             moved.setdefault((start, f"{head}{word}"), []).append(name)
-    result.add += [
-        Addition(f"{head}{', '.join(dict.fromkeys(names))}", start)
-        for (start, head), names in moved.items()
-    ]
-    _add(unit, plan, applied, imports, exports, result)
-    return result
+    for (start, head), names in moved.items():
+        result.add.append(Addition(f"{head}{', '.join(dict.fromkeys(names))}", start))
 
 
 def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
@@ -122,7 +147,11 @@ def _start(unit: Unit, statement: ast.stmt) -> tuple[int, int]:
 
 
 def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
-    """The decisions that change the file, but for steps that are read in statements that go; all else may have been moved."""
+    """The decisions that change the file.
+
+    Steps that are read in statements that are removed are no such change; everything else there
+    may have been moved.
+    """
     applied = [
         decision for decision in decisions if decision.applies and decision.use.kind != "import"
     ]
@@ -142,101 +171,109 @@ def _bound(item: Import) -> str:
     return "*" if item.name == "*" else item.alias.asname or item.alias.name
 
 
-def _gone(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
-    """The nodes that the edits remove: the names of legacy classes, not what they were given."""
-    gone: set[ast.AST] = set()
+def _removed_nodes(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
+    """The nodes that the edits remove: the names of legacy classes, but not their arguments."""
+    removed: set[ast.AST] = set()
     for decision in decisions:
-        node = decision.use.node
-        if not decision.applies or decision.use.kind == "import":
-            continue
-        called = node.func if isinstance(node, ast.Call) else node
-        parts: list[ast.AST] = []
-        match decision.edit:
-            case edits.Replace(template=template) | edits.Spread(templates=template) if (
-                edits.IT in template
-            ):
-                continue
-            case edits.Replace(holes=holes, span=span) if (
-                decision.use.kind == "removed" and isinstance(node, ast.expr)
-            ):
-                whole = (
-                    decision.use.call
-                    if decision.use.call is not None and unit.span(decision.use.call) == span
-                    else node
-                )
-                kept = [hole for _, hole in holes]
-                inside = (inner for inner in ast.walk(whole) if isinstance(inner, ast.expr))
-                gone.update(
-                    inner for inner in inside if not any(_is_in(inner, hole, unit) for hole in kept)
-                )
-            case edits.RewriteCall() if decision.use.kind == "removed":
-                parts = [node, *_left_out(decision.edit, node, unit)]
-            case edits.Replace() if decision.use.kind == "module":
-                parts = [node]
-            case edits.Replace(holes=(), span=span) if isinstance(node, ast.expr):
-                inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
-                gone.update(inner for inner in inside if _is_in(inner, span, unit))
-            case edits.ReplaceQuoted():
-                parts = [*decision.use.said]
-            case edits.ConvertClass() | edits.ConvertLookup():
-                parts = [called]
-            case edits.ConvertDefinition() | edits.TakePart() | edits.Replace() if (
-                called is not node
-            ):
-                parts = [called]
-            case edits.DeriveState() if isinstance(node, ast.ClassDef):
-                parts = [*node.decorator_list]
-            case edits.ReplaceStatement(templates=()) | edits.Spread():
-                parts = [node]
-            case edits.ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
-                names = {one.name for one in split}
-                parts = [
-                    inner
-                    for inner in ast.walk(node.args)
-                    if isinstance(inner, ast.arg) and inner.arg in names
-                ]
-            case edits.RewriteCall() | edits.ChangeArguments():
-                parts = _left_out(decision.edit, node, unit)
-        gone.update(inner for part in parts for inner in ast.walk(part))
-    return gone
+        if decision.applies and decision.use.kind != "import":
+            removed.update(_removed_by(decision, unit))
+    return removed
+
+
+def _removed_by(decision: Decision, unit: Unit) -> Iterator[ast.AST]:
+    """The nodes that one edit removes."""
+    node = decision.use.node
+    match decision.edit:
+        case edits.Replace(template=template) | edits.Spread(templates=template) if (
+            edits.IT in template
+        ):
+            return
+        # jax.tree_map(f, tree): of a removed name, all but the holes of the template
+        case edits.Replace(holes=holes, span=span) if decision.use.kind == "removed" and isinstance(
+            node, ast.expr
+        ):
+            call = decision.use.call
+            whole = call if call is not None and unit.span(call) == span else node
+            kept = [hole for _, hole in holes]
+            inside = (inner for inner in ast.walk(whole) if isinstance(inner, ast.expr))
+            for inner in inside:
+                if not any(_is_in(inner, hole, unit) for hole in kept):
+                    yield inner
+        case edits.Replace(holes=(), span=span) if decision.use.kind not in (
+            "removed",
+            "module",
+        ) and isinstance(node, ast.expr):
+            inside = (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
+            yield from (inner for inner in inside if _is_in(inner, span, unit))
+        case _:
+            for part in _removed_parts(decision, unit):
+                yield from ast.walk(part)
+
+
+def _removed_parts(decision: Decision, unit: Unit) -> list[ast.AST]:
+    """The nodes that one edit removes with all that is in them."""
+    node = decision.use.node
+    called = node.func if isinstance(node, ast.Call) else node
+    match decision.edit:
+        case edits.RewriteCall() as edit if decision.use.kind == "removed":
+            return [node, *_left_out(edit, node, unit)]
+        case edits.Replace() if decision.use.kind == "module":
+            return [node]
+        case edits.ReplaceQuoted():
+            return [*decision.use.said]
+        case edits.ConvertClass() | edits.ConvertLookup():
+            return [called]
+        # optim.Adam(rate): the name of the class
+        case edits.ConvertDefinition() | edits.TakePart() | edits.Replace() if called is not node:
+            return [called]
+        # @struct.dataclass
+        case edits.DeriveState() if isinstance(node, ast.ClassDef):
+            return [*node.decorator_list]
+        case edits.ReplaceStatement(templates=()) | edits.Spread():
+            return [node]
+        # def train(optimizer: optim.Optimizer): a parameter that is split
+        case edits.ChangeParameters(split=split) if isinstance(node, ast.FunctionDef):
+            names = {one.name for one in split}
+            parameters = (one for one in ast.walk(node.args) if isinstance(one, ast.arg))
+            return [one for one in parameters if one.arg in names]
+        case edits.RewriteCall() | edits.ChangeArguments() as edit:
+            return _left_out(edit, node, unit)
+    return []
 
 
 def _left_out(
     edit: edits.RewriteCall | edits.ChangeArguments, node: ast.AST, unit: Unit
 ) -> list[ast.AST]:
-    """What a call has before an edit, and not after it."""
-    call = (
-        node
-        if isinstance(node, ast.Call) and unit.span(node) == edit.span
-        else unit.parents.get(node)
-    )
+    """The parts that a call has before an edit, but not after it."""
+    is_call = isinstance(node, ast.Call) and unit.span(node) == edit.span
+    call = node if is_call else unit.parents.get(node)
     if not isinstance(call, ast.Call) or unit.span(call) != edit.span:
         return []
     values = values_of(call)
     if isinstance(edit, edits.ChangeArguments):
-        alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
-        return [*(values[index] for index in edit.dropped), *([call.func] if alone else [])]
+        is_alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
+        return [*(values[index] for index in edit.dropped), *([call.func] if is_alone else [])]
+    return _not_rewritten(edit, values, unit)
+
+
+def _not_rewritten(edit: edits.RewriteCall, values: list[ast.expr], unit: Unit) -> list[ast.AST]:
+    """The arguments of a rewritten call that are in no hole of its template."""
     kept = {argument.index for argument in edit.arguments}
-    said = " ".join(
-        (edit.function, edit.prelude, *(argument.template for argument in edit.arguments))
-    )
+    templates = (edit.function, edit.prelude, *(argument.template for argument in edit.arguments))
+    text = " ".join(templates)
     holes = [span for _, span in edit.holes]
-
-    def is_said(value: ast.expr) -> bool:
-        return any(
-            unit.span(part) in holes for part in ast.walk(value) if isinstance(part, ast.expr)
-        )
-
-    others = (
-        value
-        for index, value in enumerate(values)
-        if index not in kept and f"{{argument:{index}}}" not in said
-    )
     sliced = [span for name, span in edit.holes if name == SLICES]
-    indexed = [
-        value for value in values if isinstance(value, ast.Subscript) and unit.span(value) in sliced
-    ]
-    return [*(value for value in others if not is_said(value)), *(value.value for value in indexed)]
+    removed: list[ast.AST] = []
+    for index, value in enumerate(values):
+        if index in kept or f"{{argument:{index}}}" in text:
+            continue
+        parts = (part for part in ast.walk(value) if isinstance(part, ast.expr))
+        if not any(unit.span(part) in holes for part in parts):
+            removed.append(value)
+    # jax.ops.index_update(x, jax.ops.index[1:], y): the slices stay without what is indexed
+    indexed = (value for value in values if isinstance(value, ast.Subscript))
+    removed += [value.value for value in indexed if unit.span(value) in sliced]
+    return removed
 
 
 def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
@@ -246,14 +283,13 @@ def _is_in(node: ast.expr | ast.stmt, span: Span, unit: Unit) -> bool:
 
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
-    """Whether another file says the name that an import binds, so that it may have been in use there."""
-    nodes = (
-        node for unit in plan.facts.project.units if unit is not item.unit for node in unit.nodes
-    )
-    said = (node for node in nodes if isinstance(node, ast.Attribute | ast.alias))
-    return any(
-        item.name == (node.attr if isinstance(node, ast.Attribute) else node.name) for node in said
-    )
+    """Whether another file has the name that an import binds, and may have used it from here."""
+    others = (unit for unit in plan.facts.project.units if unit is not item.unit)
+    for node in (node for unit in others for node in unit.nodes):
+        match node:
+            case ast.Attribute(attr=name) | ast.alias(name=name) if name == item.name:
+                return True
+    return False
 
 
 def _add(
@@ -264,16 +300,15 @@ def _add(
     exports: Exports,
     result: ImportPlan,
 ) -> None:
-    """The imports that the new code needs, each where the legacy name that it replaces was bound."""
+    """Add the imports that new code needs, each where the legacy name was bound."""
     wanted: dict[str, list[tuple[int, int] | None]] = {}
     for decision in applied:
         binding = list(_binding(decision.use, imports, plan.facts))
-        legacy = (
-            item
+        result.origins += [
+            _start(unit, item.statement)
             for item in binding
             if item.target == "flax" or legacy_name(item.target) is not None
-        )
-        result.origins += [_start(unit, item.statement) for item in legacy]
+        ]
         near = _near(decision.use, binding, unit, plan.facts)
         for key in _keys(decision):
             wanted.setdefault(key, []).append(near)
@@ -281,22 +316,32 @@ def _add(
         statement = plan.names[unit][key].statement
         if statement:
             places = {None} if None in wanted[key] else set(wanted[key])
-            result.add.extend(
-                Addition(statement, near)
-                for near in sorted(places, key=lambda near: near or (0, 0))
-            )
+            in_order = sorted(places, key=lambda near: near or (0, 0))
+            result.add.extend(Addition(statement, near) for near in in_order)
     for item in imports:
-        dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
-        dropped = ImportedName(*_start(unit, item.statement), item.alias.name) in result.drop
-        if not (dotted and dropped and isinstance(item.statement, ast.Import)):
-            continue
-        others = (other for other in imports if other is not item)
-        bound = any(other.name == "flax" and other.scope is item.scope for other in others)
-        if not bound and not exports.gone(unit).issuperset(loads(unit, item, plan.facts)):
-            top = unit.parents.get(item.statement) is unit.tree
-            result.add.append(
-                Addition("import flax", None if top else _start(unit, item.statement))
-            )
+        _add_flax(unit, item, plan, imports, exports, result)
+
+
+def _add_flax(
+    unit: Unit,
+    item: Import,
+    plan: Plan,
+    imports: list[Import],
+    exports: Exports,
+    result: ImportPlan,
+) -> None:
+    """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
+    is_dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
+    is_dropped = ImportedName(*_start(unit, item.statement), item.alias.name) in result.drop
+    if not (is_dotted and is_dropped and isinstance(item.statement, ast.Import)):
+        return
+    others = (other for other in imports if other is not item)
+    if any(other.name == "flax" and other.scope is item.scope for other in others):
+        return
+    if not exports.gone(unit).issuperset(loads(unit, item, plan.facts)):
+        is_at_top = unit.parents.get(item.statement) is unit.tree
+        near = None if is_at_top else _start(unit, item.statement)
+        result.add.append(Addition("import flax", near))
 
 
 def _keys(decision: Decision) -> set[str]:
@@ -317,13 +362,17 @@ def _texts(part: object) -> Iterator[str]:
     """All texts of an edit, or of a part of it."""
     if isinstance(part, str):
         yield part
-    parts = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()
+    parts: Iterable[object] = ()
+    if isinstance(part, tuple):
+        parts = part
+    elif is_dataclass(part):
+        parts = vars(part).values()
     for inner in parts:
         yield from _texts(inner)
 
 
 def _words(decision: Decision) -> list[str]:
-    """The words of source text that an edit puts into the file as it is."""
+    """The words of source text that an edit puts into the file unchanged."""
     match decision.edit:
         case edits.ConvertDefinition(rate=rate, link=link):
             return WORD.findall(f"{rate} {link}")
@@ -338,7 +387,7 @@ def _words(decision: Decision) -> list[str]:
 
 
 def _has_an_else(item: Import, unit: Unit) -> bool:
-    """Whether the name is bound in the other branch too, as with `if TYPE_CHECKING:`, so that it is there in any case."""
+    """Whether the name is also bound in the other branch, as with `if TYPE_CHECKING:`."""
     branch = unit.parents.get(item.statement)
     others = branch.orelse if isinstance(branch, ast.If) else []
     names = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Name))
@@ -354,6 +403,7 @@ def _is_nested(item: Import, unit: Unit) -> bool:
 def _binding(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
     """The imports that bind the name at a use."""
     root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
+    # def train(optimizer: "optim.Optimizer")
     if isinstance(root, ast.Constant):
         quoted = (
             found.expression for found in facts.flow.reading.annotations if found.node is root
@@ -362,23 +412,24 @@ def _binding(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
     for node in ast.walk(root):
         if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
             scope = facts.scope(node).binding(node.id)
-            yield from (
-                item for item in imports if item.scope is scope and item.name in (node.id, "*")
-            )
+            for item in imports:
+                if item.scope is scope and item.name in (node.id, "*"):
+                    yield item
 
 
 def _near(use: Use, binding: list[Import], unit: Unit, facts: Facts) -> tuple[int, int] | None:
-    """The nested import statement that bound the name at a use; None when the new one belongs to the module's top level."""
+    """The nested import statement that bound the name at a use.
+
+    None when the new import belongs to the module's top level.
+    """
     nested = [
         item
         for item in binding
         if _is_nested(item, unit) and not shares_its_line(unit, item.statement)
     ]
-    if (
-        not nested
-        or len(nested) < len(binding)
-        or any(legacy_name(item.target) is None for item in nested)
-    ):
+    if not nested or len(nested) < len(binding):
+        return None
+    if any(legacy_name(item.target) is None for item in nested):
         return None
     item = nested[0]
     is_elsewhere = _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts)
@@ -386,25 +437,24 @@ def _near(use: Use, binding: list[Import], unit: Unit, facts: Facts) -> tuple[in
 
 
 def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
-    """Whether an import may not be reached where a name is used, as a condition on the old package holds no more."""
-    branches = [
-        node
-        for node in unit.ancestors(item.statement)
-        if isinstance(node, ast.If | ast.ExceptHandler)
-    ]
-    asked = [
-        node
-        for node in branches
-        if isinstance(node, ast.ExceptHandler) or not _asks_of_others(node.test, facts)
-    ]
-    inside = set(unit.ancestors(use.node))
-    return any(node not in inside for node in asked)
+    """Whether an import may not be reached where a name is used.
+
+    It is below a condition on the old package, which is not met any more.
+    """
+    around_use = set(unit.ancestors(use.node))
+    for node in unit.ancestors(item.statement):
+        if node in around_use:
+            continue
+        if isinstance(node, ast.ExceptHandler):
+            return True
+        if isinstance(node, ast.If) and not _asks_of_others(node.test, facts):
+            return True
+    return False
 
 
 def _asks_of_others(test: ast.expr, facts: Facts) -> bool:
-    """Whether a condition is one on what is outside of the project, and not on Flax, such as the version of Python."""
+    """Whether a condition is on something other than Flax, such as the version of Python."""
     names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
     found = [facts.externals(node) for node in names]
-    return all(found) and not any(
-        name.partition(".")[0] == "flax" for items in found for name in items
-    )
+    full_names = (name for items in found for name in items)
+    return all(found) and not any(name.partition(".")[0] == "flax" for name in full_names)

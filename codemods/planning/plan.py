@@ -1,4 +1,7 @@
-"""What becomes of every use: the rules' decisions, made whole for each group of things that migrate together."""
+"""What becomes of every use: the decisions of the rules, made whole for each group.
+
+A group is a set of things that migrate together, or stay together.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,15 @@ SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
 BY_HAND = "Change it by hand, then delete the comment above."
-"""What to do with what partial work has left."""
+"""The remedy for what partial work has left."""
 
 
 @dataclass
 class Decision:
-    """A use, the rule that decided on it, and the outcome: an edit, or a refusal (which a suppression also is).
+    """A use, the rule that decided on it, and the outcome: an edit, or a refusal.
 
-    `note` says why the edit is a general form, where a person may have expected a shorter one.
+    A suppression is a refusal, too. `note` says why the edit is a general form, where a person may
+    have expected a shorter one.
     """
 
     use: Use
@@ -55,11 +59,9 @@ class Decision:
 
     @property
     def code(self) -> str:
-        return (
-            self.refusal.code
-            if self.refusal is not None and self.status == "unresolved"
-            else self.rule.code
-        )
+        if self.refusal is not None and self.status == "unresolved":
+            return self.refusal.code
+        return self.rule.code
 
     @property
     def applies(self) -> bool:
@@ -90,35 +92,42 @@ class Plan:
 def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     """Decide on every use.
 
-    The groups that reach a file that failed are refused; those in plain files take their general forms. The optimizers that
-    cannot migrate as optax has them keep the interface of their definitions, where that makes them whole.
+    The groups that reach a file that failed are refused; those in plain files take their general
+    forms. The optimizers that cannot migrate as optax has them keep the interface of their
+    definitions, where that makes them whole.
     """
-    plan = Plan(facts, options)
+    blank = Plan(facts, options)
     for unit in facts.project.units:
-        plan.names[unit] = names_for(unit, facts)
-        plan.comments[unit], plan.left[unit] = suppressions(unit.code), left(unit.code)
+        blank.names[unit] = names_for(unit, facts)
+        blank.comments[unit], blank.left[unit] = suppressions(unit.code), left(unit.code)
 
-    def decided(kept: Mapping[Thing, str]) -> Plan:
-        return _decided(replace(plan, decisions=[], used_comments=set(), hints=[]), attempts, kept)
+    def decided(keeping: Mapping[Thing, str]) -> Plan:
+        return _decided(
+            replace(blank, decisions=[], used_comments=set(), hints=[]), attempts, keeping
+        )
 
     plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
-    tried = _without_hopeless(tried, plan, attempts, Context(facts, options, attempts.plain, tried))
+    context = Context(facts, options, attempts.plain, tried)
+    tried = _without_hopeless(tried, plan, attempts, context)
     if not tried:
         return plan
-    kept = decided(tried)
-    staying, groups = set(_refused_groups(kept)), _grouped(kept)
-    for decision in kept.decisions:
-        if (
-            decision.applies
-            and decision.use.unit in kept.shared.homeless
-            and _has_helpers(decision)
-        ):
-            staying |= {groups[thing] for thing in decision.use.things}
+    keeping = decided(tried)
+    staying, groups = _staying(keeping), _grouped(keeping)
     whole = {thing: why for thing, why in tried.items() if groups[thing] not in staying}
     if whole == tried:
-        return kept
+        return keeping
     return decided(whole) if whole else plan
+
+
+def _staying(plan: Plan) -> set[Thing]:
+    """The groups that stay: one site is refused, or no file can have the classes they need."""
+    staying, groups = set(_refused_groups(plan)), _grouped(plan)
+    for decision in plan.decisions:
+        is_homeless = decision.use.unit in plan.shared.homeless
+        if decision.applies and is_homeless and _has_helpers(decision):
+            staying |= {groups[thing] for thing in decision.use.things}
+    return staying
 
 
 def _has_helpers(decision: Decision) -> bool:
@@ -126,10 +135,10 @@ def _has_helpers(decision: Decision) -> bool:
     return any(support.is_shared for support in supports)
 
 
-def _decided(plan: Plan, attempts: Attempts, kept: Mapping[Thing, str]) -> Plan:
-    """A plan, filled with decisions by which the things of `kept` keep the interface of their definitions."""
+def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, str]) -> Plan:
+    """Fill a plan with decisions; the things of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
-    context = Context(facts, options, attempts.plain, kept)
+    context = Context(facts, options, attempts.plain, keeping)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
     for use in _in_order(facts, context.more_uses):
         decision = _decision(use, plan, attempts, context)
@@ -139,11 +148,10 @@ def _decided(plan: Plan, attempts: Attempts, kept: Mapping[Thing, str]) -> Plan:
             plan.decisions.append(decision)
     _complete_groups(plan, next(iter(context.viewed_together), None))
     _keep_modules(plan)
-    applied = [decision for decision in plan.decisions if decision.applies]
     edits = (
         (decision.use.unit, decision.edit)
-        for decision in applied
-        if isinstance(decision.edit, Edit)
+        for decision in plan.decisions
+        if decision.applies and isinstance(decision.edit, Edit)
     )
     plan.shared = shared(edits, facts)
     plan.decisions += list(_still_left(plan))
@@ -151,22 +159,18 @@ def _decided(plan: Plan, attempts: Attempts, kept: Mapping[Thing, str]) -> Plan:
 
 
 def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Decision | None:
-    """What is decided on one use; None if no rule is about it, or leaves it as it is without a word."""
-    found = rule_for(use)
-    if found is None or found.decide is None or _foreign_traversal(use, plan.facts):
+    """What is decided on a use; None if no rule is about it, or it stays without a message."""
+    rule = rule_for(use)
+    if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
         return None
     if context.with_interface and is_decided(use) and context.keeps_interface(use):
-        found = catalogue()["FO706"]
-    outcome = found.decide(use, context) if found.decide is not None else Keep()
+        rule = catalogue()["FO706"]
+    outcome = rule.decide(use, context) if rule.decide is not None else Keep()
     if not isinstance(outcome, Refusal):  # what has no general form has no other either
         outcome = _within_idiom(use, context) or outcome
-    said = outcome.note if isinstance(outcome, ConvertDefinition) else ""
-    note = " ".join(filter(None, (context.note(use), said)))
-    decision = Decision(use, found, None if isinstance(outcome, Refusal) else outcome, note=note)
-    if isinstance(outcome, Refusal):
-        decision.refuse(outcome)
+    decision = _with_outcome(use, rule, outcome, context)
     if use.kind == UNKNOWN:
-        return decision if _is_told(decision, plan) else None
+        return decision if _is_reported(decision, plan) else None
     if use.kind in MODERNIZED and not plan.options.modernize:
         decision.status = "hint"
         return decision
@@ -176,8 +180,24 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     return decision
 
 
-def _is_told(decision: Decision, plan: Plan) -> bool:
-    """Whether a name that may not be there is told, as a hint: with `--modernize`, unless a comment or the selection forbids."""
+def _with_outcome(
+    use: Use, rule: Rule, outcome: Edit | Keep | Refusal, context: Context
+) -> Decision:
+    """A decision with the outcome of its rule, and with the notes on it."""
+    own_note = outcome.note if isinstance(outcome, ConvertDefinition) else ""
+    note = " ".join(filter(None, (context.note(use), own_note)))
+    if isinstance(outcome, Refusal):
+        decision = Decision(use, rule, None, note=note)
+        decision.refuse(outcome)
+        return decision
+    return Decision(use, rule, outcome, note=note)
+
+
+def _is_reported(decision: Decision, plan: Plan) -> bool:
+    """Whether a name that may not exist is reported, as a hint.
+
+    It is with `--modernize`, unless a comment or the selection forbids it.
+    """
     decision.status = "hint"
     comment = _suppressing(decision, plan.comments[decision.use.unit])
     if comment is not None:
@@ -186,43 +206,44 @@ def _is_told(decision: Decision, plan: Plan) -> bool:
 
 
 def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
-    """The things of groups that stay, and may not if their definitions keep their interface: for each, why they stay."""
+    """The things of groups that stay, but may migrate if definitions keep their interface.
+
+    For each, the reason why they stay.
+    """
     facts, groups = plan.facts, _grouped(plan)
     members: dict[Thing, list[Thing]] = defaultdict(list)
     for thing, group in groups.items():
         members[group].append(thing)
     causes = _refused_groups(plan)
     for decision in plan.decisions:
+        # a refused class of which no object is known: `class Mine(optim.Adam)`
         if not (decision.applies or decision.use.things) and interface_of(decision.use.name):
             program = facts.together(decision.use.unit)
             names = ("custom", decision.use.name)
             own = (thing for thing in groups if thing.name in names and thing.unit.path in program)
             causes |= {groups[thing]: decision for thing in own if groups[thing] not in causes}
-    return {
-        thing: f"{_reason_of(cause).removesuffix('.')} ({cause.use.where})."
-        for group, cause in causes.items()
-        if cause.status == "unresolved" and _can_keep_interface(members[group], facts)
-        for thing in members[group]
-    }
+    found: dict[Thing, str] = {}
+    for group, cause in causes.items():
+        if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
+            why = f"{_reason_of(cause).removesuffix('.')} ({cause.use.where})."
+            found |= dict.fromkeys(members[group], why)
+    return found
 
 
 def _without_hopeless(
     tried: dict[Thing, str], plan: Plan, attempts: Attempts, context: Context
 ) -> dict[Thing, str]:
-    """The things of groups that do not stay for a reason that is one as well if definitions keep their interface."""
+    """The things of groups that do not stay for a reason that an interface leaves as it is."""
     groups, uses = _grouped(plan), {*plan.facts.uses}
     hopeless: set[Thing] = set()
     for cause in plan.decisions:
-        met = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
-        if (
-            met
-            and not cause.applies
-            and cause.code != SIBLING
-            and (cause.use in uses or cause.use.kind == "whole")
-        ):
+        affected = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
+        if not affected or cause.applies or cause.code == SIBLING:
+            continue
+        if cause.use in uses or cause.use.kind == "whole":
             again = _decision(cause.use, plan, attempts, context)
             if again is not None and not again.applies:
-                hopeless |= met
+                hopeless |= affected
     return {thing: why for thing, why in tried.items() if groups[thing] not in hopeless}
 
 
@@ -232,7 +253,7 @@ def _reason_of(decision: Decision) -> str:
 
 
 def _refused_groups(plan: Plan) -> dict[Thing, Decision]:
-    """The groups of which a site stays, each with the first that is a reason by itself."""
+    """The groups of which a site stays, each with the first that has a reason of its own."""
     groups = _grouped(plan)
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
@@ -243,7 +264,7 @@ def _refused_groups(plan: Plan) -> dict[Thing, Decision]:
 
 
 def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
-    """Whether all definitions of a group are made in view, and by classes for which there is one that keeps the interface."""
+    """Whether all definitions of a group are made in view, by classes that have an interface."""
     definitions = [thing for thing in members if thing.kind == "definition"]
     optimizers = (
         thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven"
@@ -254,13 +275,17 @@ def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
 
 
 def _grouped(plan: Plan) -> dict[Thing, Thing]:
-    """The group of each thing. What changes for several optimizers at once is done for all of them or for none."""
+    """The group of each thing: what changes for several of them at once changes for all or none."""
     together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
     return unify([*plan.facts.groups.items(), *together])
 
 
 def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
-    """What becomes of the use of an optimizer whose dataclass is a train state itself, or which is in parts; None for others."""
+    """What becomes of a use within an idiom; None outside of one.
+
+    The idioms are a dataclass that becomes a train state itself, and an optimizer in variables for
+    its parts.
+    """
     for outcomes in (context.own_states.outcomes, context.functional.outcomes):
         if use.node in outcomes:
             return outcomes[use.node] or Keep()
@@ -276,7 +301,10 @@ def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
 
 
 def _foreign_traversal(use: Use, facts: Facts) -> bool:
-    """A `flax.traverse_util.ModelParamTraversal` outside of any optimizer is alive and none of our business."""
+    """Whether a `flax.traverse_util.ModelParamTraversal` has to do with no optimizer.
+
+    It still exists.
+    """
     if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
         return False
     linked = any(inner in use.things for _, inner in facts.legacy.links)
@@ -284,7 +312,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
 
 
 def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
-    """Refuse what the rule allowed but something else forbids: a conflict, a comment, the selection, weak evidence."""
+    """Refuse what a conflict, a comment, the selection or weak evidence forbids."""
     use = decision.use
     comment = _suppressing(decision, plan.comments[use.unit])
     if comment is not None:
@@ -300,41 +328,20 @@ def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
 
 def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
     """Why a use stays that its rule would change; None if nothing stands in the way."""
-    use, names, unproven = decision.use, plan.names[decision.use.unit], plan.options.unproven
-    place = (use.unit.path, use.unit.line(use.node.lineno), use.unit.source(use.node))
-    if plan.left[use.unit] and (begins := _begins(use.node, use.unit)) in plan.left[use.unit]:
-        return Refusal(*plan.left[use.unit][begins], BY_HAND)
-    if decision.rule.code in ("FO102", "FO706") and place in unproven:
-        return reasons.unproven(
-            "The optax form of this optimizer was not proven to be the same function.",
-            "Run `optim2optax parity` on this file to see why; please report it.",
-        )
-    file = plan.facts.gets_beyond(use.things)
-    if file is not None and file.nests:
-        return reasons.nests(
-            f"It may get to {file.path}, which nests too deeply to be analysed.",
-            "Divide the longest expression there, and give its parts names.",
-        )
-    if file is not None:
-        return reasons.beyond(
-            f"It may get to {file.path}, which is beyond the budget of the analysis.",
-            "Raise `--budget`, or give fewer files at once.",
-        )
-    if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
-        return reasons.statement_form(
-            "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
-        )
-    problem = attempts.problem(use)
-    if problem is not None:
-        return reasons.failed(
-            f"The rewritten file would not be valid: {problem}.", "Please report this file."
-        )
+    use, names = decision.use, plan.names[decision.use.unit]
+    refusal = (
+        _left_before(use, plan)
+        or _unproven(decision, plan.options)
+        or _out_of_reach(use, plan.facts)
+        or _not_valid(use, attempts)
+    )
+    if refusal is not None:
+        return refusal
     if use.kind in MODERNIZED:
-        taken = not {"jax", "flax"} <= names.keys()
-        return (
-            reasons.name_taken("The name `jax` or `flax` means something else here.", "Rename it.")
-            if taken
-            else None
+        if {"jax", "flax"} <= names.keys():
+            return None
+        return reasons.name_taken(
+            "The name `jax` or `flax` means something else here.", "Rename it."
         )
     if not {"optax", "TrainState"} <= names.keys():
         return reasons.name_taken(
@@ -345,6 +352,63 @@ def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | 
             f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
             "Use different names for the two, or migrate this place by hand.",
         )
+    return _unlikely(use, plan)
+
+
+def _left_before(use: Use, plan: Plan) -> Refusal | None:
+    """The refusal that an earlier partial run wrote above the statement of a use."""
+    remarks = plan.left[use.unit]
+    if not remarks:
+        return None
+    line = _begins(use.node, use.unit)
+    return Refusal(*remarks[line], BY_HAND) if line in remarks else None
+
+
+def _unproven(decision: Decision, options: Options) -> Refusal | None:
+    """The refusal of an optimizer whose new form was not proven to be the same function."""
+    unit, node = decision.use.unit, decision.use.node
+    place = (unit.path, unit.line(node.lineno), unit.source(node))
+    if decision.rule.code not in ("FO102", "FO706") or place not in options.unproven:
+        return None
+    return reasons.unproven(
+        "The optax form of this optimizer was not proven to be the same function.",
+        "Run `optim2optax parity` on this file to see why; please report it.",
+    )
+
+
+def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
+    """The refusal of things that may get to a file that is not analysed."""
+    file = facts.gets_beyond(use.things)
+    if file is None:
+        return None
+    if file.nests:
+        return reasons.nests(
+            f"It may get to {file.path}, which nests too deeply to be analysed.",
+            "Divide the longest expression there, and give its parts names.",
+        )
+    return reasons.beyond(
+        f"It may get to {file.path}, which is beyond the budget of the analysis.",
+        "Raise `--budget`, or give fewer files at once.",
+    )
+
+
+def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
+    """The refusal of what would give a file that is not valid Python, or a broken notebook."""
+    # %timeit optimizer.apply_gradient(grads)
+    if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
+        return reasons.statement_form(
+            "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
+        )
+    problem = attempts.problem(use)
+    if problem is None:
+        return None
+    return reasons.failed(
+        f"The rewritten file would not be valid: {problem}.", "Please report this file."
+    )
+
+
+def _unlikely(use: Use, plan: Plan) -> Refusal | None:
+    """The refusal of what is only likely to be a legacy object."""
     if use.evidence != "likely" or plan.options.unsafe:
         return None
     if any(thing in plan.facts.suspected for thing in use.things):
@@ -362,28 +426,33 @@ def _doubt(use: Use, facts: Facts) -> str:
     if escape is None:
         return "Nothing in view shows what this object is; it may be an optimizer of this program."
     where = escape.unit.place(escape.node.lineno)
-    return f"Nothing in view shows what this object is; it may be the optimizer that goes out of view at {where}."
+    return (
+        "Nothing in view shows what this object is; "
+        f"it may be the optimizer that goes out of view at {where}."
+    )
 
 
 def _begins(node: ast.AST, unit: Unit) -> int:
-    """The line in which the statement begins that has a node, or is it."""
-    own = next(found for found in (node, *unit.ancestors(node)) if isinstance(found, ast.stmt))
-    decorators: list[ast.expr] = getattr(own, "decorator_list", [])
-    return min([own.lineno, *(decorator.lineno for decorator in decorators)])
+    """The first line of the statement that a node is in, or is; that of its first decorator."""
+    around = (node, *unit.ancestors(node))
+    statement = next(found for found in around if isinstance(found, ast.stmt))
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _still_left(plan: Plan) -> Iterator[Decision]:
-    """What partial work has left above statements of which nothing else is told any more."""
-    for unit in (unit for unit, remarks in plan.left.items() if remarks):
-        told = {_begins(decision.use.node, unit) for decision in plan.of(unit)}
+    """The remarks of partial work above statements that no other decision is about."""
+    for unit, remarks in plan.left.items():
+        if not remarks:
+            continue
+        decided = {_begins(decision.use.node, unit) for decision in plan.of(unit)}
         for statement in (node for node in unit.nodes if isinstance(node, ast.stmt)):
             line = _begins(statement, unit)
-            code, why = plan.left[unit].get(line, ("", ""))
-            if code in catalogue() and line not in told:
+            code, why = remarks.get(line, ("", ""))
+            if code in catalogue() and line not in decided:
                 use = Use("left", code, unit, statement, ())
-                yield Decision(
-                    use, catalogue()[code], None, Refusal(code, why, BY_HAND), "unresolved"
-                )
+                refusal = Refusal(code, why, BY_HAND)
+                yield Decision(use, catalogue()[code], None, refusal, "unresolved")
 
 
 def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:
@@ -396,23 +465,23 @@ def _suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppres
 def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     """Where one site of a group stays, all of it stays, unless the user asked for partial work.
 
-    `viewed` is any of the states that keep their legacy form; what makes such states without an optimizer belongs to their group.
+    `viewed` is any of the states that keep their legacy form; what makes such states without an
+    optimizer belongs to their group.
     """
-    group = _grouped(plan)
+    groups = _grouped(plan)
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
             for thing in _concerned(decision, viewed, plan.facts):
-                causes.setdefault(group[thing], decision)
+                causes.setdefault(groups[thing], decision)
     if plan.options.partial:
         return
     traces = Traces(plan.facts)
     for decision in plan.decisions:
-        concerned = _concerned(decision, viewed, plan.facts)
-        cause = next((causes[group[thing]] for thing in concerned if group[thing] in causes), None)
-        if (
-            decision.use.kind in ("check", "value") and not decision.use.things
-        ):  # any optimizer may be of the class
+        concerned = (groups[thing] for thing in _concerned(decision, viewed, plan.facts))
+        cause = next((causes[group] for group in concerned if group in causes), None)
+        # isinstance(x, optim.Adam): any optimizer of the program may be of the class
+        if decision.use.kind in ("check", "value") and not decision.use.things:
             program = plan.facts.together(decision.use.unit)
             cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
@@ -420,28 +489,26 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
 
 
 def _keep_modules(plan: Plan) -> None:
-    """Where something of a removed module stays, its import, as in `import a.b.c`, stays with it."""
+    """Where a use of a removed module stays, its import `import a.b.c` stays with it."""
     staying: dict[Unit, list[Decision]] = defaultdict(list)
     for decision in plan.decisions:
         if decision.use.kind == "removed" and not decision.applies:
             staying[decision.use.unit].append(decision)
-    for decision in plan.decisions if staying else ():
+    if not staying:
+        return
+    for decision in plan.decisions:
         use, row = decision.use, row_of(decision.use.name)
-        is_module = use.kind in ("removed_module", "removed_import") and isinstance(
-            use.node, ast.Import
-        )
-        if decision.applies and is_module and row is not None and not _bound_as(use):
-            users = [
-                one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")
-            ]
-            if users:
-                suppressed = all(one.status == "suppressed" for one in users)
-                decision.refuse(
-                    reasons.removed(
-                        f"`{row.name}` was removed, and is still in use here.", row.note
-                    ),
-                    "suppressed" if suppressed else "unresolved",
-                )
+        is_import = use.kind in ("removed_module", "removed_import")
+        is_module = is_import and isinstance(use.node, ast.Import)
+        if not decision.applies or not is_module or row is None or _bound_as(use):
+            continue
+        users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
+        if users:
+            suppressed = all(one.status == "suppressed" for one in users)
+            refusal = reasons.removed(
+                f"`{row.name}` was removed, and is still in use here.", row.note
+            )
+            decision.refuse(refusal, "suppressed" if suppressed else "unresolved")
 
 
 def _bound_as(use: Use) -> str | None:
@@ -454,9 +521,8 @@ def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterab
     """The things that a decision is about."""
     if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
         return (viewed,)
-    if (
-        decision.use.kind == "value" and not decision.applies
-    ):  # what the class makes may come back from out of view
+    # what a class makes that is used as a value may come back from out of view
+    if decision.use.kind == "value" and not decision.applies:
         return (*decision.use.things, *facts.of_unknown_origin(decision.use.unit))
     return decision.use.things
 

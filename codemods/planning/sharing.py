@@ -1,4 +1,4 @@
-"""Classes that several files of a program need: one file has them, and the others import them from there."""
+"""Classes that several files of a program need: one file has them, the others import them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import PurePosixPath
 
 from codemods.analysis.facts import Facts
@@ -22,10 +21,10 @@ DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, a
 
 @dataclass
 class Shared:
-    """What is shared: for each file the helpers that it has for others, and those that it imports, with the module.
+    """The helpers that each file has for others, and those that it imports, with the module.
 
-    `called` has other names for helpers whose own name means something else in one of their files. `homeless` are the files that
-    need the same helpers, where no file has a place for these.
+    `called` has other names for helpers whose own name means something else in one of their files.
+    `homeless` are the files that need the same helpers, where no file has a place for these.
     """
 
     given: dict[Unit, dict[str, Support]] = field(default_factory=lambda: defaultdict(dict))
@@ -35,35 +34,30 @@ class Shared:
 
 
 def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
-    """Where the helpers stand of which a program must have but one."""
+    """Choose the files for the helpers of which a program must have only one."""
     needs: dict[Unit, dict[str, Support]] = defaultdict(dict)
-    said: dict[Unit, set[str]] = defaultdict(set)
+    named: dict[Unit, set[str]] = defaultdict(set)
     for unit, edit in edits:
         supports: tuple[Support, ...] = getattr(edit, "supports", ())
         found = [support for support in supports if support.is_shared]
         needs[unit].update((support.name, support) for support in found)
-        said[unit].update(
-            support.name for support in found if f"support:{support.name}}}" in repr(edit)
-        )
+        text = repr(edit)
+        named[unit].update(support.name for support in found if f"support:{support.name}}}" in text)
     outcome = Shared()
     for together in _programs([unit for unit, found in needs.items() if found], facts):
         home = Homes(facts).of(together)
         if home is None:
             outcome.homeless.update(together)
             continue
-        called = _called(
-            [support for unit in together for support in needs[unit].values()],
-            {home, *together},
-            facts,
-        )
+        supports_of_all = [support for unit in together for support in needs[unit].values()]
+        called = _called(supports_of_all, {home, *together}, facts)
         for unit in {home, *together}:
             outcome.called[unit].update(called)
         for unit in together:
             outcome.given[home].update(needs[unit])
             if unit is not home:
-                outcome.imported[unit] = dict.fromkeys(
-                    sorted(said[unit]), Homes(facts).module(home, unit) or ""
-                )
+                module = Homes(facts).module(home, unit) or ""
+                outcome.imported[unit] = dict.fromkeys(sorted(named[unit]), module)
     return outcome
 
 
@@ -71,14 +65,11 @@ def _called(supports: Iterable[Support], units: Collection[Unit], facts: Facts) 
     """Other names for the helpers whose own name is taken in one of some files."""
     found = {}
     for support in {support.name: support for support in supports}.values():
-        others = (
-            other_names(support.name)
-            if not any(_imports(support.name, unit, facts) for unit in units)
-            else ()
-        )
+        is_imported = any(_imports(support.name, unit, facts) for unit in units)
+        others = () if is_imported else other_names(support.name)
         for name in (support.name, *others):
-            named = called_otherwise(support, {support.name: name})
-            if not any(_is_taken(named, unit, facts) for unit in units):
+            renamed = called_otherwise(support, {support.name: name})
+            if not any(_is_taken(renamed, unit, facts) for unit in units):
                 found[support.name] = name
                 break
     return {name: other for name, other in found.items() if other != name}
@@ -92,26 +83,23 @@ def _imports(name: str, unit: Unit, facts: Facts) -> int:
 
 
 def _is_taken(support: Support, unit: Unit, facts: Facts) -> bool:
-    """Whether a file has another thing of the name, which is neither this helper nor a legacy import."""
+    """Whether the name of a helper stands for more in a file than it and legacy imports."""
     count = bound_anywhere(unit)[support.name]
     if not count:
         return False
     definition = ast.dump(ast.parse(support.source).body[-1])
-    own = [node for node in unit.tree.body if ast.dump(node) == definition]
-    passed = [
-        one for one in facts.flow.reading.passed_on if one.unit is unit and one.name == support.name
-    ]
-    sources = [
-        [ast.dump(node) for scope in one.sources for node in ast.iter_child_nodes(scope.node)]
-        for one in passed
-    ]
-    return count > len(own) + _imports(support.name, unit, facts) + sum(
-        definition in found for found in sources
-    )
+    # an earlier run may have put the helper here, or into a file that this one imports it from
+    own = sum(ast.dump(node) == definition for node in unit.tree.body)
+    imported = 0
+    for passed in facts.flow.reading.passed_on:
+        if passed.unit is unit and passed.name == support.name:
+            nodes = (node for one in passed.sources for node in ast.iter_child_nodes(one.node))
+            imported += any(ast.dump(node) == definition for node in nodes)
+    return count > own + imported + _imports(support.name, unit, facts)
 
 
 def _programs(units: list[Unit], facts: Facts) -> list[list[Unit]]:
-    """The files that may be in one program with one another, directly or by way of others."""
+    """The files that may be in one program, directly or by way of others."""
     found: list[list[Unit]] = []
     for unit in units:
         program = facts.together(unit)
@@ -128,66 +116,71 @@ class Homes:
         self.facts = facts
 
     def of(self, units: list[Unit]) -> Unit | None:
-        """A file from which all others of some can import, rather one of them; None if there is none."""
+        """A file from which all others of some can import, preferably one of them.
+
+        None if there is none.
+        """
         others = (unit for unit in self.facts.project.units if unit not in units)
         candidates = [*sorted(units, key=_path), *sorted(others, key=_path)]
         return next((home for home in candidates if self._serves(home, units)), None)
 
     def _serves(self, home: Unit, units: list[Unit]) -> bool:
+        """Whether some files can import from a file, without a circle and without effects."""
         others = [unit for unit in units if unit is not home]
         reached = self.facts.imported_by(home)
-        return (
-            not home.places
-            and all(unit.path not in reached for unit in others)
-            and all(self.module(home, unit) is not None for unit in others)
-            and (
-                self._only_defines(home)
-                or all(home.path in self.facts.imported_by(unit) for unit in others)
-            )
+        if home.places or any(unit.path in reached for unit in others):
+            return False
+        if any(self.module(home, unit) is None for unit in others):
+            return False
+        return self._only_defines(home) or all(
+            home.path in self.facts.imported_by(unit) for unit in others
         )
 
     def _only_defines(self, unit: Unit) -> bool:
-        """Whether nothing happens when a file is imported but that its names are bound."""
+        """Whether importing a file has no effect other than to bind its names."""
         running = (node for node in unit.tree.body if not isinstance(node, DEFINING))
         effects = [self.facts.dataflow.effects(node) for node in running if not _is_main(node)]
         return not any(found.acts or found.world for found in effects)
 
     def module(self, home: Unit, unit: Unit) -> str | None:
-        """How a file says the module of another: as it imports that, or as what it runs with imports others beside it."""
-        own = (name for name, found in self._imports(unit) if found is home)
+        """The name by which a file imports another; None if it cannot.
+
+        That is the name in its own imports, or one like those in the files that it runs with.
+        """
+        own = next((name for name, found in self._imports(unit) if found is home), None)
+        if own is not None:
+            return own
+        names = (name for name in self._possible_names(home, unit) if name)
+        return next((name for name in names if self._found(unit, name) is home), None)
+
+    def _possible_names(self, home: Unit, unit: Unit) -> Iterator[str]:
+        """Names by which a file may import another: relative as others have it, then absolute."""
         reached = self.facts.imported_by(unit)
-        others = (other for other in self.facts.project.units if other.path in reached)
-        importers = [
-            other
-            for other in self.facts.project.units
-            if other.path in self.facts.importers_of(unit)
-        ]
+        direct = self.facts.importers_of(unit)
+        others = [other for other in self.facts.project.units if other.path in reached]
+        importers = [other for other in self.facts.project.units if other.path in direct]
         imported = (
             name for other in importers for name, found in self._imports(other) if found is unit
         )
-        beside = (
-            _dotted(home, PurePosixPath(unit.path).parent)
-            if any(name[0] == "." for name in imported)
-            else ""
-        )
-        roots = (
-            *(root for other in others for root in self._roots(other)),
-            *(root for other in importers for root in self._roots(other, unit)),
-        )
-        names = (*([f".{beside}"] if beside else []), *(_dotted(home, root) for root in roots))
-        return next(
-            chain(own, (name for name in names if name and self._is(home, unit, name))), None
-        )
+        if any(name[0] == "." for name in imported):
+            beside = _dotted(home, PurePosixPath(unit.path).parent)
+            if beside:
+                yield f".{beside}"
+        for other in others:
+            yield from (_dotted(home, root) for root in self._roots(other))
+        for other in importers:
+            yield from (_dotted(home, root) for root in self._roots(other, unit))
 
     def _roots(self, unit: Unit, module: Unit | None = None) -> Iterator[PurePosixPath]:
-        """The folders from which the absolute imports at the top of a file find its modules, or a certain one."""
+        """The folders from which the absolute imports of a file find its modules, or `module`."""
         for name, found in self._imports(unit):
             if not name.startswith(".") and found is (module or found):
                 steps = PurePosixPath(found.path).with_suffix("").parts
-                yield PurePosixPath(*steps[: len(steps) - found.is_package - len(name.split("."))])
+                above = len(steps) - found.is_package - len(name.split("."))
+                yield PurePosixPath(*steps[:above])
 
     def _imports(self, unit: Unit) -> Iterator[tuple[str, Unit]]:
-        """The modules of the project that the imports at the top of a file name, with how they say it."""
+        """The modules of the project that the top of a file imports, each with its name there."""
         for node in unit.tree.body:
             names: list[str] = []
             if isinstance(node, ast.Import):
@@ -201,19 +194,19 @@ class Homes:
                 if found is not None:
                     yield name, found
 
-    def _is(self, home: Unit, unit: Unit, name: str) -> bool:
-        return self._found(unit, name) is home
-
     def _found(self, unit: Unit, name: str) -> Unit | None:
         """The module that a file means by a name, which may be relative."""
         project, rest = self.facts.project, name.lstrip(".")
         level = len(name) - len(rest)
         paths = (project.relative(unit, level, rest),) if level else project.absolute(unit, rest)
-        return (project.at(paths[0]) or (None, ""))[0] if len(paths) == 1 else None
+        if len(paths) != 1:
+            return None
+        found = project.at(paths[0])
+        return None if found is None else found[0]
 
 
 def _is_main(node: ast.stmt) -> bool:
-    """`if __name__ == "__main__":`."""
+    """Whether this is `if __name__ == "__main__":`."""
     match node:
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
             return True
@@ -225,7 +218,7 @@ def _path(unit: Unit) -> str:
 
 
 def _dotted(unit: Unit, root: PurePosixPath) -> str:
-    """The full name of a module as a folder above it has it; empty if it is not below that."""
+    """The full name of a module as seen from a folder above it; empty if it is not below that."""
     path = PurePosixPath(unit.path).with_suffix("")
     if not path.is_relative_to(root):
         return ""
