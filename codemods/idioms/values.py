@@ -197,7 +197,7 @@ class Values:
         assert isinstance(expression, ast.expr)
         if not isinstance(node, ast.Name) and (len(text) > longest or "{" in text):
             raise Unproven(LONG)
-        parts = tuple([self._part(name, depth) for name in copier.names])
+        parts = tuple(self._part(name, depth) for name in copier.names)
         return Value(expression, parts, tuple(copier.read))
 
     def _part(self, name: ast.Name, depth: int) -> Part:
@@ -264,10 +264,10 @@ class _Copier:
                 return part
             self.names.append(part)
             return ast.Name(str(len(self.names) - 1), ast.Load())
-        if isinstance(part, ast.Attribute | ast.Subscript | ast.Call):
-            # without a scope it is not of the original, but made by an idiom
-            if part in self.origins.facts.flow.reading.scopes:
-                self.read.append(part)
+        # what has no scope is not of the original, but made by an idiom
+        scopes = self.origins.facts.flow.reading.scopes
+        if isinstance(part, ast.Attribute | ast.Subscript | ast.Call) and part in scopes:
+            self.read.append(part)
         new = copy.copy(part)
         for name, value in ast.iter_fields(part):
             is_list = isinstance(value, list)

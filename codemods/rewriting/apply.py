@@ -506,7 +506,7 @@ class Applier(cst.CSTTransformer):
         return block
 
     def _gaps(self, original: Block) -> dict[int, list[cst.EmptyLine]]:
-        """The blank lines above removed statements, by the identity of the statement that follows."""
+        """The blank lines above removed statements, by the identity of the following statement."""
         gaps: dict[int, list[cst.EmptyLine]] = {}
         gap: list[cst.EmptyLine] = []
         for node in original.body:
