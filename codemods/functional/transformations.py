@@ -1,4 +1,4 @@
-"""The gradient transformation, which no train state carries here: how it gets to the steps."""
+"""The gradient transformation, and how it gets to each step without a train state."""
 
 from __future__ import annotations
 

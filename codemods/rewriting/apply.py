@@ -359,7 +359,7 @@ class Applier(cst.CSTTransformer):
         return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
 
     def _quoted(self, value: str, edit: edits.ReplaceQuoted) -> str:
-        """The text of an annotation with other names; of two that begin alike, the longer counts."""
+        """The text of an annotation with other names, of which longer ones come first."""
         new = {name: self._say(template, edit.supports) for name, template in edit.names}
         names = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
         return re.sub(rf"(?<![\w.])(?:{names})\b", lambda found: new[found[0]], value)
