@@ -1,8 +1,9 @@
-"""The other style of Flax's guide: an optimizer as parameters and optimizer state, each in a variable of its own.
+"""The other style of Flax's guide: an optimizer as params and optimizer state in two variables.
 
-A train state takes the place of the optimizer object where it stands. In this style the object falls into parts, in variables,
-parameters, arguments, tuples that are returned and carries of loops; the transformation goes to the functions that take a step.
-Whatever has no counterpart in parts, such as a field of a dataclass, leaves the whole group of optimizers a train state.
+A train state takes the place of the optimizer object where it stands. In this style the object
+falls into parts, in variables, parameters, arguments, tuples that are returned and carries of
+loops; the transformation goes to the functions that take a step. Whatever has no counterpart in
+parts, such as a field of a dataclass, leaves the whole group of optimizers a train state.
 """
 
 from __future__ import annotations
@@ -52,17 +53,21 @@ KNOWN = (
     ),
     *("annotation", "stored", "restored", "filter"),
 )
-"""The uses that have a counterpart in parts, or are none of an optimizer."""
+"""The uses that have a counterpart in parts, or are not uses of an optimizer."""
 
 AT_RUN_TIME = tuple(
     f"builtins.{name}" for name in ("dir", "eval", "exec", "globals", "locals", "vars")
 )
-"""What finds variables by names that only the run tells."""
+"""What finds variables by names that are known only at run time."""
 
 
 @dataclass
 class Outcomes:
-    """What came of all groups: what becomes of uses, all edits, with the optimizers that each is for, and why some are left."""
+    """What came of all groups.
+
+    `uses` has what becomes of uses, `edits` all edits, `concerned` the optimizers that each edit is
+    for, and `left` why some optimizers stay train states.
+    """
 
     uses: dict[ast.AST, Edit | None] = field(default_factory=dict)
     left: dict[Thing, str] = field(default_factory=dict)
@@ -77,11 +82,8 @@ class Outcomes:
             if draft.before.get(node) != change:
                 self.concerned[node] += draft.group.optimizers
         self.edits = draft.edits
-        self.beside |= {
-            (node, edit)
-            for beside in draft.group.beside.edits(draft.group.members)
-            for node, (_, edit) in beside.items()
-        }
+        for beside in draft.group.beside.edits(draft.group.members):
+            self.beside.update((node, edit) for node, (_, edit) in beside.items())
         self.rewritten |= draft.rewritten.keys()
         self.uses |= draft.outcomes
 
@@ -102,24 +104,30 @@ class Functional:
             return
         attempts = _Attempts(Beside(stepping, overrides, clippings, counted), own_states)
         self.groups = attempts.outcomes({})
+        refused = self._refused_together(attempts.stored)
+        if refused:
+            self.groups = attempts.outcomes(refused)
+
+    def _refused_together(self, stored: Mapping[Thing, Thing]) -> dict[Thing, str]:
+        """The optimizers that stay train states for the sake of checkpoints, and why.
+
+        An optimizer restores what another one of its family has stored: they change together.
+        """
         left: dict[Thing, str] = {}
-        for thing, family in attempts.stored.items():
+        for thing, family in stored.items():
             if self.reason([thing]):
                 where = thing.unit.place(getattr(thing.node, "lineno", 1))
-                left.setdefault(
-                    family, f"so does the one made at {where}, which is stored in checkpoints, too"
-                )
-        if left:
-            refused = {
-                thing: left[family] for thing, family in attempts.stored.items() if family in left
-            }
-            self.groups = attempts.outcomes(
-                {thing: self.reason([thing]) or why for thing, why in refused.items()}
-            )
+                why = f"so does the one made at {where}, which is stored in checkpoints, too"
+                left.setdefault(family, why)
+        return {
+            thing: self.reason([thing]) or left[family]
+            for thing, family in stored.items()
+            if family in left
+        }
 
     @property
     def outcomes(self) -> Mapping[ast.AST, Edit | None]:
-        """What becomes of the uses of optimizers that fall into parts; None if that is done elsewhere."""
+        """What becomes of the uses of optimizers in parts; None if that is done elsewhere."""
         return self.groups.uses
 
     def reason(self, things: Iterable[Thing]) -> str:
@@ -145,27 +153,34 @@ class _Attempts:
         self.own_states = own_states
         self.facts = beside.stepping.facts
         self.index = Index(self.facts)
-        members = self.facts.members.values()
         self.groups = [
-            found for found in members if any(thing.kind == "optimizer" for thing in found)
+            members
+            for members in self.facts.members.values()
+            if any(thing.kind == "optimizer" for thing in members)
         ]
         self.stored = self._families()
-        removed = {node for found in self.groups for node in beside.gone(found)}
-        steps = (
-            use for use in self.facts.uses if use.kind == "state.step" and use.node not in removed
-        )
-        self.counted = {
-            self.stored[thing] for use in steps for thing in use.things if thing in self.stored
-        }
+        self.counted = self._counted()
+
+    def _counted(self) -> set[Thing]:
+        """The families of which the number of steps is asked for."""
+        removed: set[ast.AST] = set()
+        for members in self.groups:
+            removed |= self.beside.gone(members)
+        found: set[Thing] = set()
+        for use in self.facts.uses:
+            if use.kind == "state.step" and use.node not in removed:
+                found.update(self.stored[thing] for thing in use.things if thing in self.stored)
+        return found
 
     def _families(self) -> dict[Thing, Thing]:
-        """A representative for all optimizers that may restore what one of them stored: those of the same kind."""
-        stored = {
-            thing
-            for use in self.facts.uses
-            if use.kind in ("stored", "restored")
-            for thing in use.things
-        }
+        """A representative for each optimizer that is stored or restored.
+
+        Those that may restore what another one has stored, the ones of the same kind, have the same.
+        """
+        stored: set[Thing] = set()
+        for use in self.facts.uses:
+            if use.kind in ("stored", "restored"):
+                stored.update(use.things)
         groups = [members for members in self.groups if not stored.isdisjoint(members)]
         alike: dict[str, list[Thing]] = defaultdict(list)
         for members in groups:
@@ -189,6 +204,7 @@ class _Attempts:
         return outcomes
 
     def _written(self, members: list[Thing], names: Names, others: Outcomes) -> Draft:
+        """All changes for a group, beside those of others."""
         if any({*members} & {*state.things} for state in self.own_states.states):
             raise Unproven("the dataclass around it is a train state")
         group = Group(self.beside, self.index, members, self.stored.get(members[0]) in self.counted)
@@ -203,14 +219,13 @@ class _Attempts:
         for use in group.uses:
             if use.kind == "annotation":
                 draft.outcomes[use.node] = _annotation(use, draft)
-        new = Edits(
-            {node: change for node, change in draft.edits.items() if node not in others.edits}
-        )
-        refuse_plain(new, group.uses, self.beside.stepping)
+        new = {node: change for node, change in draft.edits.items() if node not in others.edits}
+        refuse_plain(Edits(new), group.uses, self.beside.stepping)
         return draft
 
 
 def _check_uses(group: Group) -> None:
+    """Refuse uses of a group that have no counterpart in parts."""
     facts = group.facts
     for use in group.uses:
         if use.kind not in KNOWN:
@@ -228,7 +243,10 @@ def _check_uses(group: Group) -> None:
 
 
 def _annotation(use: Use, draft: Draft) -> Edit | None:
-    """What becomes of the class in an annotation: the types of the parts, unless those are written with what is annotated."""
+    """What becomes of the class in an annotation: the types of the parts.
+
+    None if these are written together with what is annotated.
+    """
     if use.node in draft.edits:
         return draft.edits.pop(use.node)[1]
     if use.node in draft.replaced:

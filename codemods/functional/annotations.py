@@ -25,18 +25,17 @@ def annotations_of(
     Raises:
       Unproven: if that has an annotation of which an optimizer is but a part.
     """
-    annotation = next(
-        one.annotation for one in parameters_of(node.args) if one.arg == variable.name
-    )
+    parameters = parameters_of(node.args)
+    annotation = next(one.annotation for one in parameters if one.arg == variable.name)
     if annotation is None:
         return ("",) * count
     legacy = _legacy_within(annotation, group)
     if legacy == [annotation]:
         return TYPES[:count]
+    # an optional optimizer, for example
     if legacy:
-        raise Unproven(
-            f"its annotation at {unit.place(node.lineno)} says more than that it is an optimizer"
-        )
+        where = unit.place(node.lineno)
+        raise Unproven(f"its annotation at {where} says more than that it is an optimizer")
     return (unit.source(annotation),) * count
 
 
@@ -53,30 +52,33 @@ def annotated(
     if returns is None or not legacy:
         return
     types = _types(group)
+    # -> optim.Optimizer
     if legacy == [returns]:
-        said = (TRANSFORMATION, *types) if is_given else types
-        yield returns, Replace(unit.span(returns), f"tuple[{', '.join(said)}]")
+        whole = (TRANSFORMATION, *types) if is_given else types
+        yield returns, Replace(unit.span(returns), f"tuple[{', '.join(whole)}]")
         return
-    elements = (
-        returns.slice.elts
-        if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple)
-        else []
-    )
+    elements = _elements(returns)
     indices = {index for _, index in interface.returns}
-    if {elements.index(one) for one in legacy if one in elements} != indices or isinstance(
-        legacy[0], ast.Constant
-    ):
-        raise Unproven(
-            f"the annotation at {unit.place(node.lineno)} says more than that an optimizer is returned"
-        )
+    found = {elements.index(one) for one in legacy if one in elements}
+    if found != indices or isinstance(legacy[0], ast.Constant):
+        where = unit.place(node.lineno)
+        raise Unproven(f"the annotation at {where} says more than that an optimizer is returned")
     for one in legacy:
         if interface.flat:
-            first = one is elements[0] and is_given
-            yield one, Spread(unit.span(one), ((TRANSFORMATION,) if first else ()) + types)
+            ahead = (TRANSFORMATION,) if one is elements[0] and is_given else ()
+            yield one, Spread(unit.span(one), ahead + types)
         else:
             yield one, Replace(unit.span(one), tuple_of_parts(group))
     if is_given and interface.flat and elements[0] not in legacy:
         yield elements[0], Spread(unit.span(elements[0]), (TRANSFORMATION, "{it}"))
+
+
+def _elements(annotation: ast.expr) -> list[ast.expr]:
+    """The types in `tuple[optim.Optimizer, jax.Array]`."""
+    match annotation:
+        case ast.Subscript(slice=ast.Tuple(elts=elements)):
+            return elements
+    return []
 
 
 def tuple_of_parts(group: Group) -> str:
@@ -89,6 +91,7 @@ def _types(group: Group) -> tuple[str, ...]:
 
 
 def _legacy_within(annotation: ast.expr, group: Group) -> list[ast.expr]:
+    """The mentions of the class in an annotation."""
     inside = set(ast.walk(annotation))
-    said = (use.node for use in group.facts.uses if use.kind == "annotation" and use.node in inside)
-    return [node for node in said if isinstance(node, ast.expr)]
+    annotations = (use.node for use in group.facts.uses if use.kind == "annotation")
+    return [node for node in annotations if isinstance(node, ast.expr) and node in inside]

@@ -38,10 +38,11 @@ class Lines:
 
 
 class Draft:
-    """All changes for a group. `outcomes` are those at uses of the optimizers, `edits` those elsewhere.
+    """All changes for a group.
 
-    `before` are the edits that there were already, `done` the expressions that have been dealt with, `rewritten` the statements
-    in the place of which others stand, `taken` those that are so for the sake of another group.
+    `outcomes` are those at uses of the optimizers, `edits` those elsewhere. `before` are the edits
+    of groups before, `done` the expressions that need no other change, `rewritten` the statements
+    that are replaced by others, `taken` those that are replaced for another group.
     """
 
     def __init__(
@@ -64,19 +65,17 @@ class Draft:
         self.outcomes: dict[ast.AST, Edit | None] = {}
         self.parts = {variable: names.parts(variable, group) for variable in group.variables}
         self.transformations = Transformations(group, interfaces, names)
-        named = {
-            node: self.origins.variable(node)
-            for node in group.expressions
-            if isinstance(node, ast.Name)
-        }
-        self.by_variable = {
-            node: self.parts[variable] for node, variable in named.items() if variable is not None
-        }
+        self.by_variable: dict[ast.expr, Parts] = {}
+        for node in group.expressions:
+            variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
+            if variable is not None:
+                self.by_variable[node] = self.parts[variable]
         self.done: set[ast.expr] = set()
         self.rewritten: dict[ast.AST, Edit] = {}
         self.replaced: list[ast.expr] = []
 
     def named(self, variable: Variable) -> Parts:
+        """The parts under the names that go with a variable, which may be a new one."""
         if variable not in self.parts:
             self.parts[variable] = self.names.parts(variable, self.group)
         return self.parts[variable]
@@ -90,10 +89,12 @@ class Draft:
         return self.by_variable[owner]
 
     def is_maker(self, node: ast.Call) -> bool:
+        """Whether a call makes or changes an optimizer itself."""
         use = self.group.by_call.get(node)
         return use is not None and use.kind in MAKERS
 
     def is_known(self, node: ast.Call, unit: Unit) -> bool:
+        """Refuse a call of which it is not known what it does with an optimizer."""
         if self.is_maker(node) or self.group.is_of_pytrees(node, PYTREES | CONTROL):
             return True
         functions = self.group.functions(node)
@@ -103,19 +104,17 @@ class Draft:
 
     def inner(self, node: ast.Call) -> list[ast.Call]:
         """The arguments of a call that are calls which give an optimizer."""
-        return [
-            one
-            for one in values_of(node)
-            if isinstance(one, ast.Call) and one in self.group.expressions
-        ]
+        calls = [one for one in values_of(node) if isinstance(one, ast.Call)]
+        return [call for call in calls if call in self.group.expressions]
 
     def is_held(self, node: ast.expr, unit: Unit) -> bool:
-        """Whether an optimizer is kept in a tuple or the like, or goes to what takes any pytree."""
-        return isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict) or self.goes_to_jax(
-            node, unit
-        )
+        """Whether an optimizer is an element of a tuple or the like, or goes to any-pytree calls."""
+        if isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict):
+            return True
+        return self.goes_to_jax(node, unit)
 
     def goes_to_jax(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether an optimizer is an argument of a call that takes any pytree."""
         parent = unit.parents[node]
         call = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
         if not isinstance(call, ast.Call) or call.func is node:

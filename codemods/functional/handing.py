@@ -1,4 +1,4 @@
-"""Optimizers that are handed on by their names, and the variables that take them up."""
+"""Optimizers that are passed on by their names, and the variables that they are assigned to."""
 
 from __future__ import annotations
 
@@ -21,59 +21,71 @@ class Handing:
         self.draft = draft
 
     def name(self, node: ast.Name, unit: Unit) -> None:
-        """An optimizer that is handed on by its name."""
+        """An optimizer that is passed on by its name."""
         parent, parts = unit.parents[node], self.draft.by_variable[node]
+        # train_step(optimizer, batch)
         if node in self.draft.interfaces.arguments:
             self._spread_argument(node, parts, unit)
             return
-        if isinstance(parent, ast.Return):
-            function = function_around(parent, unit)
-            text = parts.flat
-            if function in self.draft.transformations.given:
-                text = f"{self.draft.transformations.at(node, unit)}, {text}"
-        elif isinstance(parent, ast.Yield) or (
-            isinstance(parent, ast.Assign) and parent.value is node
-        ):
-            text = parts.flat
-        elif isinstance(parent, ast.Tuple) and isinstance(unit.parents[parent], ast.Return):
+        # return loss, optimizer
+        if isinstance(parent, ast.Tuple) and isinstance(unit.parents[parent], ast.Return):
             self._returned_element(node, parent, parts, unit)
             return
-        elif self.draft.is_held(node, unit):
-            text = parts.nested
-        else:
-            raise Unproven(f"it is handed to something else at {unit.place(node.lineno)}")
+        text = self._text(node, parts, unit)
         self.draft.edits.put(node, unit, Replace(unit.span(node), text))
 
+    def _text(self, node: ast.Name, parts: Parts, unit: Unit) -> str:
+        """What is written in the place of a name."""
+        parent = unit.parents[node]
+        # return optimizer
+        if isinstance(parent, ast.Return):
+            if function_around(parent, unit) in self.draft.transformations.given:
+                return f"{self.draft.transformations.at(node, unit)}, {parts.flat}"
+            return parts.flat
+        # yield optimizer, or best = optimizer
+        is_assigned = isinstance(parent, ast.Assign) and parent.value is node
+        if is_assigned or isinstance(parent, ast.Yield):
+            return parts.flat
+        if self.draft.is_held(node, unit):
+            return parts.nested
+        raise Unproven(f"it is handed to something else at {unit.place(node.lineno)}")
+
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
+        """Give the parts as arguments of their own."""
         for interface, argument in self.draft.interfaces.arguments[node]:
             call, word = argument.call, argument.keyword
-            named = next(
-                (one for one in interface.split if word is not None and one.name == word.arg), None
-            )
-            keywords = ("",) * len(parts.names) if named is None else self.draft.parts[named].names
-            spread = (
-                (values_of(call).index(node), tuple(zip(keywords, parts.names, strict=True))),
-            )
+            keywords = ("",) * len(parts.names)
+            for variable in interface.split:
+                if word is not None and variable.name == word.arg:
+                    keywords = self.draft.parts[variable].names
+                    break
+            several = tuple(zip(keywords, parts.names, strict=True))
+            spread = ((values_of(call).index(node), several),)
             self.draft.edits.put(call, unit, ChangeArguments(unit.span(call), spread=spread))
 
     def _returned_element(
         self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit
     ) -> None:
+        """An element of a returned tuple: several elements, or a tuple within the tuple."""
+        transformations = self.draft.transformations
         statement, function = unit.parents[parent], function_around(node, unit)
         flat = self.draft.interfaces.of(function).flat
         if statement in self.draft.taken or (flat and statement in self.draft.rewritten):
             raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
-        if flat:
-            first = node is parent.elts[0] and function in self.draft.transformations.given
-            names = ((self.draft.transformations.at(node, unit),) if first else ()) + parts.names
-            self.draft.edits.put(node, unit, Spread(unit.span(node), names))
-            if function in self.draft.transformations.given and not first:
-                text = (self.draft.transformations.at(node, unit), "{it}")
-                self.draft.edits.put(parent.elts[0], unit, Spread(unit.span(parent.elts[0]), text))
-        else:
+        if not flat:
             self.draft.edits.put(node, unit, Replace(unit.span(node), parts.nested))
+            return
+        is_given = function in transformations.given
+        first = parent.elts[0]
+        # the transformation goes ahead of the first element, whether that is the optimizer or not
+        ahead = (transformations.at(node, unit),) if node is first and is_given else ()
+        self.draft.edits.put(node, unit, Spread(unit.span(node), ahead + parts.names))
+        if is_given and node is not first:
+            text = (transformations.at(node, unit), "{it}")
+            self.draft.edits.put(first, unit, Spread(unit.span(first), text))
 
     def store(self, store: ast.Name, variable: Variable) -> None:
+        """A variable that an optimizer is assigned to."""
         unit, parts = variable.unit, self.draft.parts[variable]
         outer: ast.AST = store
         while isinstance(parent := unit.parents[outer], ast.Tuple):
@@ -82,27 +94,30 @@ class Handing:
             return
         value = parent.value if isinstance(parent, ast.Assign) else None
         name = self.draft.transformations.received.get(value) if value is not None else None
+        is_element = value is not None and unit.parents[store] is outer
         edit: Edit = Replace(unit.span(store), parts.nested)
+        # optimizer = create_optimizer(params)
         if outer is store:
             edit = Replace(unit.span(store), f"{name}, {parts.flat}" if name else parts.flat)
-        elif (
-            value is not None
-            and unit.parents[store] is outer
-            and self.draft.interfaces.is_flat(value)
-        ):
-            first = isinstance(outer, ast.Tuple) and store is outer.elts[0]
-            edit = Spread(unit.span(store), ((name,) if first and name else ()) + parts.names)
+        # optimizer, loss = train_step(optimizer, batch)
+        elif value is not None and is_element and self.draft.interfaces.is_flat(value):
+            is_first = isinstance(outer, ast.Tuple) and store is outer.elts[0]
+            ahead = (name,) if is_first and name else ()
+            edit = Spread(unit.span(store), ahead + parts.names)
         self.draft.edits.put(store, unit, edit)
 
     def receive(self, call: ast.expr, name: str) -> None:
-        """Take the transformation up where a tuple is taken apart that does not begin with an optimizer."""
+        """Assign the transformation where a tuple is unpacked that begins with something else.
+
+        That is `model, optimizer = create(rng)`; elsewhere it goes with the optimizer.
+        """
         unit = next(unit for unit, one in self.draft.group.facts.flow.reading.calls if one is call)
         statement = statement_of(unit, call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         first = target.elts[0] if isinstance(target, ast.Tuple) else None
-        is_own = (
-            isinstance(first, ast.Name)
-            and self.draft.group.target(first, call) in self.draft.group.variables
-        )
-        if first is not None and not is_own:
+        if first is None:
+            return
+        group = self.draft.group
+        is_own = isinstance(first, ast.Name) and group.target(first, call) in group.variables
+        if not is_own:
             self.draft.edits.put(first, unit, Spread(unit.span(first), (name, "{it}")))

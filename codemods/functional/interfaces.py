@@ -1,4 +1,4 @@
-"""What functions take and give back once an optimizer is in parts: parameters by themselves, or a tuple of them as one value."""
+"""What functions take and return once an optimizer is in parts: several values, or one tuple."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from codemods.vocabulary import CONTROL
 
 @dataclass(eq=False)
 class Interface:
-    """A function that takes optimizers or gives one back.
+    """A function that takes optimizers or returns one.
 
-    `split` are the parameters that become several, `whole` those that become a tuple; `bindings` are its calls, or None if some
-    of them are made by JAX. `returns` has each return statement with the position of the optimizer in a tuple, or None where it
-    is all that is returned. It is `flat` if the parts are elements of that tuple themselves.
+    `split` are the parameters that become several, `whole` those that become a tuple; `bindings`
+    are its calls, or None if some of them are made by JAX. `returns` has each return statement with
+    the position of the optimizer in a tuple, or None where it is all that is returned. It is `flat`
+    if the parts are elements of that tuple themselves.
     """
 
     node: FunctionNode
@@ -32,6 +33,7 @@ class Interface:
 
     @property
     def gives_it_alone(self) -> bool:
+        """Whether it returns an optimizer and nothing else."""
         return bool(self.returns) and all(index is None for _, index in self.returns)
 
 
@@ -55,19 +57,21 @@ class Interfaces:
         self._flatten()
 
     def of(self, node: FunctionNode) -> Interface:
+        """The interface of a function, new if none is known."""
         if node not in self.found:
             self.found[node] = Interface(node, bindings=self.origins.bindings(node))
         return self.found[node]
 
     def _take(self, variable: Variable) -> None:
+        """Note a parameter that is an optimizer, and the arguments for it."""
         node, unit = variable.scope.node, variable.unit
         assert isinstance(node, FunctionNode)
         interface, where = self.of(node), self.group.where(node, unit)
         plain = [argument.arg for argument in parameters_of(node.args)]
-        if variable.name not in plain or (
-            len(self.origins.stores(variable)) != 1 and isinstance(node, ast.Lambda)
-        ):
+        is_set_anew = len(self.origins.stores(variable)) != 1
+        if variable.name not in plain or (is_set_anew and isinstance(node, ast.Lambda)):
             raise Unproven(f"{where} takes any arguments")
+        # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
             if not self._is_called_by_jax(node) or not isinstance(node, ast.FunctionDef):
                 raise Unproven(f"not every call of {where} is in view")
@@ -78,21 +82,17 @@ class Interfaces:
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
             if argument is None or argument.value not in self.group.expressions:
-                raise Unproven(
-                    f"{where} is called without an optimizer at {binding.unit.place(binding.call.lineno)}"
-                )
+                place = binding.unit.place(binding.call.lineno)
+                raise Unproven(f"{where} is called without an optimizer at {place}")
             self.arguments[argument.value].append((interface, argument))
         interface.split.append(variable)
 
     def _is_called_by_jax(self, node: FunctionNode) -> bool:
         """Whether all calls of a function are made by a loop of JAX."""
         sites = [site.node for site, _ in self.origins.calls(node)]
-        calls = [
-            call
-            for call in sites
-            if isinstance(call, ast.Call) and self.group.is_of_pytrees(call, CONTROL)
-        ]
-        return bool(calls) and len(calls) == len(sites)
+        return bool(sites) and all(
+            isinstance(site, ast.Call) and self.group.is_of_pytrees(site, CONTROL) for site in sites
+        )
 
     def _give(self, node: ast.expr, unit: Unit) -> None:
         """Note where an optimizer is returned."""
@@ -105,7 +105,7 @@ class Interfaces:
             self.of(parent).returns.append((parent, index))
 
     def _flatten(self) -> None:
-        """Let tuples have the parts as elements where everyone who gets one takes it apart."""
+        """Let tuples have the parts as elements where each call of the function unpacks its result."""
         for interface in self.found.values():
             if interface.returns and any(index is None for _, index in interface.returns):
                 if not interface.gives_it_alone:
@@ -113,37 +113,37 @@ class Interfaces:
                     raise Unproven(f"{where} returns other things, too")
                 continue
             interface.flat = bool(interface.returns) and interface.bindings is not None
+        # a call may be of several functions: that one is not flat may make another not flat
         changed = True
         while changed:
             changed = False
             for interface in self.found.values():
-                if interface.flat and not all(
-                    self._is_taken_apart(one, interface) for one in interface.bindings or ()
-                ):
+                if interface.flat and not self._are_taken_apart(interface):
                     interface.flat, changed = False, True
 
+    def _are_taken_apart(self, interface: Interface) -> bool:
+        return all(self._is_taken_apart(one, interface) for one in interface.bindings or ())
+
     def _is_taken_apart(self, binding: Binding, interface: Interface) -> bool:
+        """Whether a call unpacks what a function returns, as `optimizer, loss = train_step(…)`."""
         call, unit = binding.call, binding.unit
         statement = unit.parents[call]
         if isinstance(statement, ast.Expr):
             return True
-        if (
-            not isinstance(statement, ast.Assign)
-            or len(statement.targets) != 1
-            or self.group.is_derivative(call)
-        ):
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
         target = statement.targets[0]
-        if not self.is_flat(call) or not isinstance(target, ast.Tuple):
+        if self.group.is_derivative(call) or not self.is_flat(call):
             return False
-        indices = {
-            index for one in self.group.functions(call) for _, index in self.found[one.node].returns
-        }
-        return (
-            {_size(place) for place, _ in interface.returns} == {len(target.elts)}
-            and len(indices) == len({index for _, index in interface.returns})
-            and not any(isinstance(element, ast.Starred) for element in target.elts)
-        )
+        if not isinstance(target, ast.Tuple):
+            return False
+        indices: set[int | None] = set()
+        for one in self.group.functions(call):
+            indices.update(index for _, index in self.found[one.node].returns)
+        own_indices = {index for _, index in interface.returns}
+        sizes = {_size(place) for place, _ in interface.returns}
+        is_starred = any(isinstance(element, ast.Starred) for element in target.elts)
+        return sizes == {len(target.elts)} and len(indices) == len(own_indices) and not is_starred
 
     def is_flat(self, call: ast.expr) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
@@ -154,11 +154,8 @@ class Interfaces:
 
 
 def _size(place: ast.AST) -> int:
-    value = (
-        place.body
-        if isinstance(place, ast.Lambda)
-        else place.value
-        if isinstance(place, ast.Return)
-        else None
-    )
-    return len(value.elts) if isinstance(value, ast.Tuple) else 1
+    """How many values a return statement, or a lambda, returns."""
+    match place:
+        case ast.Lambda(body=ast.Tuple(elts=elements)) | ast.Return(value=ast.Tuple(elts=elements)):
+            return len(elements)
+    return 1

@@ -44,7 +44,7 @@ class Making:
         self.draft.done.add(node)
 
     def in_place(self, node: ast.Call, lines: Lines) -> tuple[str, ...] | None:
-        """The parts of a new optimizer for parameters that have a name, as they can be said without names of their own."""
+        """The parts of a new optimizer as expressions; None if its parameters have no name."""
         use = self.draft.group.use_of(node, "definition.create")
         definition, params = self._new(use, node) if use is not None else (None, None)
         if use is None or definition is None or not isinstance(params, ast.Name):
@@ -56,6 +56,7 @@ class Making:
         return (*parts, self._zero(node)) if self.draft.group.counts else parts
 
     def _create(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+        """`optimizer = definition.create(params)`."""
         definition, params = self._new(use, node)
         made = self._made(node, definition, use.unit, lines)
         if not (isinstance(params, ast.Name) and params.id == parts.params):
@@ -65,11 +66,12 @@ class Making:
             lines.templates.append(f"{parts.step} = {self._zero(node)}")
 
     def _zero(self, node: ast.Call) -> str:
+        """The number of steps of a new optimizer."""
         return self.draft.group.counted.zero(self.draft.group.facts.things(node, "optimizer"))
 
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
-        """Of what an optimizer is made: the definition and the parameters."""
+        """The definition and the parameters that an optimizer is made of."""
         given = arguments_of(CREATE, node) or {}
         if given.keys() != {"target"} or not isinstance(use.node, ast.Attribute):
             raise Unproven(f"it is not made plainly at {use.unit.place(node.lineno)}")
@@ -84,6 +86,7 @@ class Making:
         return name or text
 
     def _exchange(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+        """`optimizer = optimizer.replace(target=params)`."""
         old = self.draft.owner(use)
         if [word.arg for word in node.keywords] != ["target"] or node.args:
             raise Unproven(f"its state is exchanged at {use.unit.place(node.lineno)}")
@@ -92,28 +95,20 @@ class Making:
         lines.templates += [f"{new} = {name}" for new, name in kept if new != name]
 
     def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+        """`optimizer = optimizer.apply_gradient(grads)`, perhaps with a learning rate."""
         old, unit = self.draft.owner(use), use.unit
         gradients = self.draft.stepping.gradients(use)
-        override = self.draft.overrides.of(use)
+        where = unit.place(node.lineno)
         if gradients is None or self.draft.stepping.axes(use.things):
-            raise Unproven(f"its gradients are not plain to see at {unit.place(node.lineno)}")
+            raise Unproven(f"its gradients are not plain to see at {where}")
         if self.draft.overrides.keeps_rate(use):
-            raise Unproven(
-                f"the constructor's learning rate is set again at {unit.place(node.lineno)}"
-            )
+            raise Unproven(f"the constructor's learning rate is set again at {where}")
         state = old.opt_state
-        if override is not None:
-            if override.arg != RATE or not self.draft.group.facts.dataflow.may_swap(
-                gradients, override.value
-            ):
-                raise Unproven(f"other hyperparameters are set at {unit.place(node.lineno)}")
-            if self.draft.overrides.param_names.may_be_rate:
-                raise Unproven(
-                    f"the learning rate that is set at {unit.place(node.lineno)} may be called as a parameter is"
-                )
-            rate = lines.hole(override.value, unit)
+        rate = self._rate(use, gradients, where)
+        if rate is not None:
+            text = lines.hole(rate, unit)
             state = parts.opt_state
-            new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={rate})"
+            new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={text})"
             lines.templates.append(f"{state} = {new}")
         group = self.draft.group
         here = Variable(group.facts.scope(node).function, "optimizer")
@@ -126,3 +121,17 @@ class Making:
         ]
         if parts.step:
             lines.templates.append(f"{parts.step} = {old.step} + 1")
+
+    def _rate(self, use: Use, gradients: ast.expr, where: str) -> ast.expr | None:
+        """The learning rate that a step sets in the state, if it does."""
+        override = self.draft.overrides.of(use)
+        if override is None:
+            return None
+        may_swap = self.draft.group.facts.dataflow.may_swap
+        if override.arg != RATE or not may_swap(gradients, override.value):
+            raise Unproven(f"other hyperparameters are set at {where}")
+        if self.draft.overrides.param_names.may_be_rate:
+            raise Unproven(
+                f"the learning rate that is set at {where} may be called as a parameter is"
+            )
+        return override.value

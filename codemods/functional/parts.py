@@ -26,7 +26,7 @@ ATTRIBUTES: dict[tuple[str, ...], str] = {PARAMS: "target", STEP: "step"}
 
 @dataclass(frozen=True)
 class Parts:
-    """The names of an optimizer's parts; `step` is empty if nobody asks for the number of steps."""
+    """The names of an optimizer's parts; `step` is empty if nothing reads the number of steps."""
 
     params: str
     opt_state: str
@@ -34,23 +34,27 @@ class Parts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (
-            (self.params, self.opt_state, self.step) if self.step else (self.params, self.opt_state)
-        )
+        """The names of all parts in order."""
+        if self.step:
+            return self.params, self.opt_state, self.step
+        return self.params, self.opt_state
 
     @property
     def flat(self) -> str:
+        """The parts as elements of a tuple around them: `params, opt_state`."""
         return ", ".join(self.names)
 
     @property
     def nested(self) -> str:
+        """The parts as a tuple: `(params, opt_state)`."""
         return f"({self.flat})"
 
 
 class Names:
-    """Gives names that no other variable has; it remembers what it has given in each function.
+    """Gives names that no other variable has, and remembers those that it has given.
 
-    `merged` are the statements that give a part a name of its own, and go since it has that name now.
+    `merged` are the statements that give a part a name of its own. They are removed, because the
+    part has that name from the start.
     """
 
     def __init__(
@@ -73,7 +77,7 @@ class Names:
         """The names of the parts of a variable.
 
         Raises:
-          Unproven: if all that come into question are taken.
+          Unproven: if all possible names are taken.
         """
         params = group.made_for(variable)
         if not params or self._is_hidden(params, variable):
@@ -82,7 +86,7 @@ class Names:
         return Parts(params, self.beside(variable, OPT_STATE, group), step)
 
     def for_a_moment(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
-        """A name for what is read just behind the place that sets it."""
+        """A name for what is read just behind the statement that sets it, and nowhere else."""
         key = (variable.scope.node, choices)
         if key not in self._moments:
             self._moments[key] = self.beside(variable, choices, group, plain=True)
@@ -91,7 +95,10 @@ class Names:
     def beside(
         self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False
     ) -> str:
-        """A name for something that has to do with a variable: `g_tx` for `g_optimizer`, if it is not to be a `plain` one."""
+        """A name for something that belongs to a variable: `g_tx` for `g_optimizer`.
+
+        A `plain` name is one of `choices` itself.
+        """
         names = [choice if plain else _named_after(variable.name, choice) for choice in choices]
         owner = variable.scope.node
         for name in names:
@@ -101,6 +108,7 @@ class Names:
             if not self._is_taken(name, variable) or self._ends_before(other, variable):
                 self._given[owner].add(name)
                 return name
+            # params = optimizer.target
             setting = group.alias(other, variable, ATTRIBUTES.get(choices, ""))
             if setting is not None:
                 self._given[owner].add(name)
@@ -109,7 +117,7 @@ class Names:
         raise Unproven(f"the name `{names[0]}` is taken in {group.where(owner, variable.unit)}")
 
     def _is_taken(self, name: str, variable: Variable) -> bool:
-        """Whether a name means something within the scope of a variable, but for what scopes within it call so themselves."""
+        """Whether a name is used in the scope of a variable, other than for variables within it."""
         scope = variable.scope.node
         return any(
             inner is None or inner is scope or scope not in variable.unit.ancestors(inner)
@@ -117,25 +125,25 @@ class Names:
         )
 
     def _is_hidden(self, name: str, variable: Variable) -> bool:
-        """Whether a name means something else where a variable is read in a scope within that of the variable."""
+        """Whether a name means something else where an inner scope reads a variable."""
         unit, scope = variable.unit, variable.scope.node
-        readers = {_scope_around(load, unit) for load in self.origins.loads(variable)}
-        around = {outer for reader in readers for outer in (reader, *unit.ancestors(reader))} - {
-            None,
-            scope,
-        }
+        around: set[ast.AST | None] = set()
+        for reader in {_scope_around(load, unit) for load in self.origins.loads(variable)}:
+            around |= {reader, *unit.ancestors(reader)}
+        around -= {None, scope}
         return not around.isdisjoint(_binders(name, variable) - {*unit.ancestors(scope)})
 
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
-        """Whether another variable of the function is done with when a variable is first set, and so can go on as its part."""
+        """Whether another variable of the function is no more read once a variable is first set.
+
+        Then its name can be that of a part: the two never have a value at the same time.
+        """
         stores = self.origins.stores(variable)
         names = [store for store in stores if isinstance(store, ast.Name)]
         means_something = bool(self.origins.stores(other))  # here, and not outside
-        if (
-            not (stores and means_something)
-            or len(names) < len(stores)
-            or not isinstance(other.scope.node, ast.FunctionDef)
-        ):
+        if not stores or not means_something or len(names) < len(stores):
+            return False
+        if not isinstance(other.scope.node, ast.FunctionDef):
             return False
         unit, follows = variable.unit, self.origins.dataflow.may_follow
         settings = [statement_of(unit, name) for name in names if isinstance(name.ctx, ast.Store)]
@@ -145,36 +153,42 @@ class Names:
         if not inside.isdisjoint(self.origins.stores(other)):
             return False
 
-        def is_done(node: ast.AST) -> bool:
-            here = isinstance(node, ast.Name) and _scope_around(node, unit) is other.scope.node
-            return isinstance(node, ast.arg) or (
-                here and not any(follows(node, setting) for setting in settings)
-            )
+        def is_earlier(node: ast.AST) -> bool:
+            if isinstance(node, ast.arg):
+                return True
+            if not isinstance(node, ast.Name) or _scope_around(node, unit) is not other.scope.node:
+                return False
+            return not any(follows(node, setting) for setting in settings)
 
-        return all(map(is_done, (*self.origins.stores(other), *self.origins.loads(other))))
+        return all(map(is_earlier, (*self.origins.stores(other), *self.origins.loads(other))))
 
 
 def _named_after(name: str, choice: str) -> str:
+    """A name like another one: `g_tx`, or `model_tx` where that says nothing of an optimizer."""
     return WORD.sub(choice, name) if WORD.search(name) else f"{name}_{choice}"
 
 
 def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
-    return next(
-        (outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)), unit.tree
-    )
+    scopes = (outer for outer in unit.ancestors(node) if isinstance(outer, ScopeNode))
+    return next(scopes, unit.tree)
 
 
 def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
-    """What binds a name, for each place within the scope of a variable that says it; None for what no scope around it does."""
-    nodes = (node for node in ast.walk(variable.scope.node) if isinstance(node, ast.Name | ast.arg))
-    said = (node for node in nodes if name == (node.id if isinstance(node, ast.Name) else node.arg))
-    return {
-        next((outer for outer in variable.unit.ancestors(node) if _binds(outer, name)), None)
-        for node in said
-    }
+    """The scopes that bind a name, for each mention of it within the scope of a variable.
+
+    None is for a mention that no scope around it binds.
+    """
+    found: set[ast.AST | None] = set()
+    for node in ast.walk(variable.scope.node):
+        match node:
+            case ast.Name(id=mentioned) | ast.arg(arg=mentioned) if mentioned == name:
+                around = variable.unit.ancestors(node)
+                found.add(next((outer for outer in around if _binds(outer, name)), None))
+    return found
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ScopeNode) and any(
-        bound == name and not how for bound, how in bound_names(node)
-    )
+    """Whether a node is a scope that binds a name, and does not declare it as global."""
+    if not isinstance(node, ScopeNode):
+        return False
+    return any(bound == name and not how for bound, how in bound_names(node))

@@ -43,7 +43,7 @@ def _is_read(node: ast.expr) -> bool:
 
 @dataclass(frozen=True)
 class Beside:
-    """What is known of steps, and what other idioms make of them."""
+    """What is known of steps, and what other idioms do with them."""
 
     stepping: Stepping
     overrides: Overrides
@@ -51,11 +51,11 @@ class Beside:
     counted: Steps
 
     def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
-        """What goes for the sake of some optimizers: their rates are schedules, or a clipping joins their chain."""
+        """The nodes that other idioms remove for some optimizers: rates and clippings."""
         return self.overrides.schedules.gone(things) | self.clippings.gone(things)
 
     def edits(self, things: Iterable[Thing]) -> tuple[Edits, Edits]:
-        """What other idioms change for the sake of some things."""
+        """What other idioms change for some objects."""
         return self.clippings.edits_beside(things), self.clippings.edits_of(things)
 
 
@@ -65,7 +65,7 @@ class Group:
     `counts` says whether the number of steps is asked for.
 
     Raises:
-      Unproven: if one of them is kept, used or handed on in a way that has no counterpart in parts.
+      Unproven: if one of them is kept, used or passed on in a way that has no counterpart in parts.
     """
 
     def __init__(self, beside: Beside, index: Index, members: list[Thing], counts: bool) -> None:
@@ -78,45 +78,51 @@ class Group:
         self.gone = beside.gone(members)
         self.expressions: dict[ast.expr, Unit] = {}
         for thing in self.optimizers:
-            self.expressions.update(
-                {node: unit for unit, node in index.holding[thing] if node not in self.gone}
-            )
-        self.uses = [
-            use
-            for use in self.facts.uses
-            if self.members & {*use.things} and use.node not in self.gone
-        ]
-        self.by_call = {
-            call: use for use in self.uses if (call := use.call) is not None and use.kind.count(".")
-        }
+            for unit, node in index.holding[thing]:
+                if node not in self.gone:
+                    self.expressions[node] = unit
+        self.uses = self._own_uses()
+        self.by_call: dict[ast.Call, Use] = {}
+        for use in self.uses:
+            call = use.call
+            if call is not None and "." in use.kind:
+                self.by_call[call] = use
         self.counts = counts or any(use.kind == "state.step" for use in self.uses)
         self.variables: dict[Variable, None] = {}
+        self._find_variables()
+        for variable in self.variables:
+            self._check(variable)
+
+    def _own_uses(self) -> list[Use]:
+        """The uses of the group that stay."""
+        uses = self.facts.uses
+        return [use for use in uses if self.members & {*use.things} and use.node not in self.gone]
+
+    def _find_variables(self) -> None:
+        """Note the variables that optimizers are read from or assigned to."""
         for node, unit in self.expressions.items():
             self._check_alone(node, unit)
             if isinstance(node, ast.Name):
                 variable = self.origins.variable(node)
                 if variable is None:
-                    raise Unproven(
-                        f"nothing tells what `{node.id}` is at {unit.place(node.lineno)}"
-                    )
+                    where = unit.place(node.lineno)
+                    raise Unproven(f"nothing tells what `{node.id}` is at {where}")
                 self.variables[variable] = None
             elif not isinstance(node, ast.Call):
                 raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
         for node, unit in self.expressions.items():
-            if isinstance(parent := unit.parents[node], ast.Assign):
+            parent = unit.parents[node]
+            if isinstance(parent, ast.Assign):
                 self._note_target(parent, node, unit)
-        for variable in self.variables:
-            self._check(variable)
 
     def where(self, node: ast.AST, unit: Unit) -> str:
-        """What people call a scope."""
-        return (
-            f"`{node.name}`"
-            if isinstance(node, ast.FunctionDef)
-            else unit.place(getattr(node, "lineno", 1))
-        )
+        """What a message calls a scope: a function by its name, others by their place."""
+        if isinstance(node, ast.FunctionDef):
+            return f"`{node.name}`"
+        return unit.place(getattr(node, "lineno", 1))
 
     def _check_alone(self, node: ast.expr, unit: Unit) -> None:
+        """Refuse an expression that may be something else than an optimizer of the group."""
         for item in self.facts.objects(node):
             is_like_it = isinstance(item, Result) and item.name in PYTREES
             if not is_like_it and not (isinstance(item, Thing) and item in self.members):
@@ -135,52 +141,48 @@ class Group:
         return Variable(scope, name.id)
 
     def _check(self, variable: Variable) -> None:
-        """Every place that sets or reads a variable has to be one that is understood."""
+        """Refuse a variable that is set or read in a way that has no counterpart."""
         unit = variable.unit
         for load in self.origins.loads(variable):
             if load not in self.expressions and load not in self.gone:
-                raise Unproven(
-                    f"nothing tells what `{variable.name}` is at {unit.place(load.lineno)}"
-                )
+                where = unit.place(load.lineno)
+                raise Unproven(f"nothing tells what `{variable.name}` is at {where}")
         stores = self.origins.stores(variable)
         if not stores:
             raise Unproven(f"`{variable.name}` is set from within another function")
         for store in stores:
-            line = unit.place(getattr(store, "lineno", 1))
-            if isinstance(store, ast.arg) or (
-                isinstance(store, ast.Name) and self._is_plain(store, unit)
-            ):
+            if isinstance(store, ast.arg):
                 continue
-            raise Unproven(f"`{variable.name}` is set in a way that has no counterpart at {line}")
+            if not isinstance(store, ast.Name) or not self._is_plain(store, unit):
+                line = unit.place(getattr(store, "lineno", 1))
+                raise Unproven(
+                    f"`{variable.name}` is set in a way that has no counterpart at {line}"
+                )
 
     def _is_plain(self, store: ast.Name, unit: Unit) -> bool:
-        """Whether a variable is set by itself, or by taking a tuple apart, in an assignment or a loop, or is deleted."""
+        """Whether an assignment or a loop sets a variable, by itself or in a tuple; or `del`."""
         outer: ast.AST = store
         if isinstance(unit.parents[store], ast.Delete):
             return True
         while isinstance(parent := unit.parents[outer], ast.Tuple):
             outer = parent
-        if (
-            isinstance(parent, ast.Assign)
-            and len(parent.targets) == 1
-            and parent.targets[0] is outer
-        ):
-            return outer is not store or parent.value in self.expressions
+        match parent:
+            case ast.Assign(targets=[target], value=value) if target is outer:
+                return outer is not store or value in self.expressions
         return isinstance(parent, ast.For) and parent.target is outer
 
     def alias(self, other: Variable, variable: Variable, attribute: str) -> ast.stmt | None:
-        """The statement `other = variable.attribute`, if another variable is never anything but this part."""
+        """The statement `other = variable.attribute`, if the other variable is always this part."""
         setting = self.origins.setting(other)
         value = setting.value if isinstance(setting, ast.Assign) else None
         use = next((use for use in self.uses if use.node is value and use.name == attribute), None)
+        # the variable in `variable.state.step`, or in `variable.state[0].step`
         owner: ast.AST | None = value
         while isinstance(owner, ast.Attribute | ast.Subscript):
             owner = owner.value
-        if (
-            use is None
-            or not isinstance(owner, ast.Name)
-            or self.origins.variable(owner) != variable
-        ):
+        if use is None or not isinstance(owner, ast.Name):
+            return None
+        if self.origins.variable(owner) != variable:
             return None
         if use.kind == "state.step" and self.counted.read(use, owner, "") != "":
             return None
@@ -192,11 +194,10 @@ class Group:
         """The variable with the parameters for which an optimizer is made, if neither changes; empty otherwise."""
         setting = self.origins.setting(variable)
         value = setting.value if isinstance(setting, ast.Assign) else None
-        if (
-            setting is None
-            or not isinstance(value, ast.Call)
-            or self.use_of(value, "definition.create") is None
-        ):
+        if setting is None or not isinstance(value, ast.Call):
+            return ""
+        # optimizer = definition.create(params)
+        if self.use_of(value, "definition.create") is None:
             return ""
         given = values_of(value)
         other = self.origins.variable(given[0]) if len(given) == 1 else None
@@ -213,23 +214,22 @@ class Group:
     def functions(self, call: ast.Call) -> list[Function]:
         """The functions of the project that a call is of, if it is of nothing else."""
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
-        functions = [
-            one
-            for item in items
-            if not isinstance(item, Derivative)
-            for one in functions_in([item])
-        ]
+        functions: list[Function] = []
+        for item in items:
+            if not isinstance(item, Derivative):
+                functions += functions_in([item])
         return functions if len(functions) == len(items) else []
 
     def is_derivative(self, call: ast.Call) -> bool:
+        """Whether a call may be of what `jax.grad` and the like make."""
         return any(isinstance(item, Derivative) for item in self.facts.objects(call.func))
 
     def is_of_pytrees(self, call: ast.Call, names: frozenset[str] = PYTREES) -> bool:
         """Whether a call is of something that takes any pytree."""
         items = list(self.facts.objects(call.func))
-        return bool(items) and all(
-            isinstance(item, External) and item.name in names for item in items
-        )
+        if not items:
+            return False
+        return all(isinstance(item, External) and item.name in names for item in items)
 
     def use_of(self, call: ast.Call, kind: str) -> Use | None:
         """The use that a call is, if it is one of a kind."""

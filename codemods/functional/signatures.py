@@ -1,4 +1,4 @@
-"""The signatures and docstrings of functions that take optimizers or give one back."""
+"""The signatures and docstrings of functions that take optimizers or return one."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from codemods.sources.modules import Unit
 
 
 class Signatures:
-    """Changes what functions take, and what they are said to give."""
+    """Changes the parameters of functions, and the annotations of what they return."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
 
     def change(self, interface: Interface) -> None:
+        """Change the parameters and the annotations of a function."""
         node = interface.node
         if not (interface.split or interface.whole or interface.returns):
             return
         unit = next(unit for unit in self.draft.group.facts.project.units if node in unit.parents)
         if interface.split:
-            split = tuple(
-                SplitParameter(
-                    variable.name,
-                    self._parameters(variable, node, unit),
-                    self._described(variable, node),
-                )
-                for variable in interface.split
-            )
-            self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), split=split))
-            transformations = self.draft.transformations
-            more = len(self.draft.parts[interface.split[0]].names) - 1
-            is_given_one = transformations.is_by_position(interface)
-            transformations.wrappers.shift(interface, unit, self.draft.edits, more, is_given_one)
-            names = {variable.name for variable in interface.split}
-            self.draft.replaced += [
-                one.annotation
-                for one in parameters_of(node.args)
-                if one.arg in names and one.annotation is not None
-            ]
+            self._split(interface, unit)
         if interface.whole:
             unpacked = tuple(
                 f"{self._needed(variable)} = {variable.name}" for variable in interface.whole
             )
             self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), unpacked=unpacked))
         if isinstance(node, ast.FunctionDef):
-            prefix = node in self.draft.transformations.given
-            for found, edit in annotated(node, interface, unit, self.draft.group, prefix):
+            is_given = node in self.draft.transformations.given
+            for found, edit in annotated(node, interface, unit, self.draft.group, is_given):
                 self.draft.edits.put(found, unit, edit)
 
+    def _split(self, interface: Interface, unit: Unit) -> None:
+        """Put several parameters in the place of one, and shift positions that JAX is given."""
+        node = interface.node
+        split: list[SplitParameter] = []
+        for variable in interface.split:
+            parameters = self._parameters(variable, node, unit)
+            described = self._described(variable, node)
+            split.append(SplitParameter(variable.name, parameters, described))
+        change = ChangeParameters(unit.span(node), split=tuple(split))
+        self.draft.edits.put(node, unit, change)
+        transformations = self.draft.transformations
+        more = len(self.draft.parts[interface.split[0]].names) - 1
+        is_given_one = transformations.is_by_position(interface)
+        transformations.wrappers.shift(interface, unit, self.draft.edits, more, is_given_one)
+        names = {variable.name for variable in interface.split}
+        for one in parameters_of(node.args):
+            if one.arg in names and one.annotation is not None:
+                self.draft.replaced.append(one.annotation)
+
     def _needed(self, variable: Variable) -> str:
-        """The names of the parts, with `_` for those that nobody asks for."""
+        """The names of the parts, with `_` for those that are never read."""
         parts, loads = self.draft.parts[variable], self.draft.origins.loads(variable)
-        reading = (
-            use
-            for use in self.draft.group.uses
-            if use.kind in ("optimizer.target", "optimizer.state")
-        )
-        reads = {use.owner: use.name for use in reading}
+        reads: dict[ast.expr, str] = {}
+        for use in self.draft.group.uses:
+            if use.kind in ("optimizer.target", "optimizer.state"):
+                reads[use.owner] = use.name
         if not all(load in reads for load in loads):
             return parts.flat
         asked = {reads[load] for load in loads}
@@ -72,14 +72,10 @@ class Signatures:
     def _parameters(
         self, variable: Variable, node: FunctionNode, unit: Unit
     ) -> tuple[tuple[str, str], ...]:
-        parts = self.draft.parts[variable]
-        return tuple(
-            zip(
-                parts.names,
-                annotations_of(variable, node, unit, self.draft.group, len(parts.names)),
-                strict=True,
-            )
-        )
+        """The names and annotations of the parameters in the place of one."""
+        names = self.draft.parts[variable].names
+        annotations = annotations_of(variable, node, unit, self.draft.group, len(names))
+        return tuple(zip(names, annotations, strict=True))
 
     def _described(self, variable: Variable, node: FunctionNode) -> tuple[tuple[str, str], ...]:
         """What a docstring that explains the parameter says of those in its place."""

@@ -22,40 +22,44 @@ class Statements:
         self.making = Making(draft)
 
     def call(self, node: ast.Call, unit: Unit) -> None:
+        """Rewrite the statement around a call that gives an optimizer."""
         if node in self.draft.done:
             return
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.Tuple) else parent
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-            self._assigned(
-                parent,
-                node,
-                unit,
-                self.draft.parts[self.draft.group.target(parent.targets[0], node)],
-            )
-        elif isinstance(outer, ast.Return):
-            self._returned(outer, node, unit)
-        elif self._stays(node, unit) and (
-            isinstance(parent, ast.Lambda | ast.Expr) or self.draft.is_held(node, unit)
-        ):
+            target = self.draft.group.target(parent.targets[0], node)
+            self._assigned(parent, node, unit, self.draft.parts[target])
             return
-        elif not self._is_argument(node, unit):
-            raise Unproven(
-                f"it is made or changed within something else at {unit.place(node.lineno)}"
-            )
+        if isinstance(outer, ast.Return):
+            self._returned(outer, node, unit)
+            return
+        if self._stays(node, unit) and self._is_whole(node, unit):
+            return
+        if not self._is_argument(node, unit):
+            where = unit.place(node.lineno)
+            raise Unproven(f"it is made or changed within something else at {where}")
+
+    def _is_whole(self, node: ast.Call, unit: Unit) -> bool:
+        """Whether this is all that a lambda or statement has, or goes to what takes any pytree.
+
+        That is `lambda params: create_optimizer(params)`, or `jax.lax.scan(step, create(), data)`.
+        """
+        is_all = isinstance(unit.parents[node], ast.Lambda | ast.Expr)
+        return is_all or self.draft.is_held(node, unit)
 
     def _stays(self, node: ast.Call, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
         if self.draft.is_maker(node) or self.draft.inner(node):
             return False
         transformations = self.draft.transformations
-        is_handed_on = (
-            node not in transformations.received or unit.parents[node] in transformations.given
-        )
-        return is_handed_on and self.draft.is_known(node, unit)
+        gives_tx = node in transformations.received
+        if gives_tx and unit.parents[node] not in transformations.given:
+            return False
+        return self.draft.is_known(node, unit)
 
     def _is_argument(self, node: ast.Call, unit: Unit) -> bool:
-        """Whether this is an argument of another call that gives an optimizer, which is written with it."""
+        """Whether this is an argument of another call that gives an optimizer, written with it."""
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
         is_call = isinstance(outer, ast.Call) and outer in self.draft.group.expressions
@@ -76,72 +80,67 @@ class Statements:
         gives = function in self.draft.transformations.given
         self.draft.is_known(node, unit)
         plain = not self.draft.is_maker(node) and not self.draft.inner(node)
-        if (
-            plain
-            and statement.value is node
-            and gives == (node in self.draft.transformations.received)
-        ):
+        gets = node in self.draft.transformations.received
+        # return create_optimizer(params), which returns what it gets
+        if plain and statement.value is node and gives == gets:
             return
+        where = unit.place(statement.lineno)
         if statement in self.draft.rewritten:
-            raise Unproven(f"two optimizers are returned at {unit.place(statement.lineno)}")
+            raise Unproven(f"two optimizers are returned at {where}")
         lines = Lines()
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
-        dataflow = self.draft.group.facts.dataflow
-        if not all(
-            dataflow.may_swap(element, node) for element in elements[: elements.index(node)]
-        ):
-            raise Unproven(f"the order of what {unit.place(statement.lineno)} computes matters")
+        # the call comes to be evaluated ahead of the elements before it
+        may_swap = self.draft.group.facts.dataflow.may_swap
+        if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
+            raise Unproven(f"the order of what {where} computes matters")
         names = self.making.in_place(node, lines)
         if names is None:
             parts = self._parts_at_return(statement, node, unit)
             self.making.lines(node, unit, parts, lines)
             names = parts.names
         interface = self.draft.interfaces.of(function)
-        given = names if interface.flat or interface.gives_it_alone else (f"({', '.join(names)})",)
-        said = [
-            name
-            for one in elements
-            for name in (given if one is node else (lines.hole(one, unit),))
-        ]
+        is_flat = interface.flat or interface.gives_it_alone
+        given = names if is_flat else (f"({', '.join(names)})",)
+        returned: list[str] = []
+        for element in elements:
+            returned += given if element is node else (lines.hole(element, unit),)
         if gives:
-            said.insert(0, self.draft.transformations.at(node, unit))
-        lines.templates.append(f"return {', '.join(said)}")
+            returned.insert(0, self.draft.transformations.at(node, unit))
+        lines.templates.append(f"return {', '.join(returned)}")
         self._replace(statement, unit, lines, node)
 
     def _parts_at_return(self, statement: ast.Return, node: ast.Call, unit: Unit) -> Parts:
-        """The names for what is returned: those of the optimizer that took a step, if nothing else asks for it here."""
+        """The names for what is returned.
+
+        They are those of the optimizer that took a step, if the statement has no other use of it.
+        """
         scope = self.draft.group.facts.scope(node).function
         use = self.draft.group.by_call.get(node)
-        variable = self.draft.origins.variable(use.owner) if use is not None else None
-        if (
-            variable is not None
-            and variable.scope is scope
-            and use is not None
-            and use.kind != "definition.create"
-        ):
-            beside = {*ast.walk(statement)} - {*ast.walk(node)}
-            if beside.isdisjoint(self.draft.origins.loads(variable)):
-                return self.draft.parts[variable]
-            return self.draft.named(Variable(scope, f"new_{variable.name}"))
-        return self.draft.named(Variable(scope, "optimizer"))
+        if use is None or use.kind == "definition.create":
+            return self.draft.named(Variable(scope, "optimizer"))
+        variable = self.draft.origins.variable(use.owner)
+        if variable is None or variable.scope is not scope:
+            return self.draft.named(Variable(scope, "optimizer"))
+        beside = {*ast.walk(statement)} - {*ast.walk(node)}
+        if beside.isdisjoint(self.draft.origins.loads(variable)):
+            return self.draft.parts[variable]
+        # return optimizer.apply_gradient(grads), optimizer.target
+        return self.draft.named(Variable(scope, f"new_{variable.name}"))
 
     def _replace(self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr) -> None:
-        if any(
-            statement in others
-            for others in (self.draft.edits, self.draft.rewritten, self.draft.taken)
-        ):
+        """Put lines in the place of a statement, as the outcome of the uses within a call."""
+        changed = (self.draft.edits, self.draft.rewritten, self.draft.taken)
+        if any(statement in others for others in changed):
             raise Unproven(f"another change is made at {unit.place(statement.lineno)}")
         edit = ReplaceStatement(
             unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw)
         )
         self.draft.rewritten[statement] = edit
         within = set(ast.walk(node))
-        uses = [
-            use
-            for call, use in self.draft.group.by_call.items()
-            if call in within and self.draft.is_maker(call)
-        ]
-        for use in uses:
-            self.draft.outcomes[use.node] = edit
-        if not uses:
+        is_outcome = False
+        for call, use in self.draft.group.by_call.items():
+            if call in within and self.draft.is_maker(call):
+                self.draft.outcomes[use.node] = edit
+                is_outcome = True
+        if not is_outcome:
             self.draft.edits.put(statement, unit, edit)

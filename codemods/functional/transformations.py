@@ -1,4 +1,4 @@
-"""The gradient transformation, which a train state brings along: how it gets to where a step is taken."""
+"""The gradient transformation, and how it gets to each step without a train state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codemods.analysis.origins import FunctionNode, Variable, names_read, statement_of
 from codemods.analysis.uses import Use
+from codemods.flow.objects import Function
 from codemods.flow.scopes import bound_names
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
@@ -19,14 +20,14 @@ from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
 from codemods.sources.modules import Unit
 
 Owner = FunctionNode | ast.Module
-"""A function, or the module for what stands in none."""
+"""The innermost function around some code, or the module."""
 
 
 class Transformations:
     """The name of the transformation in each function that needs it, and what changes so that it is there.
 
-    `made` has the calls of `create` that set it, `given` the functions that return it ahead of all else, `received` the calls
-    of these, by the name that takes it up.
+    `made` has the calls of `create` that set it, `given` the functions that return it ahead of all
+    else, `received` the calls of these, by the name that takes it up.
 
     Raises:
       Unproven: if there is no way to a step, or more than one.
@@ -53,66 +54,78 @@ class Transformations:
     def _in(self, owner: Owner, unit: Unit) -> str:
         if owner in self._known:
             return self._known[owner]
-        created = [
-            use for use in self._created() if use.unit is unit and _owner(use.node, unit) is owner
-        ]
-        calls = dict.fromkeys(call for call, _ in self._fresh_calls())
-        fresh = [call for call in calls if call in unit.parents and _owner(call, unit) is owner]
+        created = self._created_in(owner, unit)
+        fresh = self._fresh_calls_in(owner, unit)
         definitions = {
             ast.dump(use.node.value) for use in created if isinstance(use.node, ast.Attribute)
         }
         interface = self.interfaces.found.get(owner)
+        takes_some = interface is not None and bool(interface.split)
         sources = len(definitions) + len(fresh)
-        where = self.group.where(owner, unit)
-        if sources > 1 or (sources and interface is not None and interface.split):
-            raise Unproven(f"several optimizers meet in {where}")
+        if sources > 1 or (sources and takes_some):
+            raise Unproven(f"several optimizers meet in {self.group.where(owner, unit)}")
         if created:
             return self._from_create(created, owner, unit)
         if fresh:
             return self._from_call(fresh[0], owner, unit)
-        outer = _owner(owner, unit) if not isinstance(owner, ast.Module) else None
-        if isinstance(outer, FunctionNode) or (
-            outer is not None and not (interface and interface.split)
-        ):
-            name = self._in(outer, unit)
-            if any(bound == name and not how for bound, how in bound_names(owner)):
-                raise Unproven(f"the name `{name}` is taken in {where}")
-            self._known[owner] = name
-            return name
-        if interface is None or not interface.split:
+        outer = None if isinstance(owner, ast.Module) else _owner(owner, unit)
+        # a function within a function, or one that reads an optimizer of the module
+        if isinstance(outer, FunctionNode) or (outer is not None and not takes_some):
+            return self._from_outside(outer, owner, unit)
+        if interface is None or not takes_some:
+            where = self.group.where(owner, unit)
             raise Unproven(f"its transformation is not in reach in {where}")
         return self._as_parameter(interface, unit)
+
+    def _from_outside(self, outer: Owner, owner: Owner, unit: Unit) -> str:
+        """The name is known to a function from around it, if it does not bind the same name."""
+        name = self._in(outer, unit)
+        if any(bound == name and not how for bound, how in bound_names(owner)):
+            raise Unproven(f"the name `{name}` is taken in {self.group.where(owner, unit)}")
+        self._known[owner] = name
+        return name
 
     # Where it is made
 
     def _created(self) -> list[Use]:
         return [use for use in self.group.uses if use.kind == "definition.create"]
 
-    def _fresh_calls(self) -> Iterator[tuple[ast.Call, Interface]]:
+    def _created_in(self, owner: Owner, unit: Unit) -> list[Use]:
+        """The calls of `create` in a function."""
+        created = [use for use in self._created() if use.unit is unit]
+        return [use for use in created if _owner(use.node, unit) is owner]
+
+    def _fresh_calls(self) -> Iterator[ast.Call]:
         """The calls of functions that make an optimizer of their own."""
         for interface in self.interfaces.found.values():
-            if (
-                interface.returns
-                and not interface.split
-                and not interface.whole
-                and self._makes(interface)
-            ):
+            if not interface.returns or interface.split or interface.whole:
+                continue
+            if self._makes(interface):
                 for binding in interface.bindings or ():
-                    yield binding.call, interface
+                    yield binding.call
+
+    def _fresh_calls_in(self, owner: Owner, unit: Unit) -> list[ast.Call]:
+        """Such calls in a function."""
+        calls = [call for call in dict.fromkeys(self._fresh_calls()) if call in unit.parents]
+        return [call for call in calls if _owner(call, unit) is owner]
 
     def _makes(self, interface: Interface, depth: int = 4) -> bool:
+        """Whether a function makes an optimizer, itself or by functions that it calls."""
         inside = set(ast.walk(interface.node))
         if any(use.node in inside for use in self._created()):
             return True
-        others = (
-            one for one in self.interfaces.found.values() if one is not interface and one.returns
-        )
-        called = (
-            one for one in others if any(binding.call in inside for binding in one.bindings or ())
-        )
-        return depth > 0 and any(self._makes(one, depth - 1) for one in called if not one.split)
+        if depth == 0:
+            return False
+        for other in self.interfaces.found.values():
+            if other is interface or not other.returns or other.split:
+                continue
+            is_called = any(binding.call in inside for binding in other.bindings or ())
+            if is_called and self._makes(other, depth - 1):
+                return True
+        return False
 
     def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
+        """The name of the definition of which `create` is called, or one for that expression."""
         definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
         calls = [call for use in created if (call := use.call) is not None]
         self._set_at[owner] = calls[0]
@@ -136,7 +149,7 @@ class Transformations:
         return True
 
     def _is_ahead(self, store: ast.AST, call: ast.Call) -> bool:
-        """Whether a place that sets a variable is not met behind a call, as one of several branches is not."""
+        """Whether a place that sets a variable never runs after a call: another branch does not."""
         is_name = isinstance(store, ast.Name) and not self.origins.dataflow.may_follow(store, call)
         return isinstance(store, ast.arg) or is_name
 
@@ -145,38 +158,37 @@ class Transformations:
         setting = self.origins.setting(variable)
         if variable.name not in DEFINITIONS or setting is None or variable.scope.parent is None:
             return variable.name
+        optimizer = Variable(variable.scope, "optimizer")
         try:
-            name = self.names.beside(
-                Variable(variable.scope, "optimizer"), TRANSFORMATION[:1], self.group
-            )
+            name = self.names.beside(optimizer, TRANSFORMATION[:1], self.group)
         except Unproven:
             return variable.name
-        said = (*self.origins.stores(variable), *self.origins.loads(variable))
-        for node in [one for one in said if isinstance(one, ast.Name)]:
-            self.edits.put(node, variable.unit, Replace(variable.unit.span(node), name))
+        for node in (*self.origins.stores(variable), *self.origins.loads(variable)):
+            if isinstance(node, ast.Name):
+                self.edits.put(node, variable.unit, Replace(variable.unit.span(node), name))
         return name
 
     def _named(self, call: ast.Call, unit: Unit) -> str:
         """A name for the transformation of what a call gives."""
         statement = statement_of(unit, call)
         variable = Variable(self.group.facts.scope(call).function, "optimizer")
-        match statement.targets if isinstance(statement, ast.Assign) else []:
-            case [ast.Tuple(elts=elements), *_]:
-                within = (
-                    self.group.target(one, call) for one in elements if isinstance(one, ast.Name)
-                )
+        match statement:
+            # model, optimizer = create_model(rng)
+            case ast.Assign(targets=[ast.Tuple(elts=elements), *_]):
+                names = (one for one in elements if isinstance(one, ast.Name))
+                within = (self.group.target(name, call) for name in names)
                 variable = next((one for one in within if one in self.group.variables), variable)
-            case [*targets]:
-                named = (
-                    self.group.target(target, call)
-                    for target in targets
-                    if isinstance(target, ast.Name)
-                )
-                variable = next(named, variable)
+            # optimizer = create_optimizer(params)
+            case ast.Assign(targets=targets):
+                names = (target for target in targets if isinstance(target, ast.Name))
+                variable = next((self.group.target(name, call) for name in names), variable)
         return self.names.beside(variable, TRANSFORMATION, self.group)
 
     def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
-        """A function that makes the optimizer returns its transformation, too. A lambda hands all of it on."""
+        """A function that makes the optimizer returns its transformation, too.
+
+        A lambda passes all that it returns on.
+        """
         if isinstance(owner, ast.Lambda) and owner.body is not call:
             raise Unproven(
                 f"its transformation does not get out of {self.group.where(owner, unit)}"
@@ -184,29 +196,32 @@ class Transformations:
         self._known[owner] = name = "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
         self._set_at[owner] = call
         for function in self.group.functions(call):
-            interface = self.interfaces.of(function.node)
-            where = self.group.where(function.node, function.unit)
-            wrapped = any(self.wrappers.of(function.node, function.unit))
-            wrapped = wrapped or any(
-                self.wrappers.name(binding.call) for binding in interface.bindings or ()
-            )
-            if wrapped or not (interface.flat or interface.gives_it_alone):
-                raise Unproven(f"{where} cannot return the transformation, too")
-            self.given.add(function.node)
-            self._in(function.node, function.unit)
-            for binding in interface.bindings or ():
-                if not isinstance(
-                    statement_of(binding.unit, binding.call), ast.Assign | ast.Return | ast.Expr
-                ):
-                    place = binding.unit.place(binding.call.lineno)
-                    raise Unproven(f"what {where} returns is not taken apart at {place}")
-                self.received.setdefault(binding.call, "_")
+            self._return_from(function)
         self.received[call] = name or "_"
         return name
 
-    # Where it is handed on
+    def _return_from(self, function: Function) -> None:
+        """Let a function return its transformation ahead of what it returns."""
+        interface = self.interfaces.of(function.node)
+        bindings = interface.bindings or ()
+        where = self.group.where(function.node, function.unit)
+        wrapped = any(self.wrappers.of(function.node, function.unit))
+        wrapped = wrapped or any(self.wrappers.name(binding.call) for binding in bindings)
+        if wrapped or not (interface.flat or interface.gives_it_alone):
+            raise Unproven(f"{where} cannot return the transformation, too")
+        self.given.add(function.node)
+        self._in(function.node, function.unit)
+        for binding in bindings:
+            statement = statement_of(binding.unit, binding.call)
+            if not isinstance(statement, ast.Assign | ast.Return | ast.Expr):
+                place = binding.unit.place(binding.call.lineno)
+                raise Unproven(f"what {where} returns is not taken apart at {place}")
+            self.received.setdefault(binding.call, "_")
+
+    # Where it is passed on
 
     def _as_parameter(self, interface: Interface, unit: Unit) -> str:
+        """A function that takes an optimizer takes its transformation, too, from each call."""
         node = interface.node
         where = self.group.where(node, unit)
         if not isinstance(node, ast.FunctionDef) or node.args.kwarg or node.args.vararg:
@@ -219,67 +234,78 @@ class Transformations:
         self.edits.put(node, unit, change)
         for decorator in node.decorator_list:
             self.wrappers.make_static(decorator, unit, name, self.edits)
+        self._give_to_calls(interface, node, name, where)
+        return name
+
+    def _give_to_calls(
+        self, interface: Interface, node: ast.FunctionDef, name: str, where: str
+    ) -> None:
+        """Let each call of a function give it the transformation."""
         static = bool(node.decorator_list)
         reached: set[ast.Call] = set()
-        for other, reference in self.origins.references(node):
+        for unit, reference in self.origins.references(node):
             if not self._is_itself(reference, node):
                 continue
-            parent = other.parents[reference]
+            parent = unit.parents[reference]
             if not isinstance(parent, ast.Call):
-                raise Unproven(f"{where} is handed on at {other.place(reference.lineno)}")
+                raise Unproven(f"{where} is handed on at {unit.place(reference.lineno)}")
+            # train_step(optimizer, batch)
             if parent.func is reference:
-                self._give(parent, name, other)
+                self._give(parent, name, unit)
                 reached.add(parent)
             elif parent.args[:1] != [reference] or not self.wrappers.name(parent):
-                raise Unproven(f"{where} is handed on at {other.place(reference.lineno)}")
-            elif self._fill(parent, reference, name, other):
+                raise Unproven(f"{where} is handed on at {unit.place(reference.lineno)}")
+            # partial(train_step, model)
+            elif self._fill(parent, reference, name, unit):
                 reached.update(self._calls_behind(interface, parent))
+            # jax.jit(train_step), which is called elsewhere
             else:
-                self.wrappers.make_static(self._jitted(parent, other), other, name, self.edits)
+                self.wrappers.make_static(self._jitted(parent, unit), unit, name, self.edits)
                 static = True
         for binding in interface.bindings or ():
             if binding.call not in reached:
                 if not static:
-                    raise Unproven(
-                        f"its transformation does not get to {binding.unit.place(binding.call.lineno)}"
-                    )
+                    place = binding.unit.place(binding.call.lineno)
+                    raise Unproven(f"its transformation does not get to {place}")
                 self._give(binding.call, name, binding.unit)
-        return name
 
     @staticmethod
     def _is_given_defaults(interface: Interface) -> bool:
-        """Whether a call gives by position what has a default, behind which a parameter can only be named."""
-        given = (
-            [one.keyword for one in binding.given.values()] for binding in interface.bindings or ()
-        )
-        return any(words.count(None) > required(interface.node) for words in given)
+        """Whether a call gives by position what has a default.
+
+        Behind that, a further argument can only be named.
+        """
+        for binding in interface.bindings or ():
+            keywords = [argument.keyword for argument in binding.given.values()]
+            if keywords.count(None) > required(interface.node):
+                return True
+        return False
 
     def is_by_position(self, interface: Interface) -> bool:
         """Whether a function has the transformation as a parameter ahead of those with defaults."""
         node = interface.node
-        return (
-            node in self.taken
-            and not node.args.kwonlyargs
-            and not self._is_given_defaults(interface)
-        )
+        if node not in self.taken or node.args.kwonlyargs:
+            return False
+        return not self._is_given_defaults(interface)
 
     def _is_itself(self, reference: ast.expr, node: ast.FunctionDef) -> bool:
-        """Whether a reference says the function by its own name, and not what has been made of it."""
+        """Whether a reference is the function's own name, and not that of a wrapped one."""
         if isinstance(reference, ast.Attribute):
             return reference.attr == node.name
         stores = self.origins.stores(self.origins.variable(reference))
         if node in stores and len(stores) > 1:
             raise Unproven(f"`{node.name}` is set several times")
-        return bool(stores) and (
-            stores == [node] or all(isinstance(store, ast.alias) for store in stores)
-        )
+        if not stores:
+            return False
+        return stores == [node] or all(isinstance(store, ast.alias) for store in stores)
 
     def _give(self, call: ast.Call, name: str, unit: Unit) -> None:
+        """Give the transformation to a call, by the name that it has there."""
         here = self.at(call, unit)
         self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((name, here),)))
 
     def _fill(self, call: ast.Call, reference: ast.expr, name: str, unit: Unit) -> bool:
-        """Give the transformation to a partial application, if it is known there already. Whether that went."""
+        """Give the transformation to a wrapper, and return whether it is known there already."""
         owner = _owner(call, unit)
         if isinstance(owner, ast.Module):
             return False
@@ -297,31 +323,26 @@ class Transformations:
         """The call around a partial application that wraps it; any other call itself."""
         parent = unit.parents[call]
         is_partial = self.wrappers.name(call.func) == PARTIAL
-        return (
-            parent
-            if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call]
-            else call
-        )
+        # jax.jit(partial(train_step, model))
+        if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call]:
+            return parent
+        return call
 
     def _calls_behind(self, interface: Interface, wrapper: ast.Call) -> list[ast.Call]:
-        """The calls that reach a function through a wrapper: all that do not say it by its own name."""
+        """The calls that reach a function through a wrapper, and not by its own name."""
         node = interface.node
         assert isinstance(node, ast.FunctionDef)
-        references = self.origins.references(node)
-        direct = {
-            unit.parents[reference]
-            for unit, reference in references
-            if self._is_itself(reference, node)
-        }
-        return [
-            binding.call
-            for binding in interface.bindings or ()
-            if binding.call not in direct - {wrapper}
-        ]
+        direct: set[ast.AST] = set()
+        for unit, reference in self.origins.references(node):
+            if self._is_itself(reference, node):
+                direct.add(unit.parents[reference])
+        calls = [binding.call for binding in interface.bindings or ()]
+        return [call for call in calls if call is wrapper or call not in direct]
 
 
 def _owner(node: ast.AST, unit: Unit) -> Owner:
-    found = (
-        outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode | ast.Module)
-    )
-    return next(found, unit.tree)
+    """The innermost function around a node, or the module."""
+    for outer in unit.ancestors(node):
+        if isinstance(outer, FunctionNode | ast.Module):
+            return outer
+    return unit.tree

@@ -1,4 +1,7 @@
-"""What JAX makes of a function, where that names parameters by their position or has to know which of them are static."""
+"""What JAX makes of a function, where it is given positions or names of parameters.
+
+They say what is donated, static or mapped over.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +40,19 @@ class Wrappers:
                 yield other, call
 
     def name(self, node: ast.expr) -> str:
-        """The full name of what wraps: `jax.jit` for itself, `jax.jit(f)` and `functools.partial(jax.jit, …)`; else empty."""
+        """The full name of what wraps a function; empty for anything else.
+
+        It is `jax.jit` for that itself, `jax.jit(f)` and `functools.partial(jax.jit, …)`.
+        """
         if isinstance(node, ast.Call):
             name = self.name(node.func)
-            return (self.name(node.args[0]) or name) if name == PARTIAL and node.args else name
-        return next(
-            (
-                name
-                for name in self.facts.externals(node)
-                if name == PARTIAL or name.startswith("jax.")
-            ),
-            "",
-        )
+            if name == PARTIAL and node.args:
+                return self.name(node.args[0]) or name
+            return name
+        for name in self.facts.externals(node):
+            if name == PARTIAL or name.startswith("jax."):
+                return name
+        return ""
 
     def _functions(self, node: ast.expr) -> set[ast.AST]:
         return {function.node for function in functions_in(self.facts.objects(node))}
@@ -56,55 +60,57 @@ class Wrappers:
     def shift(
         self, interface: Interface, unit: Unit, edits: Edits, more: int, is_given_one: bool
     ) -> None:
-        """Let positions that are given to JAX count the parts of an optimizer, of which there are `more` than one.
+        """Shift positions that JAX is given by the parts of an optimizer: `more` than one.
 
-        A function that `is_given_one` has its transformation as a parameter, too, behind those without defaults.
+        A function that `is_given_one` has its transformation as a parameter, too, behind those
+        without defaults.
 
         Raises:
-          Unproven: if they are not plain to see.
+          Unproven: if the positions are unknown.
         """
         names = parameters_by_position(interface.node)
         own = [variable.name for variable in interface.split]
-        added = [required(interface.node)] if is_given_one else []
-        shifts = sorted(
-            [*(names.index(name) for name in own if name in names for _ in range(more)), *added]
-        )
         split = [names.index(name) for name in own if name in names]
+        added = [required(interface.node)] if is_given_one else []
+        shifts = sorted([*(split * more), *added])
         for other, wrapper in self.of(interface.node, unit):
-            for word in wrapper.keywords if isinstance(wrapper, ast.Call) else ():
-                where = other.place(wrapper.lineno)
-                said = {one.value for one in ast.walk(word.value) if isinstance(one, ast.Constant)}
-                if word.arg in BY_NAME and said & {*own}:
+            if not isinstance(wrapper, ast.Call):
+                continue
+            where = other.place(wrapper.lineno)
+            for word in wrapper.keywords:
+                constants = (one for one in ast.walk(word.value) if isinstance(one, ast.Constant))
+                # donate_argnames=("optimizer",)
+                if word.arg in BY_NAME and any(one.value in own for one in constants):
                     raise Unproven(f"parameters are named in quotes at {where}")
-                if word.arg in BY_POSITION:
-                    if self._has_positional_partial(wrapper):
-                        raise Unproven(
-                            f"positions are counted behind a partial application at {where}"
-                        )
-                    text = _shifted(word.arg, word.value, split, shifts, more)
-                    if text is None:
-                        raise Unproven(f"the `{word.arg}` at {where} are not plain to see")
-                    if text != ast.unparse(word.value):
-                        edits.put(word.value, other, Replace(other.span(word.value), text))
+                if word.arg not in BY_POSITION:
+                    continue
+                if self._has_positional_partial(wrapper):
+                    raise Unproven(f"positions are counted behind a partial application at {where}")
+                # donate_argnums=(0, 1)
+                text = _shifted(word.arg, word.value, split, shifts, more)
+                if text is None:
+                    raise Unproven(f"the `{word.arg}` at {where} are not plain to see")
+                if text != ast.unparse(word.value):
+                    edits.put(word.value, other, Replace(other.span(word.value), text))
 
-    def _has_positional_partial(self, wrapper: ast.expr) -> bool:
-        inner = wrapper.args[0] if isinstance(wrapper, ast.Call) and wrapper.args else None
-        return (
-            isinstance(inner, ast.Call) and self.name(inner.func) == PARTIAL and len(inner.args) > 1
-        )
+    def _has_positional_partial(self, wrapper: ast.Call) -> bool:
+        """Whether this is `jax.jit(partial(train_step, model), …)`."""
+        inner = wrapper.args[0] if wrapper.args else None
+        if not isinstance(inner, ast.Call) or self.name(inner.func) != PARTIAL:
+            return False
+        return len(inner.args) > 1
 
     def make_static(self, wrapper: ast.expr, unit: Unit, name: str, edits: Edits) -> None:
-        """Tell `jax.jit` that a parameter is static.
+        """Make a parameter static for `jax.jit`.
 
         Raises:
-          Unproven: if it is something else than `jax.jit`, or is told of others by name.
+          Unproven: if it is something else than `jax.jit`, or has names of static parameters.
         """
         where = unit.place(wrapper.lineno)
         if self.name(wrapper) != JIT:
             raise Unproven(f"its transformation cannot be given to what is wrapped at {where}")
-        if isinstance(wrapper, ast.Call) and any(
-            word.arg in (None, "static_argnames") for word in wrapper.keywords
-        ):
+        words = wrapper.keywords if isinstance(wrapper, ast.Call) else []
+        if any(word.arg in (None, "static_argnames") for word in words):
             raise Unproven(f"other parameters are static at {where}")
         edits.put(wrapper, unit, MakeStatic(unit.span(wrapper), (name,)))
 
@@ -123,15 +129,11 @@ def required(node: FunctionNode) -> int:
 def _shifted(
     word: str, value: ast.expr, split: list[int], shifts: list[int], more: int
 ) -> str | None:
-    """The positions, or the axes, with those of the parts; None if that cannot be told."""
+    """The positions, or the axes, with those of the parts; None if they are unknown."""
     if isinstance(value, ast.Constant) and (value.value is None or word == "in_axes"):
         return ast.unparse(value)
     if word == "in_axes":
-        if not isinstance(value, ast.Tuple | ast.List):
-            return None
-        axes = [ast.unparse(axis) for axis in value.elts]
-        spread = [text for at, text in enumerate(axes) for _ in range(1 + more * (at in split))]
-        return f"({', '.join(spread)})"
+        return _shifted_axes(value, split, more)
     given = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
     found: list[int] = []
     for one in given:
@@ -140,17 +142,23 @@ def _shifted(
         if one.value in split and word != "donate_argnums":
             return None
         is_split = one.value in split
-        first = one.value + sum(
-            at < one.value or (at == one.value and not is_split) for at in shifts
-        )
+        ahead = [at for at in shifts if at < one.value or (at == one.value and not is_split)]
+        first = one.value + len(ahead)
         found += range(first, first + 1 + more * is_split)
-    if len(found) == 1 and not isinstance(value, ast.Tuple | ast.List):
-        return str(found[0])
     texts = ", ".join(map(str, found))
-    return (
-        f"[{texts}]"
-        if isinstance(value, ast.List)
-        else f"({texts},)"
-        if len(found) == 1
-        else f"({texts})"
-    )
+    if isinstance(value, ast.List):
+        return f"[{texts}]"
+    if len(found) != 1:
+        return f"({texts})"
+    return f"({texts},)" if isinstance(value, ast.Tuple) else texts
+
+
+def _shifted_axes(value: ast.expr, split: list[int], more: int) -> str | None:
+    """The axes of all parameters, `(0, None)`, with one for each part."""
+    if not isinstance(value, ast.Tuple | ast.List):
+        return None
+    axes: list[str] = []
+    for index, axis in enumerate(value.elts):
+        number = 1 + more if index in split else 1
+        axes += [ast.unparse(axis)] * number
+    return f"({', '.join(axes)})"

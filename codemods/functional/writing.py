@@ -1,4 +1,4 @@
-"""What is written where an optimizer was: its parts, and in the place of what it did the functions of optax."""
+"""What is written in the place of an optimizer: its parts, and functions of optax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codemods.vocabulary import GET, UNREPLICATE
 
 
 def write(draft: Draft) -> None:
-    """Write all that changes for a group; whatever has no counterpart in parts raises `Unproven`."""
+    """Write all changes for a group; whatever has no counterpart in parts raises `Unproven`."""
     statements, handing, signatures = Statements(draft), Handing(draft), Signatures(draft)
     steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
     for use in steps:
@@ -43,7 +43,7 @@ def write(draft: Draft) -> None:
 
 
 def _attribute(draft: Draft, use: Use) -> None:
-    """What becomes of a use that is no statement: a part that is read."""
+    """What becomes of `optimizer.target`, `optimizer.state.step` and `optimizer.state`."""
     part = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
     if part is None:
         if use.kind == "optimizer.state":
@@ -52,24 +52,19 @@ def _attribute(draft: Draft, use: Use) -> None:
     owner = (owner_of_state(use.owner) if part == "step" else None) or use.owner
     around = draft.group.counted.read(use, owner, "%s") if part == "step" else "%s"
     if isinstance(owner, ast.Name) and owner in draft.by_variable:
-        draft.outcomes[use.node] = Replace(
-            use.span, around % getattr(draft.by_variable[owner], part)
-        )
+        name = getattr(draft.by_variable[owner], part)
+        draft.outcomes[use.node] = Replace(use.span, around % name)
         draft.done.add(owner)
         return
+    # jax_utils.unreplicate(optimizer).target
     if not (isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)) or draft.inner(owner):
         raise Unproven(f"it has no name at {use.where}")
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
-    is_named = isinstance(inner, ast.Name) and inner in draft.by_variable
-    if (
-        isinstance(inner, ast.Name)
-        and is_named
-        and draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
-    ):
-        draft.edits.put(
-            inner, use.unit, Replace(use.unit.span(inner), getattr(draft.by_variable[inner], part))
-        )
+    is_of_one = draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
+    if isinstance(inner, ast.Name) and inner in draft.by_variable and is_of_one:
+        name = getattr(draft.by_variable[inner], part)
+        draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), name))
         draft.done.add(inner)
     else:
         text = f"{text}[{0 if part == 'params' else 2}]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from codemods.analysis.origins import FunctionNode, Variable, block_of, statement_of
@@ -39,8 +39,9 @@ LONGEST = 120
 class Clip:
     """A statement that clips gradients, and how.
 
-    `function` is the transformation of optax, `limit` its argument. `guard` is what the statement is subject to, if it is to
-    anything. The gradients come in under one name and leave under another, which may be the same.
+    `function` is the transformation of optax, `limit` its argument. `guard` is the condition of the
+    statement, if it has one. The gradients come in under the name `before` and leave under another,
+    which may be the same.
     """
 
     statement: ast.stmt
@@ -52,7 +53,11 @@ class Clip:
 
 @dataclass
 class Clipping:
-    """The first link of some transformations, by their constructors, what changes elsewhere, and the nodes that go."""
+    """What becomes of the clipping of a group.
+
+    `links` has the first link of each transformation, by its constructor, `edits` what changes
+    elsewhere, and `gone` the nodes that are taken away.
+    """
 
     links: dict[ast.AST, str]
     edits: Edits
@@ -60,7 +65,10 @@ class Clipping:
 
 
 class Clippings(Outcomes[Clipping]):
-    """The clippings of a project that join a chain, by the things of their groups; for those that do not, the reason."""
+    """The clippings of a project that join a chain, by the objects of their groups.
+
+    For a clipping that does not, it has the reason.
+    """
 
     kind = "clipping"
 
@@ -77,30 +85,32 @@ class Clippings(Outcomes[Clipping]):
                 self.add(members, outcome)
 
     def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | str | None:
+        """What becomes of the clipping of a group, or why nothing does; None if it does not clip."""
         finder = Clips(self.stepping)
         try:
-            found = [clip for use in steps if (clip := finder.at(use)) is not None]
-            if found and len(found) < len(steps):
+            found = [finder.at(use) for use in steps]
+            clips = [clip for clip in found if clip is not None]
+            if not clips:
+                return None
+            if len(clips) < len(steps):
                 raise Unproven("not all steps clip")
-            return self._join(members, steps, found) if found else None
+            return self._join(members, steps, clips)
         except Unproven as why:
             return str(why)
 
     def _join(self, members: list[Thing], steps: list[Use], clips: list[Clip]) -> Clipping:
-        facts, origins = self.stepping.facts, self.stepping.origins
+        """Make the clipping the first link of the chain, and take it out of the steps."""
+        origins = self.stepping.origins
         outermost = _outermost(members, self.stepping, self.masks)
         refuse_templates(members, self.stepping)
-        looks = (use for use in facts.uses if use.kind in LOOKING)
-        if any(not {*members}.isdisjoint(use.things) for use in looks):
-            raise Unproven("the state of the optimizer is used")
+        self._refuse_looks(members)
         values = Values(origins)
         link = common_value([_link(clip, values) for clip in clips])
         values.refuse_changes(link, outermost, members)
         passing = Passing(origins, link, "limit of the clipping")
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
-        needed = passing.needed | {
-            read for clip in clips if (read := origins.variable(clip.before)) is not None
-        }
+        read = {origins.variable(clip.before) for clip in clips}
+        needed = passing.needed | {variable for variable in read if variable is not None}
         norms = Norms(origins)
         gone = self.schedules.gone(members)
         leftovers = Leftovers(origins, passing.edits, needed, gone, norms.tree_of)
@@ -113,6 +123,12 @@ class Clippings(Outcomes[Clipping]):
                 leftovers.edits.put(node, unit, edit)
         return Clipping(links, leftovers.edits, leftovers.gone)
 
+    def _refuse_looks(self, members: list[Thing]) -> None:
+        """The state of a chain is not laid out as that of its last link alone."""
+        looks = (use for use in self.stepping.facts.uses if use.kind in LOOKING)
+        if any(not {*members}.isdisjoint(use.things) for use in looks):
+            raise Unproven("the state of the optimizer is used")
+
     def edits_beside(self, members: Iterable[Thing]) -> Edits:
         """What schedules and masks change for the sake of a group."""
         found = self.schedules.edits_of(members)
@@ -122,7 +138,7 @@ class Clippings(Outcomes[Clipping]):
 
     @staticmethod
     def _bequeath(constructors: list[ast.AST], edits: Edits, members: list[Thing]) -> None:
-        """Let what was said of the clipping be said of the chain, if that is made in the same file."""
+        """Let the comments on the clipping go to the chain, if that is made in the same file."""
         heirs = {
             thing.unit: statement_of(thing.unit, thing.node)
             for thing in members
@@ -138,6 +154,7 @@ class Clippings(Outcomes[Clipping]):
         leftovers.take_away(clip.statement, unit)
         given = self.stepping.gradients(use)
         assert given is not None
+        # `clipped = clip(grads)`: the step gets `grads`
         if clip.before.id != ast.unparse(given):
             if not self.stepping.facts.dataflow.stays([clip.before], clip.before, use.node):
                 raise Unproven("what is clipped is another tree when the step is taken")
@@ -145,29 +162,30 @@ class Clippings(Outcomes[Clipping]):
 
 
 def _outermost(members: list[Thing], stepping: Stepping, masks: Masks) -> list[ast.Call]:
-    """The constructors of a group that are no part of another. One with a mask stands for the groups that it was.
+    """The constructors of a group that are no part of another.
+
+    One with a mask stands for the MultiOptimizer that it replaces.
 
     Raises:
       Unproven: if one of the group's definitions is not made by a constructor in view.
     """
     made = constructors(members, stepping)
-    parts = {
-        inner
-        for thing in made.values()
-        for inner in stepping.facts.legacy.definitions(thing)
-        if inner != thing
-    }
+    parts: set[Thing] = set()
+    for thing in made.values():
+        inner = stepping.facts.legacy.definitions(thing)
+        parts.update(part for part in inner if part != thing)
     whole = [call for call, thing in made.items() if thing not in parts]
     return [masks.found[call].definition if call in masks.found else call for call in whole]
 
 
 def _link(clip: Clip, values: Values) -> Value:
     """The link of the chain as a value."""
-    call = ast.Call(ast.parse(clip.function, mode="eval").body, [clip.limit], [])
-    nothing = ast.parse("optax.identity()", mode="eval").body
-    return values.of(
-        call if clip.guard is None else ast.IfExp(clip.guard, call, nothing), longest=LONGEST
-    )
+    link: ast.expr = ast.Call(ast.parse(clip.function, mode="eval").body, [clip.limit], [])
+    # if limit > 0: grads = clip_grads(grads, limit)
+    if clip.guard is not None:
+        nothing = ast.parse("optax.identity()", mode="eval").body
+        link = ast.IfExp(clip.guard, link, nothing)
+    return values.of(link, longest=LONGEST)
 
 
 class Clips:
@@ -182,33 +200,35 @@ class Clips:
         """How the gradients of a step are clipped; None if they are not, or not last.
 
         Raises:
-          Unproven: if they are clipped in a way that optax has not, or that something else is to know of.
+          Unproven: if optax has no such clipping, or something else depends on it.
         """
         given = self.stepping.gradients(use)
         variable = self.origins.variable(given)
         if not isinstance(given, ast.Name) or variable is None or self.stepping.axes(use.things):
             return None
-        block = block_of(use.unit, statement_of(use.unit, use.node))
-        settings = [
-            (store, statement_of(use.unit, store))
-            for store in self.origins.reaching(given, variable) or ()
-        ]
-        guarded = [
-            (store, one) for store, one in settings if isinstance(use.unit.parents.get(one), ast.If)
-        ]
-        match guarded or settings:
-            case [(ast.Name(), ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last)]:
-                clip = self._clip(last, call, use.unit.parents.get(last), block)
-            case _:
-                return None
-        if clip is not None:
-            self._refuse_other_readers(variable, clip, given)
-            self._refuse_changes(use.unit, clip, given)
-        if clip is not None and isinstance(clip.statement, ast.If):
+        clip = self._last_clip(use, given, variable)
+        if clip is None:
+            return None
+        self._refuse_other_readers(variable, clip, given)
+        self._refuse_changes(use.unit, clip, given)
+        if isinstance(clip.statement, ast.If):
             self._refuse_more(clip.statement, variable)
             if not self.facts.dataflow.is_quiet(clip.statement.test):
                 raise Unproven("its condition may do more than to tell whether to clip")
         return clip
+
+    def _last_clip(self, use: Use, given: ast.Name, variable: Variable) -> Clip | None:
+        """How the statement clips that sets the gradients last, or that a branch has for that."""
+        parents = use.unit.parents
+        block = block_of(use.unit, statement_of(use.unit, use.node))
+        stores = self.origins.reaching(given, variable) or ()
+        settings = [(store, statement_of(use.unit, store)) for store in stores]
+        guarded = [pair for pair in settings if isinstance(parents.get(pair[1]), ast.If)]
+        match guarded or settings:
+            # grads = clip_grads(grads, limit)
+            case [(ast.Name(), ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last)]:
+                return self._clip(last, call, parents.get(last), block)
+        return None
 
     def _clip(
         self, statement: ast.stmt, call: ast.Call, guard: ast.AST | None, block: list[ast.stmt]
@@ -229,57 +249,55 @@ class Clips:
         """How a call clips a tree; within a function, `given` is what its parameters are."""
         name = self.facts.full_name(call.func)
         match call.args:
+            # clip_grads(grads, limit)
             case [ast.Name() as tree, limit] if name in CLIP_GRADIENTS:
                 return GLOBAL, self._given(limit, given), tree
-            case [ast.Lambda() as function, ast.Name() as tree] if (
-                name in MAP_TREES and not call.keywords
-            ):
-                return self._of_map(function, tree, given)
+            # jax.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)
+            case [ast.Lambda() as function, ast.Name() as tree] if name in MAP_TREES:
+                if not call.keywords:
+                    return self._of_map(function, tree, given)
         made = self.facts.functions(call.func)
         return self._of_helper(made[0], call) if len(made) == 1 else None
 
     def _of_helper(self, helper: Function, call: ast.Call) -> tuple[str, ast.expr, ast.Name] | None:
-        """How a function of the project clips, if it gives back gradients that it clips itself, and does nothing else."""
+        """How a function of the project clips that does nothing else with the gradients it gets."""
         value = self._only_result(helper.node)
         given = _arguments(helper, call)
-        found = (
-            self._of_call(value, given)
-            if isinstance(value, ast.Call) and given is not None
-            else None
-        )
-        if found is None or given is None:
+        if not isinstance(value, ast.Call) or given is None:
+            return None
+        found = self._of_call(value, given)
+        if found is None:
             return None
         function, limit, tree = found
         before = self._given(tree, given)
-        known = isinstance(limit, ast.Constant) or limit in given.values()
-        return (
-            (function, limit, before)
-            if before is not tree and isinstance(before, ast.Name) and known
-            else None
-        )
+        is_known = isinstance(limit, ast.Constant) or limit in given.values()
+        # a tree that is no parameter is not what the call gives
+        if before is tree or not isinstance(before, ast.Name) or not is_known:
+            return None
+        return function, limit, before
 
     def _only_result(self, helper: FunctionNode) -> ast.expr | None:
         """What a function returns that does nothing but set variables of its own."""
         if not isinstance(helper, ast.FunctionDef) or helper.decorator_list:
             return None
         *before, last = helper.body
-        for statement in before:
-            match statement:
-                case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value) if (
-                    self.facts.dataflow.is_quiet(value)
-                ):
-                    continue
-                case ast.Expr(value=ast.Constant()) | ast.Delete():
-                    continue
+        if not all(map(self._only_sets, before)):
             return None
-        return (
-            self.origins.expanded(last.value)
-            if isinstance(last, ast.Return) and last.value is not None
-            else None
-        )
+        if not isinstance(last, ast.Return) or last.value is None:
+            return None
+        return self.origins.expanded(last.value)
+
+    def _only_sets(self, statement: ast.stmt) -> bool:
+        """Whether a statement only sets or deletes variables, or is a docstring."""
+        match statement:
+            case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value):
+                return self.facts.dataflow.is_quiet(value)
+            case ast.Expr(value=ast.Constant()) | ast.Delete():
+                return True
+        return False
 
     def _given(self, node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr:
-        """What a parameter of a function stands for, unless the function sets it anew; any other expression itself."""
+        """What a call gives for a parameter that is never set anew; any other expression itself."""
         variable = self.origins.variable(node)
         if variable is None or self.origins.parameter(variable) is None:
             return node
@@ -288,46 +306,39 @@ class Clips:
     def _of_map(
         self, function: ast.Lambda, tree: ast.Name, given: Mapping[str, ast.expr]
     ) -> tuple[str, ast.expr, ast.Name] | None:
-        """How a function of each leaf clips it, if it has one of the forms that optax's is, too."""
+        """How a function of each leaf clips it, if it has a form that means what optax does."""
         if len(function.args.args) != 1:
             return None
         leaf = Leaf(self.origins, function.args.args[0].arg, function.body, tree)
         doubtful: list[str] = []
         for kind, forms in ((GLOBAL, BY_NORM), (EACH, BY_VALUE)):
             for form, is_proven in forms.items():
-                for limit in (self._given(found, given) for found in leaf.limits(form)):
+                for found in leaf.limits(form):
+                    limit = self._given(found, given)
                     if is_proven(limit):
                         return kind, limit, tree
-                    doubtful.append(
-                        f"`{ast.unparse(limit)}` may be a limit for which this form is not `{kind}`"
-                    )
-        if doubtful or leaf.has_norm():
-            raise Unproven(
-                [*doubtful, "it is not done for all norms as `optax.clip_by_global_norm` does it"][
-                    0
-                ]
-            )
+                    text = ast.unparse(limit)
+                    doubtful.append(f"`{text}` may be a limit for which this form is not `{kind}`")
+        if doubtful:
+            raise Unproven(doubtful[0])
+        if leaf.has_norm():
+            raise Unproven("it is not done for all norms as `optax.clip_by_global_norm` does it")
         return None
 
     def _refuse_more(self, branch: ast.If, clipped: Variable) -> None:
-        """A branch that goes as a whole may do nothing else."""
+        """A branch that is taken away as a whole may do nothing else."""
         inside = {*ast.walk(branch)}
-        for statement in branch.body:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [None]
-            names = [
-                one
-                for target in targets
-                for one in (target.elts if isinstance(target, ast.Tuple) else [target])
-            ]
-            for name in names:
-                variable = Variable(clipped.scope, name.id) if isinstance(name, ast.Name) else None
-                if variable is None or (
-                    variable != clipped
-                    and any(load not in inside for load in self.origins.loads(variable))
-                ):
-                    raise Unproven("the branch that clips does more than that")
+        for name in _set_in(branch):
+            if not isinstance(name, ast.Name):
+                raise Unproven("the branch that clips does more than that")
+            variable = Variable(clipped.scope, name.id)
+            if variable == clipped:
+                continue
+            if any(load not in inside for load in self.origins.loads(variable)):
+                raise Unproven("the branch that clips does more than that")
 
     def _refuse_other_readers(self, variable: Variable, clip: Clip, given: ast.expr) -> None:
+        """Nothing but the step may read the clipped gradients."""
         inside = {*ast.walk(clip.statement)}
         clipped = inside.intersection(self.origins.stores(variable))
         for load in self.origins.loads(variable):
@@ -340,7 +351,7 @@ class Clips:
                 )
 
     def _refuse_changes(self, unit: Unit, clip: Clip, given: ast.expr) -> None:
-        """The step is to get what was clipped: nothing may set it, or come by it, in the meantime."""
+        """The step gets the tree as it was before: nothing may set or use it in the meantime."""
         inside = {*ast.walk(clip.statement)}
         meantime = self.facts.dataflow.between(clip.before, given)
         if meantime is None:
@@ -350,10 +361,21 @@ class Clips:
                 raise Unproven(f"what is clipped is used at {unit.place(node.lineno)} again")
 
 
+def _set_in(branch: ast.If) -> Iterator[ast.expr | None]:
+    """What the statements of a branch assign to; None for a statement of another kind."""
+    for statement in branch.body:
+        if not isinstance(statement, ast.Assign):
+            yield None
+            continue
+        for target in statement.targets:
+            yield from target.elts if isinstance(target, ast.Tuple) else [target]
+
+
 def _arguments(helper: Function, call: ast.Call) -> dict[str, ast.expr] | None:
     """What a call gives for each parameter of a function, defaults included."""
     if isinstance(helper.node, ast.Lambda):
         return None
     found = bind(signature_of(helper.node.args), call)
-    known = isinstance(found, Bound) and not (found.unpacked or found.rest or found.others)
-    return found.complete if isinstance(found, Bound) and known else None
+    if not isinstance(found, Bound) or found.unpacked or found.rest or found.others:
+        return None
+    return found.complete

@@ -1,4 +1,4 @@
-"""Where an object may come into being, or get other fields, in a way that is not followed field by field."""
+"""Where an object may be made, or get other fields, in a way that is not followed by field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ from codemods.flow.objects import (
 from codemods.sources.modules import Unit
 
 Kind = Callable[[Object], bool]
+"""Which objects are asked about."""
+
 Holders = set[Object]
+"""The objects that hold one of them, at any depth."""
+
 CHANGES = (
     vocabulary.MAP_TREES_WITH_PATH
     | vocabulary.UNFLATTEN
@@ -77,17 +81,20 @@ class Copies:
 
     def _changed(self, holding: Holders) -> Iterator[tuple[Unit, ast.expr]]:
         for unit, call in self.facts.flow.reading.calls:
-            held = [value for value in _arguments(call) if self._holds(value, holding)]
-            if held and any(self._changes(name, call) for name in self._called(call)):
+            holds = any(self._holds(value, holding) for value in _arguments(call))
+            if holds and any(self._changes(name, call) for name in self._called(call)):
                 yield unit, call
             match call.func:
-                case ast.Attribute(attr="unflatten", value=structure) if self._holds(
-                    structure, holding
-                ):
-                    yield unit, call
+                # structure.unflatten(leaves)
+                case ast.Attribute(attr="unflatten", value=structure):
+                    if self._holds(structure, holding):
+                        yield unit, call
 
     def of_class(self, cls: Class, names: tuple[str, ...]) -> Iterator[tuple[Unit, ast.expr]]:
-        """Where an instance of a class may be made, or get other fields of some names, and no call of the class shows it."""
+        """Where an instance of a class may be made, or get other fields of some names.
+
+        Calls of the class are left out, as they show it.
+        """
 
         def is_one(item: Object) -> bool:
             return item == Instance(cls)
@@ -97,10 +104,10 @@ class Copies:
         yield from self._heirs(cls)
         yield from self._changed(holding)
         for unit, node in self.facts.flow.reading.attributes:
-            is_set = (
-                not isinstance(node.ctx, ast.Load) and node.attr in names and unit.path in program
-            )
-            if (is_set and self._may_be(node.value, cls)) or self._is_taken_apart(node, cls):
+            # state.step = 0
+            is_stored = not isinstance(node.ctx, ast.Load) and node.attr in names
+            is_set = is_stored and unit.path in program and self._may_be(node.value, cls)
+            if is_set or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
             unseen = unit.path in program and self._is_replaced_unseen(call, names)
@@ -111,14 +118,12 @@ class Copies:
             ):
                 yield unit, call
         for unit in self.facts.project.units:
-            stored = (
-                one
-                for one in unit.nodes
-                if isinstance(one, ast.Subscript) and not isinstance(one.ctx, ast.Load)
-            )
-            yield from ((unit, element) for element in stored if self.is_at(element.value, is_one))
+            for element in _stored_elements(unit):
+                if self.is_at(element.value, is_one):
+                    yield unit, element
 
     def is_at(self, node: ast.expr, kind: Kind) -> bool:
+        """Whether an expression may be an object of a kind."""
         return any(map(kind, self.facts.objects(node)))
 
     def _holders(self, kind: Kind) -> Holders:
@@ -129,21 +134,24 @@ class Copies:
         return any(unwrapped(item) in holding for item in self.facts.objects(node))
 
     def _parts(self, item: Object) -> list[Place]:
+        """The places of the objects that an object has, or that a function returns."""
         match item:
             case Container():
                 return [("elements", item)]
             case Instance(cls=cls):
-                return [
-                    self.facts.flow.field(cls, name)
-                    for name in self.facts.flow.fields_in_order(cls)
-                ]
+                names = self.facts.flow.fields_in_order(cls)
+                return [self.facts.flow.field(cls, name) for name in names]
             case Function(node=node):
                 return [("return", node)]
         return []
 
     def _called(self, call: ast.Call) -> list[str]:
-        """The external functions that a call may be of, behind partial applications; or a method of what one made."""
+        """The external functions, or methods of what they make, that a call may be of.
+
+        Partial applications are looked through.
+        """
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
+        # optim.Adam().create(params), of which no object is known
         if not items and isinstance(call.func, ast.Attribute):
             made = self.origins.expanded(call.func.value)
             maker = self.facts.full_name(made.func) if isinstance(made, ast.Call) else ""
@@ -153,9 +161,13 @@ class Copies:
     # Trees
 
     def _changes(self, name: str, call: ast.Call) -> bool:
+        """Whether a call of an external function makes an object of other leaves."""
         if name not in vocabulary.MAP_TREES:
             return name in CHANGES
-        return not (len(call.args) == 2 and not call.keywords and self._keeps_values(call.args[0]))
+        # jax.tree_map(lambda x: x[0], state)
+        if len(call.args) == 2 and not call.keywords:
+            return not self._keeps_values(call.args[0])
+        return True
 
     def _keeps_values(self, function: ast.expr) -> bool:
         """Whether a function of a leaf gives the same numbers, whatever leaf it is."""
@@ -167,24 +179,29 @@ class Copies:
         return self._keeps(function.body, function.args.args[0].arg)
 
     def _keeps(self, node: ast.expr, leaf: str) -> bool:
+        """Whether an expression has the numbers of a leaf, or some of them."""
         match node:
             case ast.Name(id=name):
                 return name == leaf
+            # x[0]
             case ast.Subscript(value=value):
                 return self._keeps(value, leaf)
+            # [x] * jax.device_count()
             case ast.List(elts=[value]) | ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult()):
                 return self._keeps(value, leaf)
+            # x.reshape(-1)
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in ARRAY_METHODS:
                 return self._keeps(value, leaf)
+            # jnp.asarray(x)
             case ast.Call(func=function, args=[value, *_]):
-                return self.facts.full_name(function) in vocabulary.KEEP_VALUES and self._keeps(
-                    value, leaf
-                )
+                keeps_values = self.facts.full_name(function) in vocabulary.KEEP_VALUES
+                return keeps_values and self._keeps(value, leaf)
         return False
 
     # Classes
 
     def _heirs(self, cls: Class) -> Iterator[tuple[Unit, ast.expr]]:
+        """The bases by which other classes derive from a class, and its unknown decorators."""
         for heir in self.facts.flow.reading.classes:
             if heir is not cls and cls in self.facts.flow.ancestry(heir):
                 yield from ((heir.unit, base) for base in heir.node.bases)
@@ -196,10 +213,10 @@ class Copies:
     def _may_be(self, node: ast.expr, cls: Class) -> bool:
         """Whether an expression is an instance, or something of which nothing is known."""
         items = [*self.facts.objects(node)]
+        if not items:
+            return True
         known = (Class, Container, External, Function, Instance, Method, Thing)
-        return not items or any(
-            item == Instance(cls) or not isinstance(item, known) for item in items
-        )
+        return any(item == Instance(cls) or not isinstance(item, known) for item in items)
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
         """Whether this is `__class__` or `__dict__` of an instance, or `_make` of the class."""
@@ -212,7 +229,7 @@ class Copies:
         )
 
     def _escapes(self, unit: Unit, call: ast.Call, holding: Holders, cls: Class) -> bool:
-        """Whether a call gives an instance, or the class, to something that is not known to keep what counts."""
+        """Whether a call gives an instance, or the class, to something that may change it."""
         values = _arguments(call)
         mentioned = any(self.is_at(value, lambda item: item is cls) for value in values)
         if not mentioned and not any(self._holds(value, holding) for value in values):
@@ -221,12 +238,14 @@ class Copies:
         names = {*self._called(call)}
         if mentioned and names - {*MENTIONS}:
             return True
+        # type(state) == State is harmless, type(state)(…) is not
         if "builtins.type" in names:
             return not isinstance(unit.parents.get(call), ast.Compare | ast.FormattedValue)
         followed = any(isinstance(item, FOLLOWED) for item in items) or bool(names)
         return not followed or not all(self._is_harmless(name, call) for name in names)
 
     def _is_harmless(self, name: str, call: ast.Call) -> bool:
+        """Whether a call of an external function neither makes nor changes an object."""
         if name == "builtins.getattr":
             match call.args:
                 case [_, ast.Constant(value=str(attribute)), *_]:
@@ -238,32 +257,29 @@ class Copies:
     def _is_replaced_unseen(self, call: ast.Call, names: tuple[str, ...]) -> bool:
         """Whether this is `x.replace(step=…)` of something unknown, or the like."""
         words = {word.arg for word in call.keywords}
+        sets_one = not words.isdisjoint((None, *names))  # None: `**changes`
         called = self._called(call)
         changed: list[ast.expr] = []
         match call:
-            case ast.Call(args=[value]) if "dataclasses.replace" in called and words & {
-                None,
-                *names,
-            }:
+            # dataclasses.replace(state, step=0)
+            case ast.Call(args=[value]) if "dataclasses.replace" in called and sets_one:
                 changed = [value]
-            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=value)) if words & {
-                None,
-                *names,
-            }:
+            # state.replace(step=0)
+            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=value)) if sets_one:
                 changed = [value]
+            # setattr(state, "step", 0)
             case ast.Call(args=[value, ast.Constant(value=name), _]) if (
                 name in names and "builtins.setattr" in called
             ):
                 changed = [value]
+            # object.__setattr__(state, "step", 0), or state.__setattr__("step", 0)
             case ast.Call(
                 func=ast.Attribute(attr="__setattr__", value=owner),
                 args=[*values, ast.Constant(value=name), _],
             ):
                 changed = [values[0] if values else owner] if name in names else []
-            case ast.Call(args=values) if vocabulary.PARTIAL.intersection(called) and words & {
-                None,
-                *names,
-            }:
+            # partial(state.replace, step=0)
+            case ast.Call(args=values) if vocabulary.PARTIAL.intersection(called) and sets_one:
                 changed = values
         return not all([*self.facts.objects(value)] for value in changed)
 
@@ -299,19 +315,34 @@ class Copies:
         called = {*self._called(call)}
         if called & vocabulary.TO_MSGPACK:
             return True
-        held = [item for value in _arguments(call) for item in self.facts.objects(value)]
-        dicts = (
-            [item.node for item in held if isinstance(item, Container)]
-            if called & vocabulary.STORE
-            else []
-        )
-        keys = [key for node in dicts if isinstance(node, ast.Dict) for key in node.keys]
-        said = {key.value for key in keys if isinstance(key, ast.Constant)}
-        words = {word.arg for node in dicts if isinstance(node, ast.Call) for word in node.keywords}
-        return not {*names}.isdisjoint(said | words)
+        if not called & vocabulary.STORE:
+            return False
+        keys: set[object] = set()
+        for value in _arguments(call):
+            for item in self.facts.objects(value):
+                if isinstance(item, Container):
+                    keys.update(_keys_of(item.node))
+        return not keys.isdisjoint(names)
+
+
+def _keys_of(node: ast.AST) -> Iterator[object]:
+    """The constant keys of `{"step": step}` or `dict(step=step)`."""
+    match node:
+        case ast.Dict(keys=keys):
+            yield from (key.value for key in keys if isinstance(key, ast.Constant))
+        case ast.Call(keywords=words):
+            yield from (word.arg for word in words)
+
+
+def _stored_elements(unit: Unit) -> Iterator[ast.Subscript]:
+    """The elements that a file sets or deletes, such as `x[0] = 1`."""
+    for node in unit.nodes:
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            yield node
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
+    """The values of the arguments of a call, unpacked ones included."""
     return [value.value if isinstance(value, ast.Starred) else value for value in values_of(call)]
 
 

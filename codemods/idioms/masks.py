@@ -31,7 +31,10 @@ LOOKING = ("state.param_states", "state.replace", "definition.hyper_params", "op
 
 @dataclass(frozen=True)
 class Group:
-    """A part of a MultiOptimizer: the constructors of its traversal and definition, and the expressions that stand for them."""
+    """A part of a MultiOptimizer: the constructors of its traversal and definition.
+
+    `chosen_by` and `stepped_by` are the expressions that stand for them in the call.
+    """
 
     traversal: ast.Call
     definition: ast.Call
@@ -47,9 +50,9 @@ class Group:
 class Mask:
     """What becomes of a MultiOptimizer that is one optimizer with a mask.
 
-    `things` are what it is made of, `definition` is the constructor that stays and gets the mask, `stands_for` the expression for
-    it in the call, `predicate` the one that chooses the parameters that decay. `opposite` has the source texts of that predicate
-    and of its negation.
+    `things` are what it is made of, `definition` is the constructor that stays and gets the mask,
+    `stands_for` the expression for it in the call, `predicate` the one that chooses the parameters
+    that decay. `opposite` has the source texts of that predicate and of its negation.
     """
 
     things: tuple[Thing, ...]
@@ -61,9 +64,9 @@ class Mask:
 
     def predicate_in(self, unit: Unit) -> Span | str:
         """The predicate's name, or where it stands if it has none."""
-        return (
-            self.predicate.id if isinstance(self.predicate, ast.Name) else unit.span(self.predicate)
-        )
+        if isinstance(self.predicate, ast.Name):
+            return self.predicate.id
+        return unit.span(self.predicate)
 
 
 class Masks:
@@ -82,19 +85,17 @@ class Masks:
         if stepping.options.partial or not stepping.options.selects(CODE):
             return
         for use in self.facts.uses:
-            is_one = (
-                use.kind == "definition"
-                and use.name == "MultiOptimizer"
-                and use.unit not in stepping.plain
-            )
-            if is_one and isinstance(use.node, ast.Call):
-                try:
-                    mask = self._mask(use, use.node)
-                except Unproven as why:
-                    self.reasons[use.node] = str(why)
-                    continue
-                if mask is not None:
-                    self.found[use.node] = mask
+            if use.kind != "definition" or use.name != "MultiOptimizer":
+                continue
+            if use.unit in stepping.plain or not isinstance(use.node, ast.Call):
+                continue
+            try:
+                mask = self._mask(use, use.node)
+            except Unproven as why:
+                self.reasons[use.node] = str(why)
+                continue
+            if mask is not None:
+                self.found[use.node] = mask
 
     def of_definition(self, node: ast.AST) -> Mask | None:
         """The mask that a constructor gets."""
@@ -107,9 +108,8 @@ class Masks:
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        return next(
-            mask.edits[use.node][1] for mask in self.found.values() if use.node in mask.edits
-        )
+        edits = next(mask.edits for mask in self.found.values() if use.node in mask.edits)
+        return edits[use.node][1]
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
@@ -135,6 +135,13 @@ class Masks:
         for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
             if isinstance(part, ast.Name):
                 self._refuse_shared(part)
+        self._clear_up(use, call, mask, decaying, other)
+        return mask
+
+    def _clear_up(
+        self, use: Use, call: ast.Call, mask: Mask, decaying: Group, other: Group
+    ) -> None:
+        """Take away what the call has no use for any more, and let the predicate be known to it."""
         leftover = [other.chosen_by, other.stepped_by]
         if isinstance(decaying.stepped_by, ast.Name):
             if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.origins):
@@ -147,61 +154,56 @@ class Masks:
                 self._take_away(part, mask)
         if isinstance(other.predicate, ast.Name):
             self._take_function_away(other.predicate, mask)
-        return mask
 
     def _group(self, argument: ast.expr) -> Group | None:
-        pair = self.origins.expanded(argument)
-        if (
-            not isinstance(pair, ast.Tuple | ast.List)
-            or len(pair.elts) != 2
-            or pair is not argument
-        ):
+        """The part of a MultiOptimizer that an argument gives, if that is a pair written there."""
+        if self.origins.expanded(argument) is not argument:
             return None
-        traversal, definition = (self.origins.expanded(part) for part in pair.elts)
-        if not (self._is_made(traversal, "traversal") and self._is_made(definition, "definition")):
+        match argument:
+            # (ModelParamTraversal(lambda path, _: …), Adam(…))
+            case ast.Tuple(elts=[chosen_by, stepped_by]) | ast.List(elts=[chosen_by, stepped_by]):
+                traversal = self.origins.expanded(chosen_by)
+                definition = self.origins.expanded(stepped_by)
+            case _:
+                return None
+        if not self._is_made(traversal, "traversal") or not self._is_made(definition, "definition"):
             return None
-        if (
-            arguments_of(TRAVERSAL, traversal) is None
-            or definition not in self.stepping.constructors
-        ):
+        if arguments_of(TRAVERSAL, traversal) is None:
             return None
-        return Group(traversal, definition, *pair.elts)
+        if definition not in self.stepping.constructors:
+            return None
+        return Group(traversal, definition, chosen_by, stepped_by)
 
     def _is_made(self, node: ast.expr, kind: str) -> TypeGuard[ast.Call]:
         """Whether an expression is the call that makes something."""
-        return isinstance(node, ast.Call) and any(
-            thing.node is node for thing in self.facts.things(node, kind)
-        )
+        if not isinstance(node, ast.Call):
+            return False
+        return any(thing.node is node for thing in self.facts.things(node, kind))
 
     def _decaying(self, first: Group, second: Group, unit: Unit) -> Group | None:
         """The group that decays, of two that are otherwise the same."""
-        names = {
-            thing.name for group in (first, second) for thing in self.facts.things(group.definition)
-        }
+        definitions = [*self.facts.things(first.definition), *self.facts.things(second.definition)]
+        names = {definition.name for definition in definitions}
         if len(names) != 1 or not all(optimizers()[name].masks_decay for name in names):
             return None
         signature = optimizers()[names.pop()].parameters
         found = [given(group.definition, signature) for group in (first, second)]
-        one, other = (arguments if isinstance(arguments, dict) else {} for arguments in found)
+        one, other = [arguments if isinstance(arguments, dict) else {} for arguments in found]
+        # a schedule takes the place of both rates
         if self.schedules.of(self.facts.things(first.definition)):
             one.pop(RATE, None)
             other.pop(RATE, None)
         decays = [arguments.pop(DECAY, None) for arguments in (one, other)]
-        texts = [
-            {name: ast.unparse(value) for name, value in arguments.items()}
-            for arguments in (one, other)
-        ]
-        if texts[0] != texts[1] or not self._have_one_value(
-            first.definition, second.definition, one, other, unit
-        ):
+        if _texts(one) != _texts(other):
             return None
-        zero = [
-            decay is None or (isinstance(decay, ast.Constant) and decay.value == 0)
-            for decay in decays
-        ]
-        if zero == [False, True]:
-            return first
-        return second if zero == [True, False] else None
+        if not self._have_one_value(first.definition, second.definition, one, other, unit):
+            return None
+        match [_is_zero(decay) for decay in decays]:
+            case [False, True]:
+                return first
+            case [True, False]:
+                return second
+        return None
 
     def _have_one_value(
         self, first: ast.Call, second: ast.Call, one: Arguments, other: Arguments, unit: Unit
@@ -217,13 +219,14 @@ class Masks:
     # What may stand in the way
 
     def _refuse_other_uses(self, use: Use) -> None:
-        """The state of one optimizer is not laid out as the one of two, which matters where somebody looks into it."""
+        """The state of one optimizer has another layout than that of two: nothing may look into it."""
         group = self.facts.groups[use.things[0]] if use.things else None
         for other in (one for one in self.facts.uses if one.kind in LOOKING):
             if any(self.facts.groups[thing] is group for thing in other.things):
                 raise Unproven(f"the state of its two groups is used at {other.where}")
 
     def _refuse_shared(self, name: ast.Name) -> None:
+        """A variable that goes into the call may be read nowhere else."""
         variable = self.origins.variable(name)
         if variable is None or len(self.origins.loads(variable)) != 1:
             raise Unproven(f"`{name.id}` is used elsewhere, too")
@@ -241,22 +244,28 @@ class Masks:
         """Take away the statement that sets a variable that nothing needs any more."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
-        if (
-            variable is not None
-            and setting is not None
-            and len(block_of(variable.unit, setting)) > 1
-        ):
+        if variable is None or setting is None:
+            return
+        if len(block_of(variable.unit, setting)) > 1:
             mask.edits.take_away(setting, variable.unit)
 
     def _take_function_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away a function within a function that was the predicate of a group alone."""
         variable = self.origins.variable(name)
-        if (
-            variable is None
-            or variable.scope.parent is None
-            or self.origins.loads(variable) != [name]
-        ):
+        if variable is None or variable.scope.parent is None:
+            return
+        if self.origins.loads(variable) != [name]:
             return
         setting = self.origins.setting(variable)
         if isinstance(setting, ast.FunctionDef):
             self._take_away(name, mask)
+
+
+def _texts(arguments: Arguments) -> dict[str, str]:
+    """The source texts of arguments."""
+    return {name: ast.unparse(value) for name, value in arguments.items()}
+
+
+def _is_zero(decay: ast.expr | None) -> bool:
+    """Whether a weight decay is not given, or given as 0."""
+    return decay is None or (isinstance(decay, ast.Constant) and decay.value == 0)

@@ -1,4 +1,4 @@
-"""Values as source text that may be written elsewhere: which variables hold what an expression is made of."""
+"""Values as source text that may be written elsewhere, and the variables that they are made of."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ DEEPEST = 3
 
 
 Exchange = Callable[[ast.expr], ast.expr | None]
+"""Another expression for a part of one, or None."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a name in an expression stands for: variables, of which each gets its value from the next.
+    """What a name in an expression stands for: variables, each of which gets its value from the next.
 
-    `names` are where they are read on that way. `given` is what the calls give for the last of them, if that is a parameter and
-    they give more than a name.
+    `names` are where they are read on that way. `given` is what the calls give for the last of
+    them, if that is a parameter and they give more than a name.
     """
 
     variables: tuple[Variable, ...]
@@ -47,27 +48,25 @@ class Part:
 
     def common(self, other: Part) -> Part:
         """What is the same in both."""
-        pairs = [
-            pair
-            for pair in zip(self.variables, self.names, strict=True)
-            if pair[0] in other.variables
-        ]
-        same = (
-            self.given is not None
-            and other.given is not None
-            and self.given.shape == other.given.shape
-        )
-        variables, names = tuple(one for one, _ in pairs), tuple(name for _, name in pairs)
-        return Part(variables, names, self.given if same else None)
+        variables: list[Variable] = []
+        names: list[ast.Name] = []
+        for variable, name in zip(self.variables, self.names, strict=True):
+            if variable in other.variables:
+                variables.append(variable)
+                names.append(name)
+        given = None
+        if self.given is not None and other.given is not None:
+            given = self.given if self.given.shape == other.given.shape else None
+        return Part(tuple(variables), tuple(names), given)
 
 
 @dataclass(frozen=True)
 class Value:
     """An expression in which number N stands for the Nth of its parts.
 
-    `read` has what is read for it in the original beside those, and must be the same from then on: attributes, elements, what
-    calls give. `until` is the step for which it is read, if that is in another function. `common` has the values of which it is
-    the one that all are.
+    `read` has what is read for it in the original beside those, and must be the same from then on:
+    attributes, elements, what calls give. `until` is the step for which it is read, if that is in
+    another function. `common` has the values that were found to be all this one.
     """
 
     expression: ast.expr
@@ -103,7 +102,7 @@ def common_value(values: Sequence[Value]) -> Value:
 
 
 class Values:
-    """Finds out of what expressions are made."""
+    """Finds what expressions are made of."""
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
@@ -125,9 +124,10 @@ class Values:
     def refuse_changes(
         self, value: Value, made: Collection[ast.AST], carriers: Collection[Object]
     ) -> None:
-        """See to it that a value is the same if it is computed where optimizers are made, and not where it was before.
+        """Refuse a value that may be another where optimizers are made than where it was computed.
 
-        A function of the step is called at each step, as before: there the variables alone have to be the same.
+        A function of the step is called at each step, as before: there the variables alone have to
+        be the same.
 
         Args:
           value: the value.
@@ -145,24 +145,32 @@ class Values:
         for part in value.parts:
             for variable, name in zip(part.variables, part.names, strict=True):
                 for call in made:
-                    if not self._is_one(variable, name, call, carriers, later):
+                    if not self._has_same_value(variable, name, call, carriers, later):
                         raise Unproven(
                             f"`{variable.name}` may have another value when the optimizer is made"
                         )
             if part.given is not None:
                 self.refuse_changes(part.given, made, carriers)
         for node in value.read:
+            moments = [node] if value.until is None else [node, value.until]
             for call in made:
-                moments = [node] if value.until is None else [node, value.until]
-                if not all(
-                    self.facts.dataflow.lasts([node], call, one, carriers) for one in moments
-                ):
-                    where = self.facts.scope(node).unit.place(node.lineno)
-                    raise Unproven(
-                        f"`{ast.unparse(node)}` at {where} may be another when the optimizer is made"
-                    )
+                self._refuse_other(node, call, moments, carriers)
 
-    def _is_one(
+    def _refuse_other(
+        self,
+        node: ast.expr,
+        call: ast.AST,
+        moments: Sequence[ast.expr],
+        carriers: Collection[Object],
+    ) -> None:
+        """Refuse what is read, if it is not the same from where a call makes an optimizer on."""
+        lasts = self.facts.dataflow.lasts
+        if not all(lasts([node], call, moment, carriers) for moment in moments):
+            where = self.facts.scope(node).unit.place(node.lineno)
+            text = ast.unparse(node)
+            raise Unproven(f"`{text}` at {where} may be another when the optimizer is made")
+
+    def _has_same_value(
         self,
         variable: Variable,
         name: ast.Name,
@@ -170,7 +178,10 @@ class Values:
         carriers: Collection[Object],
         later: bool,
     ) -> bool:
-        """Whether a variable, if a call may say it, has the value there that a name reads; `later`, at each step."""
+        """Whether a variable has the value at a call that a name reads; if `later`, at each step.
+
+        It does if the call cannot name the variable.
+        """
         dataflow = self.facts.dataflow
         here = self.facts.scope(call) if isinstance(call, ast.expr) else None
         if here is None or not self.origins.means_the_same(variable.name, here, variable):
@@ -180,73 +191,88 @@ class Values:
         return dataflow.lasts([name], call, name, carriers)
 
     def _of(self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST) -> Value:
-        names: list[ast.Name] = []
-        read: list[ast.expr] = []
-
-        def copied(part: object) -> object:
-            if not isinstance(part, ast.expr | ast.keyword):
-                return part
-            if isinstance(part, ast.expr) and (other := exchange(part)) is not None:
-                return other
-            if isinstance(part, NESTED):
-                raise Unproven(LONG)
-            if isinstance(part, ast.Name):
-                variable = self.origins.variable(part)
-                if variable is None:
-                    return part
-                names.append(part)
-                return ast.Name(str(len(names) - 1), ast.Load())
-            if (
-                isinstance(part, ast.Attribute | ast.Subscript | ast.Call)
-                and part in self.facts.flow.reading.scopes
-            ):
-                read.append(part)
-            new = copy.copy(part)
-            for name, value in ast.iter_fields(part):
-                setattr(
-                    new,
-                    name,
-                    [copied(item) for item in value] if isinstance(value, list) else copied(value),
-                )
-            return new
-
         text = ast.unparse(node)
-        expression = copied(node)
+        copier = _Copier(self.origins, exchange)
+        expression = copier.copied(node)
         assert isinstance(expression, ast.expr)
         if not isinstance(node, ast.Name) and (len(text) > longest or "{" in text):
             raise Unproven(LONG)
-        return Value(expression, tuple(self._part(name, depth) for name in names), tuple(read))
+        parts = tuple(self._part(name, depth) for name in copier.names)
+        return Value(expression, parts, tuple(copier.read))
 
     def _part(self, name: ast.Name, depth: int) -> Part:
+        """What a name stands for: through parameters, what their calls give."""
         variable = self.origins.variable(name)
         assert variable is not None
         found, names = [variable], [name]
         while (function := self.origins.parameter(variable)) is not None:
             given = self._given(function, variable.name)
-            if isinstance(given, ast.Name):
-                further = self.origins.variable(given)
-                if further is None or further in found:
-                    return Part(tuple(found), tuple(names))
-                variable = further
-                found.append(variable)
-                names.append(given)
-                continue
-            value = None
-            if given is not None and depth and self.facts.dataflow.is_quiet(given):
-                with suppress(Unproven):
-                    value = self._of(given, _nothing, depth - 1)
-            return Part(tuple(found), tuple(names), value)
+            if not isinstance(given, ast.Name):
+                return Part(tuple(found), tuple(names), self._value_given(given, depth))
+            further = self.origins.variable(given)
+            if further is None or further in found:
+                return Part(tuple(found), tuple(names))
+            variable = further
+            found.append(variable)
+            names.append(given)
         is_import = any(isinstance(store, ast.alias) for store in self.origins.stores(variable))
         if not is_import and self.origins.setting(variable) is None:
             raise Unproven(f"`{variable.name}` has more than one value")
         return Part(tuple(found), tuple(names))
 
+    def _value_given(self, given: ast.expr | None, depth: int) -> Value | None:
+        """The value that calls give for a parameter; None if it cannot be written elsewhere."""
+        if given is not None and depth and self.facts.dataflow.is_quiet(given):
+            with suppress(Unproven):
+                return self._of(given, _nothing, depth - 1)
+        return None
+
     def _given(self, function: FunctionNode, parameter: str) -> ast.expr | None:
-        """What all calls of a function give for a parameter; None if they do not agree, or cannot be told."""
-        bindings = self.origins.bindings(function) or ()
-        given = [one.given[parameter].value if parameter in one.given else None for one in bindings]
-        found = {self.origins.variable(value) or value: value for value in given}
+        """What all calls of a function give for a parameter; None if that differs or is unknown."""
+        found: dict[Variable | ast.expr | None, ast.expr | None] = {}
+        for binding in self.origins.bindings(function) or ():
+            argument = binding.given.get(parameter)
+            value = argument.value if argument is not None else None
+            found[self.origins.variable(value) or value] = value
         return found.popitem()[1] if len(found) == 1 else None
+
+
+class _Copier:
+    """Copies an expression, with numbers in the place of its variables.
+
+    `names` are where these are read, `read` what else is.
+    """
+
+    def __init__(self, origins: Origins, exchange: Exchange) -> None:
+        self.origins = origins
+        self.exchange = exchange
+        self.names: list[ast.Name] = []
+        self.read: list[ast.expr] = []
+
+    def copied(self, part: object) -> object:
+        """A copy of a part of an expression; operators and texts are the same."""
+        if not isinstance(part, ast.expr | ast.keyword):
+            return part
+        if isinstance(part, ast.expr):
+            other = self.exchange(part)
+            if other is not None:
+                return other
+        if isinstance(part, NESTED):
+            raise Unproven(LONG)
+        if isinstance(part, ast.Name):
+            if self.origins.variable(part) is None:
+                return part
+            self.names.append(part)
+            return ast.Name(str(len(self.names) - 1), ast.Load())
+        # what has no scope is not of the original, but made by an idiom
+        scopes = self.origins.facts.flow.reading.scopes
+        if isinstance(part, ast.Attribute | ast.Subscript | ast.Call) and part in scopes:
+            self.read.append(part)
+        new = copy.copy(part)
+        for name, value in ast.iter_fields(part):
+            is_list = isinstance(value, list)
+            setattr(new, name, [*map(self.copied, value)] if is_list else self.copied(value))
+        return new
 
 
 def _nothing(node: ast.expr) -> None:

@@ -1,1 +1,1 @@
-"""Edits as data, and how they are carried out on one file. Asks nothing of the rest of the program."""
+"""Edits as data, and how they are carried out on one file, apart from the rest of the program."""

@@ -60,9 +60,10 @@ def span_of(position: CodeRange) -> Span:
 
 @dataclass
 class Applied:
-    """What came of the edits: the new source of each edited span, and the helpers that the file now needs.
+    """What came of the edits.
 
-    `fixed` are those that cannot be called otherwise.
+    `after` has the new source of each edited span, `supports` the helpers that the file now needs.
+    `fixed` are the names of helpers that cannot be called otherwise.
     """
 
     after: dict[Span, str] = field(default_factory=dict)
@@ -91,48 +92,68 @@ class Applier(cst.CSTTransformer):
         self.module = module
         self.limit = limit_of_rewritten(code, module.default_indent)
         self.positions = positions
-        self.edits: dict[Span, edits.Edit] = {}
-        for edit in planned:
-            if not isinstance(edit, OF_STATEMENTS):
-                other = self.edits.get(edit.span)
-                together = (
-                    edits.merged(other, edit) if isinstance(other, edits.ReplaceQuoted) else None
-                )
-                self.edits[edit.span] = together or edit
-        self.statements = {
-            edit.span: edit for edit in planned if isinstance(edit, edits.ReplaceStatement)
-        }
-        self.parameters = {
-            edit.span[:2]: edit for edit in planned if isinstance(edit, edits.ChangeParameters)
-        }
-        self.classes = {
-            edit.span[:2]: edit for edit in planned if isinstance(edit, edits.DeriveState)
-        }
-        self.taken = {edit.span[:2]: edit for edit in planned if isinstance(edit, edits.TakeBody)}
-        self.removed = {
-            span[:2]: edit for span, edit in self.statements.items() if not edit.templates
-        }
-        self.moves = Moves(edit for edit in planned if isinstance(edit, edits.MoveStatement))
+        self.lines = LINE_END.split(code)
+        self.quote = usual_quote(code)
         self.names = names
         self.form = form
         self.imports = imports
         self.comments = comments
+        self.applied = Applied()
+        self._sort_edits(planned)
         self.inherited = self._inherited()
-        self.wanted = {span for edit in planned for _, span in getattr(edit, "holes", ())}
-        self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
-        self.begun = sorted({span[0] for span in (*self.edits, *self.wanted, *self.wanted_raw)})
+        self._sort_holes(planned)
+        # what has been made of each statement, and of the expressions that holes take
+        self.became: dict[cst.CSTNode, Node] = {}
         self.done: dict[Span, cst.BaseExpression] = {}
         self.raw: dict[Span, cst.BaseExpression] = {}
-        self.applied = Applied()
-        self.became: dict[cst.CSTNode, Node] = {}
+        # what expressions leave to the statement that they are in
         self.preludes: list[cst.SimpleStatementLine] = []
         self.stray: list[str] = []
         self.has_unset = False
-        self.carried: list[cst.EmptyLine] = []
         self.shrinks = False
-        self.lines = LINE_END.split(code)
-        self.quote = usual_quote(code)
         self.block = 0
+        # the comments of a removed statement, for the next one
+        self.carried: list[cst.EmptyLine] = []
+
+    def _sort_edits(self, planned: Sequence[edits.Edit]) -> None:
+        """Sort the edits by kind. Those of statements that may be decorated go by their start."""
+        self.edits: dict[Span, edits.Edit] = {}
+        self.statements: dict[Span, edits.ReplaceStatement] = {}
+        self.parameters: dict[tuple[int, int], edits.ChangeParameters] = {}
+        self.classes: dict[tuple[int, int], edits.DeriveState] = {}
+        self.taken: dict[tuple[int, int], edits.TakeBody] = {}
+        moving: list[edits.MoveStatement] = []
+        for edit in planned:
+            match edit:
+                case edits.ReplaceStatement():
+                    self.statements[edit.span] = edit
+                case edits.ChangeParameters():
+                    self.parameters[edit.span[:2]] = edit
+                case edits.DeriveState():
+                    self.classes[edit.span[:2]] = edit
+                case edits.TakeBody():
+                    self.taken[edit.span[:2]] = edit
+                case edits.MoveStatement():
+                    moving.append(edit)
+                case _:
+                    self._put_edit(edit)
+        self.moves = Moves(moving)
+        self.removed = {
+            span[:2]: edit for span, edit in self.statements.items() if not edit.templates
+        }
+
+    def _put_edit(self, edit: edits.Edit) -> None:
+        """Note the edit of an expression. Two edits of one quoted annotation become one."""
+        other = self.edits.get(edit.span)
+        is_quoted = isinstance(other, edits.ReplaceQuoted)
+        together = edits.merged(other, edit) if other is not None and is_quoted else None
+        self.edits[edit.span] = together or edit
+
+    def _sort_holes(self, planned: Sequence[edits.Edit]) -> None:
+        """Note which expressions holes take, and the lines on which any edit begins."""
+        self.wanted = {span for edit in planned for _, span in getattr(edit, "holes", ())}
+        self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
+        self.begun = sorted({span[0] for span in (*self.edits, *self.wanted, *self.wanted_raw)})
 
     def _inherited(self) -> dict[Span, list[cst.EmptyLine]]:
         """The comments that go to other statements, by the spans of these."""
@@ -155,7 +176,7 @@ class Applier(cst.CSTTransformer):
             return updated
         span = _with_own_parentheses(original_node, span_of(position))
         if isinstance(original_node, cst.BaseStatement):
-            self.moves.met(span, updated)
+            self.moves.note(span, updated)
             self.became[original_node] = updated
         if not isinstance(updated, cst.BaseExpression):
             return updated
@@ -172,11 +193,11 @@ class Applier(cst.CSTTransformer):
         return updated
 
     def _edit(self, edit: edits.Edit, node: cst.BaseExpression) -> cst.BaseExpression:
+        """What an expression becomes."""
         match edit:
             case edits.Replace():
-                return _parenthesized_as(
-                    node, self._fill(edit.template, edit.holes, edit.supports, it=node)
-                )
+                new = self._fill(edit.template, edit.holes, edit.supports, it=node)
+                return _parenthesized_as(node, new)
             case edits.RewriteCall() if isinstance(node, cst.Call):
                 return self._rewrite_call(edit, node)
             case edits.ChangeArguments() if isinstance(node, cst.Call):
@@ -188,24 +209,37 @@ class Applier(cst.CSTTransformer):
             case edits.TakePart(part=part):
                 return _parenthesized_as(node, self.done[part])
             case edits.ConvertClass():
-                name = self._helper(as_function(edit.optimizer, self.form, edit.inject))
-                if isinstance(node, cst.Call):
-                    return node.with_changes(func=name)
-                return _parenthesized_as(
-                    node, expression("staticmethod({name})", name=name) if edit.is_static else name
-                )
+                return self._convert_class(edit, node)
             case edits.ConvertLookup() if isinstance(node, cst.Call):
-                table = self._helper(by_name(edit.optimizers, self.form, edit.inject))
-                is_check = isinstance(node.func, cst.Name) and node.func.value == "hasattr"
-                template = "({name} in {table})" if is_check else "{table}[{name}]"
-                return expression(template, table=table, name=node.args[1].value)
+                return self._convert_lookup(edit, node)
+            # optimizer: "optim.Optimizer"
             case edits.ReplaceQuoted() if isinstance(node, cst.SimpleString):
                 return node.with_changes(value=self._quoted(node.value, edit))
+            # optimizer: "optim." "Optimizer"
             case edits.ReplaceQuoted() if isinstance(node, cst.ConcatenatedString):
                 value = f"{self.quote}{node.evaluated_value!s}{self.quote}"
                 return cst.SimpleString(self._quoted(value, edit), node.lpar, node.rpar)
             case _:
                 return node
+
+    def _convert_class(
+        self, edit: edits.ConvertClass, node: cst.BaseExpression
+    ) -> cst.BaseExpression:
+        name = self._helper(as_function(edit.optimizer, self.form, edit.inject))
+        # optim.Adam(learning_rate=0.1)
+        if isinstance(node, cst.Call):
+            return node.with_changes(func=name)
+        # an attribute of a class, which must not become a method: kind = optim.Adam
+        if edit.is_static:
+            return _parenthesized_as(node, expression("staticmethod({name})", name=name))
+        return _parenthesized_as(node, name)
+
+    def _convert_lookup(self, edit: edits.ConvertLookup, call: cst.Call) -> cst.BaseExpression:
+        table = self._helper(by_name(edit.optimizers, self.form, edit.inject))
+        # hasattr(optim, name), otherwise getattr(optim, name)
+        is_check = isinstance(call.func, cst.Name) and call.func.value == "hasattr"
+        template = "({name} in {table})" if is_check else "{table}[{name}]"
+        return expression(template, table=table, name=call.args[1].value)
 
     def _convert(self, edit: edits.ConvertDefinition, call: cst.Call) -> cst.Call:
         """What a constructor call becomes."""
@@ -214,9 +248,8 @@ class Applier(cst.CSTTransformer):
         if edit.mask is not None:
             self._need([MASK_BY_PATH])
             self.applied.fixed.add(MASK_BY_PATH.name)
-            call = with_mask(
-                call, expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask]
-            )
+            mask = expression(edit.mask) if isinstance(edit.mask, str) else self.done[edit.mask]
+            call = with_mask(call, mask)
         self.has_unset = self.has_unset or edit.inject
         converted = optimizers()[edit.optimizer].convert(call, self.form, edit.inject)
         self._need(converted.supports)
@@ -235,13 +268,13 @@ class Applier(cst.CSTTransformer):
     def _say(self, template: str, supports: Sequence[Support] = ()) -> str:
         """A template in which the placeholders for names are filled in."""
         self._need(supports)
+        # a helper that a template names outside of placeholders cannot be called otherwise
         literal = {*WORD.findall(PLACEHOLDER.sub("", template))}
-        self.applied.fixed.update(support.name for support in supports if support.name in literal)
-        helpers = {
-            f"support:{support.name}": self.called.get(support.name, support.name)
-            for support in supports
-        }
-        known = {**self.names, **helpers}
+        known = dict(self.names)
+        for support in supports:
+            if support.name in literal:
+                self.applied.fixed.add(support.name)
+            known[f"support:{support.name}"] = self.called.get(support.name, support.name)
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
     def _fill(
@@ -266,13 +299,13 @@ class Applier(cst.CSTTransformer):
         if edit.prelude:
             self.preludes.append(statement(self._numbered(edit.prelude, edit.supports), **holes))
         arguments = [self._argument(argument, call, edit) for argument in edit.arguments]
+        # the comments beside arguments that go are put above the statement
         kept = {argument.index for argument in edit.arguments}
         for number, argument in enumerate(call.args):
             if number not in kept:
                 self.stray.extend(comments_of(argument))
-        new = enclose(
-            call, callee, arguments, len(self.module.default_indent) == 2, self._base(edit.span)
-        )
+        is_narrow = len(self.module.default_indent) == 2
+        new = enclose(call, callee, arguments, is_narrow, self._indent_within(edit.span))
         return expression(self._say("{it}" + edit.then), it=new) if edit.then else new
 
     def _change_arguments(self, edit: edits.ChangeArguments, call: cst.Call) -> cst.BaseExpression:
@@ -280,32 +313,32 @@ class Applier(cst.CSTTransformer):
         kept: list[cst.Arg] = []
         for index, argument in enumerate(call.args):
             if index in spread:
-                kept += [
-                    _argument(keyword, expression(self._say(text)))
-                    for keyword, text in spread[index]
-                ]
+                for keyword, text in spread[index]:
+                    kept.append(_argument(keyword, expression(self._say(text))))
             elif index not in edit.dropped:
                 kept.append(argument)
         self.shrinks = self.shrinks or bool(edit.dropped)
         for index in edit.dropped:
             self.stray.extend(comments_of(call.args[index]))
         for keyword, template in edit.added:
-            kept.append(_argument(keyword, quoted_as(expression(self._say(template)), self.quote)))
-        return (
-            kept[0].value if edit.is_partial and len(kept) == 1 else arrange(call, call.func, kept)
-        )
+            value = quoted_as(expression(self._say(template)), self.quote)
+            kept.append(_argument(keyword, value))
+        # partial(train_step, optimizer=optimizer) without its argument is train_step
+        if edit.is_partial and len(kept) == 1:
+            return kept[0].value
+        return arrange(call, call.func, kept)
 
     def _make_static(self, names: Sequence[str], node: cst.BaseExpression) -> cst.BaseExpression:
-        said = quoted_as(
-            expression(repr(names[0] if len(names) == 1 else tuple(names))), self.quote
-        )
+        value = names[0] if len(names) == 1 else tuple(names)
+        static = quoted_as(expression(repr(value)), self.quote)
+        # jax.jit(train_step, donate_argnums=0)
         if isinstance(node, cst.Call):
-            return arrange(node, node.func, [*node.args, _argument("static_argnames", said)])
-        return expression(
-            self._say("{partial}({jit}, static_argnames={names})"), jit=node, names=said
-        )
+            return arrange(node, node.func, [*node.args, _argument("static_argnames", static)])
+        # @jax.jit
+        template = self._say("{partial}({jit}, static_argnames={names})")
+        return expression(template, jit=node, names=static)
 
-    def _base(self, span: Span) -> int:
+    def _indent_within(self, span: Span) -> int:
         """How far the line on which an expression starts is indented within its statement."""
         line = self.lines[span[0] - 1]
         return max(0, len(line) - len(line.lstrip()) - self.block)
@@ -317,9 +350,8 @@ class Applier(cst.CSTTransformer):
         self, argument: edits.Argument, call: cst.Call, edit: edits.RewriteCall
     ) -> cst.Arg:
         if argument.index is None:
-            return _argument(
-                argument.keyword, self._fill(argument.template, edit.holes, edit.supports)
-            )
+            value = self._fill(argument.template, edit.holes, edit.supports)
+            return _argument(argument.keyword, value)
         kept = call.args[argument.index]
         if argument.keyword is None:
             return kept
@@ -327,6 +359,7 @@ class Applier(cst.CSTTransformer):
         return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
 
     def _quoted(self, value: str, edit: edits.ReplaceQuoted) -> str:
+        """The text of an annotation with other names, of which longer ones come first."""
         new = {name: self._say(template, edit.supports) for name, template in edit.names}
         names = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
         return re.sub(rf"(?<![\w.])(?:{names})\b", lambda found: new[found[0]], value)
@@ -348,19 +381,21 @@ class Applier(cst.CSTTransformer):
         found: list[Element] = []
         for old, new in zip(original, updated, strict=True):
             before, it = _value_of(old), _value_of(new)
-            edit = self.edits.get(self._span(before)) if before is not None else None
+            edit = None
+            if before is not None:
+                edit = self.edits.get(self._span(before))
             if not isinstance(edit, edits.Spread) or it is None:
                 found.append(new)
                 continue
             values = [expression(self._say(template), it=it) for template in edit.templates]
-            several = [_element(new, value) for value in values]
-            found += [*several[:-1], several[-1].with_changes(comma=new.comma)]
+            *ahead, last = [_element(new, value) for value in values]
+            found += [*ahead, last.with_changes(comma=new.comma)]
         return found if len(found) != len(updated) else None
 
     # Statements
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        """Look only into statements within which something changes: there may be data of any size beside them."""
+        """Look only into statements that change: there may be data of any size beside them."""
         first, column, last, _ = self._span(node)
         self.block = column
         return bisect_right(self.begun, last) > bisect_left(self.begun, first)
@@ -379,32 +414,40 @@ class Applier(cst.CSTTransformer):
             updated_node = updated_node.with_changes(leading_lines=[*blank, *self.carried, *own])
             self.carried = []
         strays, self.stray = self.stray, []
-        updated_node = self._told(_with_lines(updated_node, _remarks(strays)))
+        updated_node = self._marked_unset(_with_lines(updated_node, _remarks(strays)))
         result = self.imports.statement(original_node, updated_node)
-        if isinstance(result, cst.SimpleStatementLine) and any(
-            span[0] <= start[0] <= span[2] for start in self.applied.after
-        ):
-            result = fit(self.module, self.limit, original_node, result, span[1])
-            if self.shrinks:
-                result = joined(self.module, self.limit, original_node, result, span[1])
+        if isinstance(result, cst.SimpleStatementLine):
+            result = self._laid_out(original_node, result)
         self.shrinks = False
         return self._with_preludes(result, span[1]) if self.preludes else result
+
+    def _laid_out(
+        self, original: cst.SimpleStatementLine, line: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine:
+        """A statement in lines that are short enough, if anything within it has changed."""
+        first, column, last, _ = self._span(original)
+        if not any(first <= start[0] <= last for start in self.applied.after):
+            return line
+        line = fit(self.module, self.limit, original, line, column)
+        if self.shrinks:
+            line = joined(self.module, self.limit, original, line, column)
+        return line
 
     def _with_preludes(
         self, line: cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement], indent: int
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
+        """A statement behind those that its expressions need ahead of it."""
         assert isinstance(line, cst.SimpleStatementLine)
         before = [fit(self.module, self.limit, PASS, prelude, indent) for prelude in self.preludes]
         self.preludes = []
         first = before[0].with_changes(leading_lines=line.leading_lines)
         return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
 
-    def _told(self, statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-        """A statement with a comment above it, if it has a learning rate that is none."""
-        is_unset = self.has_unset and has_unset_rate(statement)
-        return (
-            _with_lines(statement, _remarks([f"# {PLACEHOLDER_RATE}"])) if is_unset else statement
-        )
+    def _marked_unset(self, statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+        """A statement with a comment above it, if its learning rate is a placeholder."""
+        if self.has_unset and has_unset_rate(statement):
+            return _with_lines(statement, _remarks([f"# {PLACEHOLDER_RATE}"]))
+        return statement
 
     def _replace_statement(
         self, edit: edits.ReplaceStatement, node: cst.SimpleStatementLine
@@ -416,12 +459,13 @@ class Applier(cst.CSTTransformer):
         ]
         if not lines:
             self.applied.after[edit.span] = ""
+            # without an heir, the comments stay where the statement was
             if edit.heir is None:
                 self.carried.extend(line for line in node.leading_lines if line.comment is not None)
             return cst.RemovalSentinel.REMOVE
         lines = [fit(self.module, self.limit, PASS, line, edit.span[1]) for line in lines]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
-        lines = [self._told(line) for line in lines]
+        lines = [self._marked_unset(line) for line in lines]
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
         self.applied.after[edit.span] = self._code(lines)
         return cst.FlattenSentinel(lines)
@@ -432,11 +476,8 @@ class Applier(cst.CSTTransformer):
         if any(comment is not None and comment.value.startswith(MARKER) for comment in comments):
             return updated
         first, _, last, _ = self._span(original)
-        last = (
-            last
-            if isinstance(original, cst.SimpleStatementLine)
-            else _header_end(original, self.positions)
-        )
+        if not isinstance(original, cst.SimpleStatementLine):
+            last = _header_end(original, self.positions)
         texts = [text for line in range(first, last + 1) for text in self.comments.get(line, ())]
         return _with_lines(updated, _remarks(dict.fromkeys(texts)))
 
@@ -455,7 +496,17 @@ class Applier(cst.CSTTransformer):
         return self._arranged(original_node, updated_node)
 
     def _arranged(self, original: Block, updated: Block) -> Block:
-        """A block in which the statements that move have moved, and the gaps above those that went are still there."""
+        """A block after its moves, with the gaps that removed statements had above them."""
+        gaps = self._gaps(original)
+        if gaps:
+            body = [with_gap(node, gaps.get(id(node), ())) for node in updated.body]
+            updated = updated.with_changes(body=body)
+        block, done = self.moves.carry_out(updated)
+        self.applied.after.update((span, self._code(nodes)) for span, nodes in done.items())
+        return block
+
+    def _gaps(self, original: Block) -> dict[int, list[cst.EmptyLine]]:
+        """The blank lines above removed statements, by the identity of the following statement."""
         gaps: dict[int, list[cst.EmptyLine]] = {}
         gap: list[cst.EmptyLine] = []
         for node in original.body:
@@ -464,14 +515,9 @@ class Applier(cst.CSTTransformer):
                 gap = gap or gap_and_comments(node)[0]
             elif gap:
                 first = became[0] if isinstance(became, cst.FlattenSentinel) else became
-                gaps[id(first)], gap = gap, []
-        if gaps:
-            updated = updated.with_changes(
-                body=[with_gap(node, gaps.get(id(node), ())) for node in updated.body]
-            )
-        block, done = self.moves.carry_out(updated)
-        self.applied.after.update((span, self._code(nodes)) for span, nodes in done.items())
-        return block
+                gaps[id(first)] = gap
+                gap = []
+        return gaps
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
@@ -500,9 +546,8 @@ class Applier(cst.CSTTransformer):
         edit = self.classes.get(self._span(original_node)[:2])
         if edit is None:
             return updated_node
-        updated_node = derived_state(
-            updated_node, expression(self._say("{TrainState}")), edit.dropped
-        )
+        base = expression(self._say("{TrainState}"))
+        updated_node = derived_state(updated_node, base, edit.dropped)
         self.applied.after[edit.span] = self._code([updated_node.with_changes(leading_lines=())])
         return updated_node
 
@@ -511,6 +556,7 @@ class Applier(cst.CSTTransformer):
     ) -> cst.If | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         start = self._span(original_node)[:2]
         taken, removed = self.taken.get(start), self.removed.get(start)
+        # `if hasattr(state, "optimizer"):` of which only the branch stays
         if taken is not None and isinstance(updated_node.body, cst.IndentedBlock):
             first, *others = updated_node.body.body
             lines = [first.with_changes(leading_lines=updated_node.leading_lines), *others]
@@ -525,7 +571,7 @@ class Applier(cst.CSTTransformer):
 
 
 def _with_own_parentheses(node: cst.CSTNode, span: Span) -> Span:
-    """The span of a node as `ast` has it: the parentheses around a tuple are its own, and those around anything else are not."""
+    """The span of a node as `ast` has it: only that of a tuple includes its parentheses."""
     if not (isinstance(node, cst.Tuple) and node.lpar):
         return span
     before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
@@ -569,4 +615,7 @@ def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
 
 
 def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
-    return new.with_changes(lpar=node.lpar, rpar=node.rpar) if node.lpar and not new.lpar else new
+    """The new expression in the parentheses of the one that it replaces, unless it has its own."""
+    if node.lpar and not new.lpar:
+        return new.with_changes(lpar=node.lpar, rpar=node.rpar)
+    return new

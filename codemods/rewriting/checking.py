@@ -22,13 +22,10 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
     """The comments of a file, apart from those of some statements, by their first lines."""
     if "#" not in code:
         return Counter()
-    last = {
-        line: node.end_lineno or line
-        for node in parse(code).body
-        for line in [node.lineno]
-        if line in without
-    }
-    skipped = {line for start, end in last.items() for line in range(start, end + 1)} | without
+    skipped = set(without)
+    for node in parse(code).body:
+        if node.lineno in without:
+            skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     return Counter(
         token.string
@@ -40,8 +37,9 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
 def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[ImportedName]) -> str:
     """What breaks a promise of the result: empty if it holds all.
 
-    It parses, no name is undefined that was not before, no comment is lost but with the imports that are dropped, and nothing is
-    used as only a legacy object can be but what is `allowed`: what was left for a reason, and what helpers do.
+    It parses, no name is undefined that was not before, no comment is lost but with the imports
+    that are dropped, and nothing is used as only a legacy object can be but what is `allowed`:
+    what was left for a reason, and what helpers do.
     """
     try:
         tree = parse(after)
@@ -57,7 +55,10 @@ def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[Im
 
 
 def undefined_names(unit: Unit) -> set[str]:
-    """The names that a module reads and neither binds nor finds among the builtins; none if it has a star import."""
+    """The names that a module reads and that neither it nor `builtins` defines.
+
+    There are none if it has a star import, which may define any name.
+    """
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
         return set()
     scopes = Scopes(unit)

@@ -47,8 +47,8 @@ class Work:
     cell: str
     markers: dict[int, list[str]]
     stays: Counter[str]
-    """How often what looks like a legacy use may stand in the result: what is not rewritten is known to be something else, or
-    left with its whole group."""
+    """How often what looks like a legacy use may stand in the result: what is not rewritten is
+    known to be something else, or left with its whole group."""
 
     given: tuple[Support, ...] = ()
     """The helpers that other files import from here."""
@@ -62,17 +62,20 @@ class Work:
 
 @uncollected()
 def edit_file(work: Work) -> Outcome:
-    """Carry out the edits of one file: its new code, what came of each edit, and what is wrong with the result, if anything."""
+    """Carry out the edits of one file. A file on which this tool fails does not stop the others."""
     try:
         return _edit_file(work)
     except RecursionError:
         return work.code, Applied(), TOO_DEEP
-    except Exception as error:  # noqa: BLE001 - one file that this tool fails on must not keep the others from their migration
+    except Exception as error:  # noqa: BLE001 - an error must not keep other files from migration
         return work.code, Applied(), f"{type(error).__name__} within this tool: {error}"
 
 
 class Positions(PositionProvider):
-    """Where each node is, without the second visit of the module that a MetadataWrapper makes for providers of other kinds."""
+    """Where each node is.
+
+    A `MetadataWrapper` would visit the module a second time, for providers of other kinds.
+    """
 
     def of(self, module: cst.Module) -> tuple[str, Mapping[cst.CSTNode, CodeRange]]:
         """The text of a module, and the positions of its nodes in it."""
@@ -103,60 +106,68 @@ def _edit_file(work: Work) -> Outcome:
         work.called,
     )
     updated = module.visit(applier)
-    needed = (*applier.applied.supports.values(), *work.given)
-    supports = {
-        support.name: support
-        for support in (called_otherwise(support, work.called) for support in needed)
-    }
-    applier.applied.supports = supports
+    applied = applier.applied
+    needed = (*applied.supports.values(), *work.given)
+    called = [called_otherwise(support, work.called) for support in needed]
+    supports = {support.name: support for support in called}
+    applied.supports = supports
     if work.imported:
         supports = {name: support for name, support in supports.items() if not support.is_shared}
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
     taken = _bound_still(work) if sources else set()
-    clash = [
-        name
-        for name, source in sources.items()
-        if name in taken and not has_support(module, source)
-    ]
-    clash += [
-        name for name in (work.called.get(name, name) for name in work.imported) if name in taken
-    ]
-    if fixed := sorted(applier.applied.fixed & work.called.keys()):
-        return work.code, applier.applied, f"the name `{fixed[0]}` is taken"
-    shared = {name for name, support in supports.items() if support.is_shared}
-    if clash and (applier.applied.fixed | work.imported.keys() | shared).isdisjoint(clash):
-        free = {
-            name: [other for other in other_names(name) if other not in taken] for name in clash
-        }
-        if all(free.values()):
-            return _edit_file(
-                replace(
-                    work,
-                    called={**work.called, **{name: other for name, (other, *_) in free.items()}},
-                )
-            )
+    clash = _clashes(work, module, sources, taken)
+    if fixed := sorted(applied.fixed & work.called.keys()):
+        return work.code, applied, f"the name `{fixed[0]}` is taken"
     if clash:
-        return work.code, applier.applied, f"the name `{clash[0]}` is taken"
+        shared = {name for name, support in supports.items() if support.is_shared}
+        fixed_names = applied.fixed | work.imported.keys() | shared
+        renamed = _with_other_names(work, clash, taken)
+        if renamed is not None and fixed_names.isdisjoint(clash):
+            return _edit_file(renamed)
+        return work.code, applied, f"the name `{clash[0]}` is taken"
     for support in supports.values():
         editor.require(support.imports)
     names = {work.called.get(name, name): source for name, source in work.imported.items()}
     editor.require(f"from {source} import {name}" for name, source in sorted(names.items()))
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
-        return (
-            work.code,
-            applier.applied,
-            "a helper would have to stand ahead of the imports that it needs",
-        )
-    after = supported.code
-    missed = [edit for edit in work.edits if edit.span not in applier.applied.after]
-    helpers = [node for source in sources.values() for node in ast.walk(parse(source))]
-    problem = (
-        f"not found: {missed[0]}"
-        if missed
-        else problem_of(work.code, after, work.stays + shapes_in(helpers), work.drop)
-    )
-    return after if problem else realigned(work.code, after), applier.applied, problem
+        problem = "a helper would have to stand ahead of the imports that it needs"
+        return work.code, applied, problem
+    return _checked(work, applied, supported.code, list(sources.values()))
+
+
+def _clashes(
+    work: Work, module: cst.Module, sources: Mapping[str, str], taken: set[str]
+) -> list[str]:
+    """The names of helpers that mean something else in the file."""
+    made = [
+        name
+        for name, source in sources.items()
+        if name in taken and not has_support(module, source)
+    ]
+    imported = [work.called.get(name, name) for name in work.imported]
+    return made + [name for name in imported if name in taken]
+
+
+def _with_other_names(work: Work, clash: list[str], taken: set[str]) -> Work | None:
+    """The same work with other names for some helpers; None if there is none for one of them."""
+    called = dict(work.called)
+    for name in clash:
+        free = [other for other in other_names(name) if other not in taken]
+        if not free:
+            return None
+        called[name] = free[0]
+    return replace(work, called=called)
+
+
+def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Outcome:
+    """The outcome of new code: with a problem, if it breaks a promise or an edit was not made."""
+    missed = [edit for edit in work.edits if edit.span not in applied.after]
+    if missed:
+        return after, applied, f"not found: {missed[0]}"
+    nodes = [node for source in helpers for node in ast.walk(parse(source))]
+    problem = problem_of(work.code, after, work.stays + shapes_in(nodes), work.drop)
+    return after if problem else realigned(work.code, after), applied, problem
 
 
 def _bound_still(work: Work) -> set[str]:

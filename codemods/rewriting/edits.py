@@ -1,4 +1,7 @@
-"""What a rule decides to do at a place: edits as data, made from templates with holes for pieces of the original source."""
+"""What a rule decides to do at a place: edits as data.
+
+They are made from templates with holes for pieces of the original source.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,11 @@ class Edit:
 class Replace(Edit):
     """Replace the expression at `span` by a template.
 
-    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is replaced, and in
-    `x[{slices}]` stands what the subscript that is given for it has between its brackets.
-    `{optax}`, `{jax}`, `{TrainState}` and the other keys of `planning.names.CHOICES` stand for the names under which the file
-    imports these, and `{support:NAME}` for an emitted helper.
+    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is
+    replaced, and in `x[{slices}]` stands what the subscript that is given for it has between its
+    brackets. `{optax}`, `{jax}`, `{TrainState}` and the other keys of `planning.names.CHOICES`
+    stand for the names under which the file imports these, and `{support:NAME}` for an emitted
+    helper.
     """
 
     template: str
@@ -38,7 +42,10 @@ class Replace(Edit):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a rewritten call: the original one at `index`, or a template; under `keyword`, if it has one."""
+    """An argument of a rewritten call: the original one at `index`, or a template.
+
+    It is passed by `keyword`, if that is given.
+    """
 
     keyword: str | None
     index: int | None = None
@@ -47,10 +54,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class RewriteCall(Edit):
-    """Rewrite the call at `span`: a new callee from a template, and arguments of which the kept ones keep their layout.
+    """Rewrite the call at `span`: a new callee from a template, and other arguments.
 
-    In templates, `{argument:N}` stands for the original argument N. `prelude` is a template of a statement that goes before
-    the one that holds the call. `then` is a template of what is done with the result, such as `.replace(step=0)`.
+    Arguments that stay keep their layout. In templates, `{argument:N}` stands for the original
+    argument N. `prelude` is a template of a statement that goes before the one with the call.
+    `then` is a template of what is done with the result, such as `.replace(step=0)`.
     """
 
     function: str
@@ -65,8 +73,9 @@ class RewriteCall(Edit):
 class ChangeArguments(Edit):
     """Take the arguments at some indices out of the call at `span`, and put others behind the rest.
 
-    `added` has keywords, empty for an argument by position, with templates of values; `spread` has such arguments to put in the
-    place of one. If a partial application is left with its function alone, the function takes its place.
+    `added` has keywords, empty for an argument by position, with templates of values; `spread` has
+    such arguments to put in the place of one. If a partial application is left with its function
+    alone, the function takes its place.
     """
 
     dropped: tuple[int, ...] = ()
@@ -77,7 +86,7 @@ class ChangeArguments(Edit):
 
 @dataclass(frozen=True)
 class MakeStatic(Edit):
-    """Tell `jax.jit` at `span`, which may be a call of it, that parameters of these names are static."""
+    """Make parameters of these names static for the `jax.jit`, or the call of it, at `span`."""
 
     names: tuple[str, ...]
 
@@ -86,9 +95,9 @@ class MakeStatic(Edit):
 class ConvertDefinition(Edit):
     """Turn the constructor call at `span` into its optax form.
 
-    `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the span of the predicate that
-    chooses the parameters whose weights decay, if not all do. `link` is the source text of what comes first in the chain. `note`
-    is what is to be told of the site.
+    `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the
+    span of the predicate that chooses the parameters whose weights decay, if not all do. `link` is
+    the source text of what comes first in the chain. `note` is what the report says of the site.
     """
 
     optimizer: str
@@ -107,7 +116,8 @@ class ConvertDefinition(Edit):
 class TakePart(Edit):
     """Put a part of the call at `span` in its place: what stands at another span.
 
-    `opposite` has the source texts of two predicates within the call, of which each was shown to be the negation of the other.
+    `opposite` has the source texts of two predicates within the call, each of which is proven to be
+    the negation of the other.
     """
 
     part: Span
@@ -120,7 +130,7 @@ class TakePart(Edit):
 
 @dataclass(frozen=True)
 class ConvertClass(Edit):
-    """Put a function in the place of the legacy class at `span`; if a call of the class stands there, of its callee.
+    """Put a function in the place of the legacy class at `span`, or of the callee of its call.
 
     An attribute of a class is a static method.
     """
@@ -132,9 +142,10 @@ class ConvertClass(Edit):
 
 @dataclass(frozen=True)
 class ConvertLookup(Edit):
-    """Turn the lookup of a legacy class by its name at `span` into one among functions for `optimizers`.
+    """Turn the lookup of a legacy class by name at `span` into one among functions.
 
-    It is a call of `getattr` with two arguments, or of `hasattr`.
+    It is a call of `getattr` with two arguments, or of `hasattr`. The functions are those for
+    `optimizers`.
     """
 
     optimizers: tuple[str, ...]
@@ -151,9 +162,10 @@ class ReplaceQuoted(Edit):
 
 @dataclass(frozen=True)
 class ReplaceStatement(Edit):
-    """Replace the simple statement at `span` by statements made from templates; by none, take it away, or a whole function.
+    """Replace the simple statement at `span` by statements made from templates.
 
-    The comments of a statement that goes stay where it was, or go to the one at the span `heir`. The holes of `raw` are filled
+    Without templates, the statement or whole function is removed. The comments of a removed
+    statement stay where it was, or go to the one at the span `heir`. The holes of `raw` are filled
     without what other edits do at the same spans, though with what these do within.
     """
 
@@ -171,7 +183,10 @@ class TakeBody(Edit):
 
 @dataclass(frozen=True)
 class Spread(Edit):
-    """Put several elements, made from templates, in the place of the one at `span` in a tuple or a subscript; `{it}` is that."""
+    """Put several elements in the place of the one at `span` in a tuple or a subscript.
+
+    They are made from templates, in which `{it}` is the element that was there.
+    """
 
     templates: tuple[str, ...]
 
@@ -197,10 +212,11 @@ class SplitParameter:
 
 @dataclass(frozen=True)
 class ChangeParameters(Edit):
-    """Give the function at `span` further parameters, or take some away, along with what its docstring says of them.
+    """Add, split or drop parameters of the function at `span`, in its docstring, too.
 
-    `added` has names with the source text of their annotations, which may be empty; those of `by_keyword` can be given by keyword
-    alone. `unpacked` are the source texts of statements with which the body begins.
+    `added` has names with the source text of their annotations, which may be empty; those of
+    `by_keyword` can be given by keyword alone. `unpacked` are the source texts of statements with
+    which the body begins.
     """
 
     added: tuple[tuple[str, str], ...] = ()
@@ -212,14 +228,17 @@ class ChangeParameters(Edit):
 
 @dataclass(frozen=True)
 class DeriveState(Edit):
-    """Let the dataclass at `span` derive from `TrainState`, without its decorator and some of its fields."""
+    """Let the dataclass at `span` derive from `TrainState`, without its decorator.
+
+    It loses the fields that are `dropped`.
+    """
 
     dropped: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class MoveImport(Edit):
-    """Import the name `bound`, which the statement at `span` imports, by another statement, or no more."""
+    """Import the name `bound`, which the statement at `span` imports, elsewhere or no more."""
 
     bound: str
     statement: str
@@ -241,21 +260,18 @@ def merged(first: Edit, second: Edit) -> Edit | None:
             return first
         case MoveStatement(), MoveStatement():
             return min(first, second, key=lambda one: one.target)
+        # (optimizer, rng) of which one edit spreads the optimizer, and another what is made of it
         case Spread(), Spread():
             inner, outer = (first, second) if IT in second.templates else (second, first)
             if IT not in outer.templates:
                 return None
             at = outer.templates.index(IT)
-            return replace(
-                first,
-                templates=(*outer.templates[:at], *inner.templates, *outer.templates[at + 1 :]),
-            )
+            templates = (*outer.templates[:at], *inner.templates, *outer.templates[at + 1 :])
+            return replace(first, templates=templates)
     if type(first) is not type(second) or not isinstance(first, JOINED):
         return None
-    joined: dict[str, Any] = {
-        name: tuple(dict.fromkeys((*ours, *vars(second)[name])))
-        if isinstance(ours, tuple) and name != "span"
-        else ours
-        for name, ours in vars(first).items()
-    }
+    joined: dict[str, Any] = dict(vars(first))
+    for name, ours in vars(first).items():
+        if isinstance(ours, tuple) and name != "span":
+            joined[name] = tuple(dict.fromkeys((*ours, *vars(second)[name])))
     return type(first)(**joined)

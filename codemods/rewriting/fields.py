@@ -21,9 +21,11 @@ def derived_state(
         if _field(statement) in dropped:
             gap = gap or blank
             continue
-        kept.append(
-            with_gap(statement, gap) if kept else statement.with_changes(leading_lines=comments)
-        )
+        if kept:
+            kept.append(with_gap(statement, gap))
+        else:
+            # no blank line below the head of the class
+            kept.append(statement.with_changes(leading_lines=comments))
         gap = []
     if not kept:
         kept = [cst.parse_statement("pass")]
@@ -39,9 +41,8 @@ def derived_state(
 
 def _field(statement: cst.BaseStatement) -> str:
     """The name of the field that a statement declares; empty for others."""
-    if isinstance(statement, cst.SimpleStatementLine) and isinstance(
-        statement.body[0], cst.AnnAssign
-    ):
-        target = statement.body[0].target
-        return target.value if isinstance(target, cst.Name) else ""
+    match statement:
+        # optimizer: optim.Optimizer
+        case cst.SimpleStatementLine(body=[cst.AnnAssign(target=cst.Name(value=name)), *_]):
+            return name
     return ""

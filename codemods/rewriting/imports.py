@@ -1,4 +1,4 @@
-"""Import statements of one file: names dropped, statements added, in the file's own style and place."""
+"""Import statements of one file: dropped and added in the file's own style and place."""
 
 from __future__ import annotations
 
@@ -29,14 +29,19 @@ NEIGHBOURS = (
     "absl",
     "ml_collections",
 )
+"""Packages whose imports stand in one section with that of optax."""
+
 RELATED = ("flax", "jax")
+"""Packages beside whose imports a new one goes, the best place first."""
+
 ImportLine = cst.Import | cst.ImportFrom
 
 
 @dataclass(frozen=True)
 class ImportedName:
-    """A name to drop: where its statement starts (line from 1, column from 0), and the name as that binds it.
+    """A name to drop.
 
+    `line` (from 1) and `column` (from 0) are where its statement starts, `name` is what that binds.
     For `import flax.optim` that is the dotted name, for a star import `*`.
     """
 
@@ -47,14 +52,20 @@ class ImportedName:
 
 @dataclass(frozen=True)
 class Addition:
-    """A one-line import to add: at the module's top, or beside the nested import that starts at `near`."""
+    """A one-line import to add.
+
+    It goes to the module's top, or beside the nested import that starts at `near`.
+    """
 
     statement: str
     near: tuple[int, int] | None = None
 
 
 class ImportEditor:
-    """Edits imports while a transformer passes over a tree: `statement` and `block` on leaving these, `finish` at the end."""
+    """Edits imports while a transformer passes over a tree.
+
+    The transformer calls `statement` and `block` when it leaves these, and `finish` at the end.
+    """
 
     def __init__(
         self,
@@ -64,7 +75,11 @@ class ImportEditor:
         origins: Collection[tuple[int, int]] = (),
         cell: str = "",
     ) -> None:
-        """`origins` are where the imports start that bind what is replaced; `cell` opens the first cell that changes."""
+        """Sort the imports to drop and to add by their places.
+
+        `origins` are where the imports start that bind what is replaced. `cell` opens the first
+        cell of a notebook that changes.
+        """
         self._positions = positions
         self._origins = origins
         self._cell = cell
@@ -86,7 +101,7 @@ class ImportEditor:
     def statement(
         self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]:
-        """The statement without the names to drop, and beside it the imports that are to stand there."""
+        """The statement without the names to drop, and beside it the imports to add there."""
         kept: list[cst.BaseSmallStatement] = []
         added: list[str] = []
         emptied: ImportLine | None = None
@@ -97,11 +112,10 @@ class ImportEditor:
             start = self._positions[before].start
             rest = _without(small, self._drop.get((start.line, start.column), set()))
             beside = self._nested.get((start.line, start.column), ())
+            # import jax; from flax import optim
             if rest is None and len(beside) == 1 and len(original.body) > 1:
-                new = cst.ensure_type(cst.parse_statement(beside[0]), cst.SimpleStatementLine).body[
-                    0
-                ]
-                kept.append(new.with_changes(semicolon=small.semicolon))
+                line = cst.ensure_type(cst.parse_statement(beside[0]), cst.SimpleStatementLine)
+                kept.append(line.body[0].with_changes(semicolon=small.semicolon))
                 continue
             added.extend(beside)
             if rest is None:
@@ -114,21 +128,16 @@ class ImportEditor:
             if isinstance(kept[-1].semicolon, cst.Semicolon):
                 kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
             updated = updated.with_changes(body=kept)
-        if not added:
-            if not kept and emptied is not None:
-                self._emptied.append(emptied)
-                return updated.with_changes(body=[emptied])
-            return updated
-        lines = [cst.parse_statement(text) for text in added]
-        if kept:
-            return cst.FlattenSentinel([updated, *lines])
-        first = cst.ensure_type(lines[0], cst.SimpleStatementLine).with_changes(
-            leading_lines=updated.leading_lines, trailing_whitespace=updated.trailing_whitespace
-        )
-        return cst.FlattenSentinel([first, *lines[1:]])
+        if added:
+            return _with_beside(updated, added, is_kept=bool(kept))
+        # a whole import that is dropped stays until `finish`, to show new imports their place
+        if not kept and emptied is not None:
+            self._emptied.append(emptied)
+            return updated.with_changes(body=[emptied])
+        return updated
 
     def block(self, block: cst.IndentedBlock) -> cst.IndentedBlock:
-        """A block without the statements that dropping has emptied; `pass` if nothing else is left."""
+        """A block without emptied statements; `pass` if nothing else is left."""
         body = self._tidy(block.body)
         if len(body) == len(block.body):
             return block
@@ -143,17 +152,15 @@ class ImportEditor:
         return module if len(body) == len(module.body) else module.with_changes(body=body)
 
     def _tidy(self, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        """Statements without the emptied ones, whose comments and gaps go to those that follow."""
         kept: list[cst.BaseStatement] = []
         carried: list[cst.EmptyLine] = []
         for statement in body:
             leading = list(getattr(statement, "leading_lines", ()))
             if self._is_emptied(statement):
                 has_comment = any(line.comment is not None for line in leading)
-                carried = (
-                    [*carried, *leading] if has_comment or not kept or not carried else carried
-                )
-                if not has_comment and not carried:
-                    carried = leading
+                if has_comment or not kept or not carried:
+                    carried = [*carried, *leading]
                 continue
             if carried:
                 leading = _merge_leading(carried, leading)
@@ -165,14 +172,17 @@ class ImportEditor:
         return kept
 
     def _is_emptied(self, statement: cst.CSTNode) -> bool:
-        """Whether a statement is one that is to go: until the end it stands as it was, to show the new ones their place."""
+        """Whether a statement is an import that is dropped at the end."""
         small = _only_import(statement)
         return any(small is emptied for emptied in self._emptied)
 
     # Adding
 
     def _cells(self, module: cst.Module) -> list[str]:
-        """The cells of a notebook that import what is replaced, by what opens them: each may be run without the others."""
+        """The cells of a notebook that import what is replaced, by what opens them.
+
+        Each gets the new import, because it may be run without the others.
+        """
         found: dict[str, None] = {}
         cell = ""
         for statement in module.body if self._cell else ():
@@ -184,67 +194,53 @@ class ImportEditor:
         return list(found)
 
     def _add(self, module: cst.Module, text: str, cell: str = "") -> cst.Module:
-        """The module with an import that it lacks; of a notebook, within one cell, if that is told."""
+        """The module with an import that it lacks; in one cell of a notebook, if given."""
         new = _only_import(cst.parse_statement(text))
         assert new is not None
-        lines = [
-            (index, found)
-            for index in _within(module, cell)
-            if (found := _only_import(module.body[index]))
-        ]
-        if any(
-            _binds_same(new, found)
-            for index, found in lines
-            if not self._is_emptied(module.body[index])
-        ):
+        lines = _imports_within(module, cell)
+        staying = (found for index, found in lines if not self._is_emptied(module.body[index]))
+        if any(_binds_same(new, found) for found in staying):
             return module
         merged = self._merged(module, lines, new)
         if merged is not None:
             return merged
-        changed = (index for index, found in lines if any(found is old for old in self._changed))
-        related = (index for root in RELATED for index, found in lines if _root(found) == root)
-        anchor = next(chain(changed, related), None)
+        anchor = self._anchor(lines)
         if anchor is None and self._cell:
             return self._into_cell(module, cst.SimpleStatementLine([new]))
         run = _run(module, [index for index, _ in lines], anchor or 0)
-        sections = _sections(module, run)
+        return self._into_run(module, run, dict(lines), new)
+
+    def _anchor(self, lines: list[tuple[int, ImportLine]]) -> int | None:
+        """The import that shows a new one its place: the first that changes, else a related one."""
+        changed = (index for index, found in lines if any(found is old for old in self._changed))
+        related = (index for root in RELATED for index, found in lines if _root(found) == root)
+        return next(chain(changed, related), None)
+
+    def _into_run(
+        self, module: cst.Module, run: list[int], lines: Mapping[int, ImportLine], new: ImportLine
+    ) -> cst.Module:
+        """The module with an import in the best section of a run of imports."""
         statement = cst.SimpleStatementLine([new])
-        roots = dict(lines)
+        sections = _sections(module, run)
         if _is_standard(new):
-            first = [
-                list(takewhile(lambda index: _is_standard(roots[index]), found))
-                for found in sections
-            ]
-            sections = [
-                own for own, whole in zip(first, sections, strict=True) if own == whole
-            ] or list(filter(None, first))
+            sections = _standard_sections(sections, lines)
         if not sections:
-            start = next((index for index in run if _module(roots[index]) != "__future__"), 0)
-            return _insert(
-                module, max(start, _after_header(module)), statement, head=False, blank=True
-            )
-        own = [
-            found for found in sections if any(_root(roots[index]) == _root(new) for index in found)
-        ]
-        near = [
-            found for found in sections if any(_root(roots[index]) in NEIGHBOURS for index in found)
-        ]
-        in_order = [found for found in near if _is_sorted(found, roots)]
-        section = (own or in_order or near or sections)[-1]
-        if (
-            not (own or near)
-            and not _is_standard(new)
-            and all(_is_standard(roots[index]) for index in section)
-        ):
+            start = next((index for index in run if _module(lines[index]) != "__future__"), 0)
+            place = max(start, _after_header(module))
+            return _insert(module, place, statement, head=False, blank=True)
+        related = _related_sections(sections, lines, new)
+        section = (related or sections)[-1]
+        is_standard = all(_is_standard(lines[index]) for index in section)
+        # the file imports nothing but the standard library: a section of its own behind that
+        if not related and is_standard and not _is_standard(new):
             return _insert(module, section[-1] + 1, statement, head=False, blank=True)
-        index = _place(section, roots, new)
+        index = _place(section, lines, new)
         head = index == section[0]
-        return _insert(
-            module, index, statement, head=head, whole=head and self._is_emptied(module.body[index])
-        )
+        whole = head and self._is_emptied(module.body[index])
+        return _insert(module, index, statement, head=head, whole=whole)
 
     def _into_cell(self, module: cst.Module, statement: cst.SimpleStatementLine) -> cst.Module:
-        """The module with a statement at the head of the cell, behind those that are there already."""
+        """The module with a statement at the head of the cell, behind its first imports."""
         start, *others = _within(module, self._cell)
         index = next((index for index in others if not _only_import(module.body[index])), start + 1)
         return _insert(module, index, statement, head=False)
@@ -252,35 +248,53 @@ class ImportEditor:
     def _merged(
         self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine
     ) -> cst.Module | None:
-        """`from m import a` joined to an existing `from m import b, c`, where the file writes imports so."""
-        several = (found.names for _, found in lines if isinstance(found, cst.ImportFrom))
-        combined = any(
-            not isinstance(names, cst.ImportStar) and len(names) > 1 for names in several
-        )
-        if (
-            not combined
-            or not isinstance(new, cst.ImportFrom)
-            or isinstance(new.names, cst.ImportStar)
-        ):
+        """`from m import a` joined to a `from m import b, c`, where the file writes imports so."""
+        combined = any(_has_several(found) for _, found in lines)
+        if not combined or not isinstance(new, cst.ImportFrom):
+            return None
+        if isinstance(new.names, cst.ImportStar):
             return None
         for index, found in lines:
-            same = isinstance(found, cst.ImportFrom) and _module(found) == _module(new)
-            if (
-                not same
-                or self._is_emptied(module.body[index])
-                or isinstance(found.names, cst.ImportStar)
-            ):
+            if not isinstance(found, cst.ImportFrom) or _module(found) != _module(new):
                 continue
-            assert isinstance(found, cst.ImportFrom)
+            if self._is_emptied(module.body[index]) or isinstance(found.names, cst.ImportStar):
+                continue
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
             joined = found.with_changes(names=_joined(list(found.names), new.names[0]))
-            body = [
-                *module.body[:index],
-                line.with_changes(body=[joined]),
-                *module.body[index + 1 :],
-            ]
+            body = [*module.body]
+            body[index] = line.with_changes(body=[joined])
             return module.with_changes(body=body)
         return None
+
+
+def _with_beside(
+    line: cst.SimpleStatementLine, texts: Sequence[str], is_kept: bool
+) -> cst.FlattenSentinel[cst.BaseStatement]:
+    """A statement with some more behind it; unless it is kept, they take its place and comments."""
+    lines = [cst.parse_statement(text) for text in texts]
+    if is_kept:
+        return cst.FlattenSentinel([line, *lines])
+    first = cst.ensure_type(lines[0], cst.SimpleStatementLine).with_changes(
+        leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
+    )
+    return cst.FlattenSentinel([first, *lines[1:]])
+
+
+def _has_several(statement: ImportLine) -> bool:
+    """Whether a statement is `from m import b, c`."""
+    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+        return False
+    return len(statement.names) > 1
+
+
+def _imports_within(module: cst.Module, cell: str) -> list[tuple[int, ImportLine]]:
+    """The imports of a cell with their indices; without a cell, of the module."""
+    found: list[tuple[int, ImportLine]] = []
+    for index in _within(module, cell):
+        only = _only_import(module.body[index])
+        if only is not None:
+            found.append((index, only))
+    return found
 
 
 def _is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
@@ -289,16 +303,16 @@ def _is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
 
 
 def _within(module: cst.Module, cell: str) -> Sequence[int]:
-    """The indices of the statements of a cell, from the one that opens it; without a cell, of all."""
+    """The indices of the statements of a cell, from the one that opens it; without one, of all."""
     if not cell:
         return range(len(module.body))
     opened = [
         index for index, statement in enumerate(module.body) if _is_opening(module, statement)
     ]
-    start = next(
-        index for index in opened if module.code_for_node(module.body[index]).strip() == cell
-    )
-    return range(start, next((index for index in opened if index > start), len(module.body)))
+    titles = (module.code_for_node(module.body[index]).strip() for index in opened)
+    start = next(index for index, title in zip(opened, titles, strict=False) if title == cell)
+    end = next((index for index in opened if index > start), len(module.body))
+    return range(start, end)
 
 
 def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
@@ -335,6 +349,7 @@ def _joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.Impo
 
 
 def _only_import(statement: cst.CSTNode) -> ImportLine | None:
+    """The import that a line consists of; None for any other statement."""
     match statement:
         case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom() as only]):
             return only
@@ -358,9 +373,10 @@ def _is_standard(statement: ImportLine) -> bool:
 
 
 def _binds_same(new: ImportLine, old: ImportLine) -> bool:
-    if type(new) is not type(old) or (
-        isinstance(new, cst.ImportFrom) and _module(new) != _module(old)
-    ):
+    """Whether an import binds, perhaps among others, what a new one would."""
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, cst.ImportFrom) and _module(new) != _module(old):
         return False
     if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
         return False
@@ -369,7 +385,10 @@ def _binds_same(new: ImportLine, old: ImportLine) -> bool:
 
 
 def _run(module: cst.Module, imports: list[int], anchor: int) -> list[int]:
-    """Imports up to a statement that is none, docstring and guarded imports aside: the first run not before `anchor`."""
+    """The first run of imports that does not end before `anchor`.
+
+    A run ends at a statement of another kind; a docstring and guarded imports do not end it.
+    """
     found = set(imports)
     run: list[int] = []
     for index, statement in enumerate(module.body):
@@ -383,7 +402,7 @@ def _run(module: cst.Module, imports: list[int], anchor: int) -> list[int]:
 
 
 def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
-    """The imports in groups without blank lines in between; `from __future__` stands outside of them."""
+    """The imports in groups without blank lines in between, without `from __future__`."""
     sections: list[list[int]] = []
     for index in run:
         statement = module.body[index]
@@ -399,10 +418,35 @@ def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
     return sections
 
 
+def _standard_sections(
+    sections: list[list[int]], lines: Mapping[int, ImportLine]
+) -> list[list[int]]:
+    """The sections of the standard library; if there are none, what of it begins other sections."""
+
+    def is_standard(index: int) -> bool:
+        return _is_standard(lines[index])
+
+    heads = [list(takewhile(is_standard, section)) for section in sections]
+    whole = [head for head, section in zip(heads, sections, strict=True) if head == section]
+    return whole or [head for head in heads if head]
+
+
+def _related_sections(
+    sections: list[list[int]], lines: Mapping[int, ImportLine], new: ImportLine
+) -> list[list[int]]:
+    """The sections with imports of the same package, else of its neighbours, best if sorted."""
+    roots = [{_root(lines[index]) for index in section} for section in sections]
+    pairs = list(zip(sections, roots, strict=True))
+    own = [section for section, found in pairs if _root(new) in found]
+    near = [section for section, found in pairs if not found.isdisjoint(NEIGHBOURS)]
+    in_order = [section for section in near if _is_sorted(section, lines)]
+    return own or in_order or near
+
+
 def _sorter(
     section: list[int], lines: Mapping[int, ImportLine]
 ) -> Callable[[ImportLine], tuple[bool, str]]:
-    """What the imports of a section are sorted by: their modules, behind their kinds if these are kept apart."""
+    """What the imports of a section are sorted by: kind, if kinds are kept apart, then module."""
     kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]
     plain_first = kinds == sorted(kinds)
     return lambda statement: (
@@ -417,7 +461,7 @@ def _is_sorted(section: list[int], lines: Mapping[int, ImportLine]) -> bool:
 
 
 def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
-    """Where in a section an import belongs: at its sorted place by the section's own order, else behind its relatives."""
+    """Where an import belongs: at its place in a sorted section, else behind related ones."""
     if _is_sorted(section, lines):
         key = _sorter(section, lines)
         return next((index for index in section if key(lines[index]) > key(new)), section[-1] + 1)
@@ -428,12 +472,13 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
 
 def _after_header(module: cst.Module) -> int:
     """The place after the docstring and `from __future__` imports."""
-    header = [
-        is_docstring(statement)
-        or ((small := _only_import(statement)) is not None and _module(small) == "__future__")
-        for statement in module.body
-    ]
-    return max((index + 1 for index, is_header in enumerate(header) if is_header), default=0)
+    place = 0
+    for index, statement in enumerate(module.body):
+        small = _only_import(statement)
+        is_future = small is not None and _module(small) == "__future__"
+        if is_future or is_docstring(statement):
+            place = index + 1
+    return place
 
 
 def _insert(
@@ -444,28 +489,30 @@ def _insert(
     blank: bool = False,
     whole: bool = False,
 ) -> cst.Module:
-    """Insert a statement. At the head of a section it takes over the blank lines above, and the comments if `whole`."""
+    """Insert a statement.
+
+    At the head of a section it takes over the blank lines above, and with `whole` the comments too.
+    With `blank` it is set apart from what stands around it.
+    """
     body = list(module.body)
     if head:
         following = body[index]
         leading = list(getattr(following, "leading_lines", ()))
         if leading and index > 0:
             taken = leading if whole else [line for line in leading if line.comment is None]
+            left = [line for line in leading if line not in taken]
             statement = statement.with_changes(leading_lines=taken)
-            body[index] = following.with_changes(
-                leading_lines=[line for line in leading if line not in taken]
-            )
+            body[index] = following.with_changes(leading_lines=left)
     if blank:
-        statement = statement.with_changes(
-            leading_lines=[cst.EmptyLine(indent=False)] if index else []
-        )
+        above = [cst.EmptyLine(indent=False)] if index else []
+        statement = statement.with_changes(leading_lines=above)
         if index < len(body) and not getattr(body[index], "leading_lines", ()):
             body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     return module.with_changes(body=[*body[:index], statement, *body[index:]])
 
 
 def _merge_leading(carried: list[cst.EmptyLine], own: list[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """The lines above a removed statement and those above the next: the comments of both, the wider gap of the two."""
+    """The lines above a removed statement and the next one: all comments, and the wider gap."""
     if any(line.comment is not None for line in carried):
         return [*carried, *own]
     return own if len(own) >= len(carried) else carried

@@ -20,10 +20,11 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | None:
-    """Put helper definitions after the imports that they need and ahead of their first use, once, in the file's indentation.
+    """Put helper definitions after the imports that they need and ahead of their first use.
 
-    In a file, that is behind all imports at its top; in a notebook, behind those that they need, as cells are run one by one.
-    None if there is no such place.
+    In a file, that is behind all imports at its top; in a notebook, behind those that they need, as
+    cells are run one by one. They get the file's indentation, and those that the file has already
+    are left out. None if there is no such place.
     """
     missing = (source for source in sources if not has_support(module, source))
     new = [_spaced(item) for source in missing for item in _indented(source, module).body]
@@ -39,9 +40,8 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
 
 def has_support(module: cst.Module, source: str) -> bool:
     """Whether the module holds these definitions already, to the letter."""
-    wanted = {
-        _name(statement): _code(module, statement) for statement in _indented(source, module).body
-    }
+    definitions = _indented(source, module).body
+    wanted = {_name(statement): _code(module, statement) for statement in definitions}
     present = {_code(module, statement) for statement in module.body if _name(statement) in wanted}
     return present.issuperset(wanted.values())
 
@@ -58,7 +58,10 @@ def _code(
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
-    """The source with the module's own indentation and line ends; what hangs in brackets stays four columns in."""
+    """The source with the module's own indentation and line ends.
+
+    What hangs in brackets stays four columns in.
+    """
     return _parsed(source, module.default_indent, module.default_newline)
 
 
@@ -81,14 +84,16 @@ class _Docstrings(cst.CSTTransformer):
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
     ) -> cst.SimpleString:
         first, *rest = updated_node.value.split("\n")
-        depths = ((len(line) - len(line.lstrip(" "))) // len(INDENT) for line in rest)
-        deeper = [
-            self.indent * depth + line.lstrip(" ") for depth, line in zip(depths, rest, strict=True)
-        ]
-        return updated_node.with_changes(value=self.newline.join([first, *deeper]))
+        lines = [first]
+        for line in rest:
+            text = line.lstrip(" ")
+            depth = (len(line) - len(text)) // len(INDENT)
+            lines.append(self.indent * depth + text)
+        return updated_node.with_changes(value=self.newline.join(lines))
 
 
 def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
+    """The index at which definitions go; None if they are needed ahead of what they need."""
     code = module.code
     statements = list(_in_ast(module, code))
     needed = _names(ast.parse(module.with_changes(body=new).code), whole=True)
@@ -98,39 +103,45 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
             bound.setdefault(name, index + 1)
     first = max((index for name, index in bound.items() if name in needed), default=0)
     last = _first_use(statements, {_name(statement) for statement in new} - {""})
-    others = (
-        any(not isinstance(node, ast.Import | ast.ImportFrom) for node in nodes)
-        for nodes in statements
-    )
-    behind = next(
-        (index for index, is_other in enumerate(others) if is_other and index >= first), first
-    )
-    usual = behind if first and CELL.match(code) else _after_imports(module)
-    return None if first > last else min(max(first, usual), last)
+    if first > last:
+        return None
+    is_notebook = CELL.match(code) is not None
+    usual = _behind_imports(statements, first) if first and is_notebook else _after_imports(module)
+    return min(max(first, usual), last)
+
+
+def _behind_imports(statements: Sequence[Sequence[ast.stmt]], first: int) -> int:
+    """The first line from `first` on that does more than to import; `first` if there is none."""
+    for index in range(first, len(statements)):
+        if any(not isinstance(node, ast.Import | ast.ImportFrom) for node in statements[index]):
+            return index
+    return first
 
 
 def _in_ast(module: cst.Module, code: str) -> Iterator[Sequence[ast.stmt]]:
     """The statements of each line of a module as `ast` has them."""
     nodes = iter(ast.parse(code).body)
     for line in module.body:
-        yield list(
-            islice(nodes, len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1)
-        )
+        # import jax; import optax
+        size = len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1
+        yield list(islice(nodes, size))
 
 
 def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int:
-    """The first statement that, when the module is run, may evaluate one of some names, by functions ahead of it or not."""
+    """The first statement that may evaluate one of some names when the module is run.
+
+    Definitions that use one of the names count as further names, until there are no more.
+    """
     size = -1
     while size < len(names):
         size = len(names)
         for node in chain.from_iterable(statements):
             if isinstance(node, DEFINITIONS) and not names.isdisjoint(_names(node, whole=True)):
                 names.add(node.name)
-    found = (
-        any(not names.isdisjoint(_names(node, whole=False)) for node in nodes)
-        for nodes in statements
-    )
-    return next((index for index, used in enumerate(found) if used), len(statements))
+    for index, nodes in enumerate(statements):
+        if any(not names.isdisjoint(_names(node, whole=False)) for node in nodes):
+            return index
+    return len(statements)
 
 
 def _names(root: ast.AST, whole: bool) -> set[str]:
@@ -159,7 +170,10 @@ def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _after_imports(module: cst.Module) -> int:
-    """Behind the last import of the run at the top; guarded imports and simple assignments may stand between them."""
+    """Behind the last import of the run at the top.
+
+    Guarded imports and simple assignments may stand between them.
+    """
     index = 0
     for number, statement in enumerate(module.body):
         guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()

@@ -1,4 +1,7 @@
-"""What only a legacy object is asked for, counted in a syntax tree: a check of results that shares nothing with the analysis."""
+"""Uses that only a legacy object has, counted in a syntax tree.
+
+The check of results by these counts shares nothing with the analysis.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ def shape_of(node: ast.AST) -> str:
     match node:
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in CERTAIN:
             return f".{name}"
+        # optimizer.state.step, or optimizer.state[0].step of a MultiOptimizer
         case (
             ast.Attribute(attr="step", value=ast.Attribute(attr="state"))
             | ast.Attribute(attr="step", value=ast.Subscript(value=ast.Attribute(attr="state")))
         ):
             return ".state.step"
-        case ast.Call(func=ast.Attribute(attr="replace"), keywords=words) if "target" in {
-            word.arg for word in words
-        }:
-            return ".replace(target=…)"
+        # optimizer.replace(target=params)
+        case ast.Call(func=ast.Attribute(attr="replace"), keywords=words):
+            if any(word.arg == "target" for word in words):
+                return ".replace(target=…)"
     return ""
 
 

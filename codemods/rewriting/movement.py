@@ -14,16 +14,18 @@ Block = TypeVar("Block", cst.IndentedBlock, cst.Module)
 
 
 class Moves:
-    """The moves of one file. They are carried out block by block, once all of a block's statements are as they will be."""
+    """The moves of one file.
+
+    They are carried out block by block, once all other edits within a block are done.
+    """
 
     def __init__(self, edits: Iterable[MoveStatement]) -> None:
-        self.targets = {
-            edit.span: edit.target for edit in sorted(edits, key=lambda edit: edit.span)
-        }
+        in_order = sorted(edits, key=lambda edit: edit.span)
+        self.targets = {edit.span: edit.target for edit in in_order}
         self._wanted = {*self.targets, *self.targets.values()}
         self._nodes: dict[Span, tuple[cst.CSTNode, ...]] = {}
 
-    def met(self, span: Span, updated: object) -> None:
+    def note(self, span: Span, updated: object) -> None:
         """Note what the statement at a span has become."""
         if span in self._wanted:
             nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
@@ -36,19 +38,27 @@ class Moves:
         for target in dict.fromkeys(self.targets.values()):
             spans: list[Span] = [span for span, goal in self.targets.items() if goal == target]
             nodes = [self._nodes.get(span, ()) for span in (*spans, target)]
-            if all(found and any(node is found[0] for node in body) for found in nodes):
+            if all(_begins_in(body, found) for found in nodes):
                 body = _moved(body, nodes[:-1], nodes[-1][0])
                 done.update(zip(spans, nodes, strict=False))
         return (block.with_changes(body=body), done) if done else (block, done)
 
 
+def _begins_in(body: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode]) -> bool:
+    """Whether the first of some nodes, if there is one, is a statement of a block."""
+    return bool(nodes) and any(node is nodes[0] for node in body)
+
+
 def _moved(
     body: list[cst.CSTNode], moving: Sequence[tuple[cst.CSTNode, ...]], target: cst.CSTNode
 ) -> list[cst.CSTNode]:
-    """Some statements of a block in front of another one. The blank lines between paragraphs stay where they were."""
-    going = {id(node) for nodes in moving for node in nodes}
-    blank, own = gap_and_comments(target)
+    """A block with some statements in front of another one.
+
+    The blank lines between paragraphs stay where they were.
+    """
     first, *others = [node for nodes in moving for node in nodes]
+    going = {id(node) for node in (first, *others)}
+    blank, own = gap_and_comments(target)
     first = first.with_changes(leading_lines=[*blank, *gap_and_comments(first)[1]])
     rest: list[cst.CSTNode] = []
     gap: list[cst.EmptyLine] = []
@@ -56,7 +66,9 @@ def _moved(
         if id(node) in going:
             gap = gap or gap_and_comments(node)[0]
         elif node is target:
-            rest += [first, *others, target if own else target.with_changes(leading_lines=[])]
+            # its blank lines are now above the first of the moved statements
+            below = target if own else target.with_changes(leading_lines=[])
+            rest += [first, *others, below]
         else:
             rest.append(with_gap(node, gap))
             gap = []
@@ -72,7 +84,7 @@ def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNo
 def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
     """The blank lines above a statement, and the comments below these."""
     lines = list(getattr(statement, "leading_lines", ()))
-    first = next(
-        (index for index, line in enumerate(lines) if line.comment is not None), len(lines)
-    )
+    first = 0
+    while first < len(lines) and lines[first].comment is None:
+        first += 1
     return lines[:first], lines[first:]

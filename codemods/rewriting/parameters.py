@@ -16,14 +16,12 @@ from codemods.rewriting.edits import ChangeParameters, SplitParameter
 def with_parameters(
     function: cst.FunctionDef, edit: ChangeParameters, say: Callable[[str], str]
 ) -> cst.FunctionDef:
-    """A function with other parameters, and a docstring that says nothing of those that are gone.
+    """A function with other parameters, and a docstring that describes these.
 
     `say` fills in the names of imported modules in the template of an annotation.
     """
-    body = _documented(function.body, edit)
-    return function.with_changes(
-        params=changed(function.params, edit, say), body=_beginning(body, edit.unpacked)
-    )
+    body = _beginning(_documented(function.body, edit), edit.unpacked)
+    return function.with_changes(params=changed(function.params, edit, say), body=body)
 
 
 def changed(
@@ -52,17 +50,15 @@ def _split(
             if old.name.value != split.name:
                 found.append(old)
                 continue
-            new = [
+            *ahead, last = [
                 cst.Param(cst.Name(name), _annotation(say(text))) for name, text in split.parameters
             ]
+            # one parameter a line stays one parameter a line
             after = old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
             between = old.comma if isinstance(after, cst.ParenthesizedWhitespace) else SEPARATOR
-            found += [one.with_changes(comma=between) for one in new[:-1]]
-            found.append(
-                new[-1].with_changes(
-                    comma=old.comma, whitespace_after_param=old.whitespace_after_param
-                )
-            )
+            found += [one.with_changes(comma=between) for one in ahead]
+            end = {"comma": old.comma, "whitespace_after_param": old.whitespace_after_param}
+            found.append(last.with_changes(**end))
         changes[field] = found
     return parameters.with_changes(**changes)
 
@@ -97,12 +93,14 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
 
 
 def _end_without_keywords(parameters: cst.Parameters, changes: dict[str, object]) -> None:
-    """End the parameters behind those by position as they ended behind the last that had to be named; `*` goes."""
-    gone, star = parameters.kwonly_params[-1], parameters.star_arg
-    end = {"comma": gone.comma, "whitespace_after_param": gone.whitespace_after_param}
+    """End a list of parameters as it ended behind the last keyword-only one; a bare `*` goes."""
+    removed, star = parameters.kwonly_params[-1], parameters.star_arg
+    end = {"comma": removed.comma, "whitespace_after_param": removed.whitespace_after_param}
+    # def step(state, *rest, optimizer)
     if isinstance(star, cst.Param):
         changes["star_arg"] = star if parameters.star_kwarg else star.with_changes(**end)
         return
+    # def step(state, *, optimizer)
     changes["star_arg"] = cst.MaybeSentinel.DEFAULT
     if parameters.params and parameters.star_kwarg is None:
         *before, last = parameters.params
@@ -112,9 +110,9 @@ def _end_without_keywords(parameters: cst.Parameters, changes: dict[str, object]
 def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Parameters:
     """The parameters with one more behind those without a default, laid out as the one before."""
     old = list(parameters.params)
-    index = next(
-        (number for number, parameter in enumerate(old) if parameter.default is not None), len(old)
-    )
+    index = 0
+    while index < len(old) and old[index].default is None:
+        index += 1
     new = cst.Param(cst.Name(name), _annotation(annotation))
     if index < len(old):
         comma = old[index].comma
@@ -144,7 +142,7 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
 
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
-    """The body with a docstring that says nothing of parameters that are gone, and describes those in the place of one."""
+    """The body with a docstring that describes the parameters as they are now."""
     if not (edit.dropped or edit.split) or not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
     match body.body[0]:
