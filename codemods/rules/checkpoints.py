@@ -38,8 +38,9 @@ STEP_OF = Support(
     after='params = serialization.to_state_dict(optimizer)["params"]\n',
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
-    """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState` has `params`, `opt_state` and
-    `step`. Code that reads anything but the step from `state` is left, with a reason.
+    """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState`
+    has `params`, `opt_state` and `step`. Code that reads anything but the step from `state` is
+    left, with a reason.
     """
     if use.name == "target" and isinstance(use.node, ast.Subscript):
         quote = use.unit.source(use.node.slice)[0]
@@ -72,9 +73,9 @@ def _step_in_state(use: Use) -> ast.Subscript | None:
     after="params = params_of(checkpoints.restore_checkpoint(directory, None))\n",
 )
 def checkpoint(use: Use, context: Context) -> Edit | Refusal:
-    """A checkpoint that is read as plain dicts may have been stored before or after the migration, by this program or by
-    another, so its parameters may be under either key, and its step in either place. Small functions that are added to the file
-    look for both.
+    """A checkpoint that is read as plain dicts may have been stored before or after the migration,
+    by this program or by another, so its parameters may be under either key, and its step in either
+    place. Small functions that are added to the file look for both.
     """
     span = use.span
     match use.node:

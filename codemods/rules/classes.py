@@ -35,16 +35,18 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
     after="optimizer_class = flax_lamb if config.lamb else flax_adam\noptimizer_def = optimizer_class(config.lr)\n",
 )
 def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam` takes its place, which is
-    added to the file and takes the same arguments; what calls it stays as it is. `getattr(optim, name)` becomes
-    `FLAX_OPTIMIZERS[name]`, a dictionary of those classes that the project names in quotes; if it names none, of the three
-    commonest.
+    """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam`
+    takes its place, which is added to the file and takes the same arguments; what calls it stays as
+    it is. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of those classes
+    that the project names in quotes; if it names none, of the three commonest.
 
-    As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a method there.
+    As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a
+    method there.
 
-    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown function or, through a variable,
-    another class gets, is left, with a reason, and with all that it may have made out of view. So is the module `flax.optim`
-    where a variable holds it, or where it is found by its name, with all that it made.
+    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown
+    function or, through a variable, another class gets, is left, with a reason, and with all that
+    it may have made out of view. So is the module `flax.optim` where a variable holds it, or where
+    it is found by its name, with all that it made.
     """
     if use.kind == "module":
         return _looked_up(use, context)

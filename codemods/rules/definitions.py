@@ -27,14 +27,15 @@ from codemods.rules.types import made_by_hand, named
     after="optimizer_def = optax.adamw(1e-3, weight_decay=1e-4)\n",
 )
 def definition(use: Use, context: Context) -> Edit | Refusal:
-    """Each of the twelve optimizers becomes the optax expression that was measured to be the same function: arguments are
-    renamed and keep their text, defaults that differ are made explicit, and where optax has no equal form a small gradient
-    transformation is added to the file.
+    """Each of the twelve optimizers becomes the optax expression that was measured to be the same
+    function: arguments are renamed and keep their text, defaults that differ are made explicit, and
+    where optax has no equal form a small gradient transformation is added to the file.
 
-    If the learning rate is given at each step, or by none and no step is in view, it becomes an injected hyperparameter;
-    everything else stays static. Where the constructor gave none, it gets the number that all steps set, or else 0.0, with a
-    comment: each step has to set it. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
-    callee becomes a function that takes the legacy arguments.
+    If the learning rate is given at each step, or by none and no step is in view, it becomes an
+    injected hyperparameter; everything else stays static. Where the constructor gave none, it gets
+    the number that all steps set, or else 0.0, with a comment: each step has to set it. Of
+    arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the callee
+    becomes a function that takes the legacy arguments.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
@@ -105,7 +106,8 @@ def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
     after="dynamic_scale = DynamicScale()\n",
 )
 def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
-    """`flax.optim.DynamicScale` lives on, unchanged, as `flax.training.dynamic_scale.DynamicScale`."""
+    """`flax.optim.DynamicScale` lives on, unchanged, as
+    `flax.training.dynamic_scale.DynamicScale`."""
     return named(use, "{DynamicScale}")
 
 

@@ -68,8 +68,9 @@ OPTIMIZE_WITH = Support(
     after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n",
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair. Where it is not in view
-    which, or the result is not assigned in a statement of its own, a small function does the same.
+    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a
+    pair. Where it is not in view which, or the result is not assigned in a statement of its own, a
+    small function does the same.
     """
     call = use.call
     loss = _loss(call) if call is not None else None
@@ -107,7 +108,9 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\noptimizer = optimizer.apply_gradients(grads=grad)\n",
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives a pair."""
+    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives
+    a pair.
+    """
     general = _anywhere(use, context)
     parts = _parts(use, context)
     if parts is None:

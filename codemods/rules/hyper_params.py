@@ -72,9 +72,10 @@ Rates = tuple[ast.expr | None, ...]
     after='rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")\n',
 )
 def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The learning rate that an optimizer was made with is read from its state, where it is an injected hyperparameter. Where
-    steps set others, and of the other hyperparameters, which are static in optax, the number itself stands, if the constructor
-    says it. What is only taken to make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves.
+    """The learning rate that an optimizer was made with is read from its state, where it is an
+    injected hyperparameter. Where steps set others, and of the other hyperparameters, which are
+    static in optax, the number itself stands, if the constructor says it. What is only taken to
+    make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves.
     Whatever else reads or sets hyperparameters is left, with a reason.
     """
     assert isinstance(use.node, ast.Attribute)
@@ -110,7 +111,9 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 @rule("FO403", "update_hyper_params are rates in opt_state", "definition.update_hyper_params")
 def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
-    """What is only called to make the hyperparameters of a step goes away, as the step sets the learning rate itself."""
+    """What is only called to make the hyperparameters of a step goes away, as the step sets the
+    learning rate itself.
+    """
     call = use.call
     if call is not None and new_rate(call) is not None and _is_for_step(call, use.unit):
         return Keep()

@@ -73,11 +73,12 @@ def _only_view(states: Iterable[Thing], context: Context) -> str | None:
     *(f"definition:_{name}ParamState" for name in WITH_STATES),
 )
 def made(use: Use, context: Context) -> Edit | Refusal:
-    """What works on an optimizer's state keeps its form: it is given the state as it was, made from the train state, and what
-    `optimizer.replace(state=…)` is given is put back.
+    """What works on an optimizer's state keeps its form: it is given the state as it was, made from
+    the train state, and what `optimizer.replace(state=…)` is given is put back.
 
-    The classes of which such a state was made, `OptimizerState` and the private one of its optimizer, are added to the file, as
-    is the latter for a class that derives from that optimizer (FO701).
+    The classes of which such a state was made, `OptimizerState` and the private one of its
+    optimizer, are added to the file, as is the latter for a class that derives from that optimizer
+    (FO701).
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")

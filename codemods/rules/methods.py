@@ -24,8 +24,9 @@ from codemods.rules.context import Context
     after="optimizer = jax_utils.replicate(optimizer)\n",
 )
 def replicate(use: Use, context: Context) -> Edit | Refusal:
-    """`Optimizer.replicate()` also made every later step average the gradients over the devices, along the axis `batch` unless
-    it was told another; so `jax.lax.pmean` is written out at the steps.
+    """`Optimizer.replicate()` also made every later step average the gradients over the devices,
+    along the axis `batch` unless it was told another; so `jax.lax.pmean` is written out at the
+    steps.
     """
     call = use.call
     if call is None:
@@ -88,8 +89,8 @@ AS_MANY_COPIES = Support(
     after="checkpoints.save_checkpoint(directory, one_copy(optimizer), step)\n",
 )
 def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Of an optimizer that its own method had replicated, legacy stored one copy. A train state is stored as it is, so one copy
-    is taken where it may have several.
+    """Of an optimizer that its own method had replicated, legacy stored one copy. A train state is
+    stored as it is, so one copy is taken where it may have several.
     """
     assert isinstance(use.node, ast.expr)
     if not _may_have_copies(use.node, use, context):
@@ -116,9 +117,9 @@ def _refuse_copies() -> Refusal:
 def restored(use: Use, context: Context) -> Edit | Keep:
     """To an optimizer that its own method had replicated, legacy restored the copies too.
 
-    What was stored before the migration has another layout. `optim2optax checkpoint convert` writes it anew, and
-    `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report offers both where an optimizer is
-    created that the program restores.
+    What was stored before the migration has another layout. `optim2optax checkpoint convert` writes
+    it anew, and `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report
+    offers both where an optimizer is created that the program restores.
     """
     assert isinstance(use.node, ast.Call)
     state = next(
@@ -139,8 +140,9 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     after="optimizer = serialization.from_state_dict(optimizer, state_dict)\n",
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
-    """The methods did what the functions of `flax.serialization` do. The keys are those of a `TrainState`: where anything but the
-    parameters or the step is asked for by its key, or all keys are, the optimizer is left, with a reason.
+    """The methods did what the functions of `flax.serialization` do. The keys are those of a
+    `TrainState`: where anything but the parameters or the step is asked for by its key, or all keys
+    are, the optimizer is left, with a reason.
     """
     call, owner = use.call, use.owner_hole
     copies = _may_have_copies(use.owner, use, context)

@@ -90,13 +90,15 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
     after="optimizer = train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-3))\n",
 )
 def create(use: Use, context: Context) -> Edit | Refusal:
-    """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as `params`, `opt_state` and
-    `tx`, so the object keeps its place in the program. `apply_fn` is the model's `apply` where `params` come from that model's
-    `init` in the same function; else, and where several optimizers are mapped over together, None.
+    """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as
+    `params`, `opt_state` and `tx`, so the object keeps its place in the program. `apply_fn` is the
+    model's `apply` where `params` come from that model's `init` in the same function; else, and
+    where several optimizers are mapped over together, None.
 
-    Parameters that are a bare array or a dataclass need a small subclass, because today's `TrainState` looks for a key in
-    them. Where the program asks of each leaf what only an array has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step
-    is made an array. `focus=` becomes a partition that leaves all other parameters as they are. In
+    Parameters that are a bare array or a dataclass need a small subclass, because today's
+    `TrainState` looks for a key in them. Where the program asks of each leaf what only an array
+    has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step is made an array. `focus=`
+    becomes a partition that leaves all other parameters as they are. In
     `jax.jit(definition.create)(params)` the method becomes a function of the parameters.
     """
     call = use.call
@@ -200,9 +202,10 @@ def target(use: Use, context: Context) -> Edit | Refusal:
     after="step = int(optimizer.step)\n",
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`, so where the program asks for
-    what only an array has or does, such as `astype` or a quotient by 0, an array is made of it. A MultiOptimizer had a state
-    for each of its parts, with the same step in all of them: there `.state[0].step` is `.step` too.
+    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`,
+    so where the program asks for what only an array has or does, such as `astype` or a quotient by
+    0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
+    step in all of them: there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
     if any(thing.name == BARE for thing in use.things):
@@ -226,8 +229,8 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 @rule("FO210", "the optimizer's state", "optimizer.state", "state.replace")
 def state(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211) are known; any other use of
-    the state is left, with a reason.
+    """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211)
+    are known; any other use of the state is left, with a reason.
     """
     parent = use.parent
     if use.name == "replace" and (
@@ -282,8 +285,8 @@ def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
     after="optimizer = optimizer.apply_gradients(grads=grads)\n",
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step, unless it is a
-    function of the optimizer's own step (FO404).
+    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set
+    before the step, unless it is a function of the optimizer's own step (FO404).
     """
     call = use.call
     if call is None:
@@ -539,8 +542,9 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
     after="optimizer = optimizer.replace(params=pretrained)\n",
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
-    each array is a function of the old ones (FO211), for one with another step, or for a new one, whose step is 0.
+    """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may
+    be exchanged for one in which each array is a function of the old ones (FO211), for one with
+    another step, or for a new one, whose step is 0.
     """
     call = use.call
     if call is None:
@@ -622,7 +626,9 @@ def no_counterpart(*fields: str | None) -> Refusal:
 
 @rule("FO212", "attributes by name", "reflection")
 def reflection(use: Use, context: Context) -> Refusal:
-    """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left, with a reason."""
+    """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left,
+    with a reason.
+    """
     return reasons.create_as_value(
         "An attribute of a legacy object is looked up by its name, or all are.",
         "Write the attribute out.",

@@ -57,9 +57,10 @@ PARTITIONED_RULE = Support(
     after="class LoggingOptimizer(PartitionedRule): ...\n",
 )
 def partition(use: Use, context: Context) -> Edit | Refusal:
-    """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log of the groups, keeps its
-    methods. Its base becomes a small class that is added to the file, with the groups under the name that they had, `traversals`.
-    One that takes steps in its own way, or asks for the inner optimizers, is left, with a reason.
+    """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log
+    of the groups, keeps its methods. Its base becomes a small class that is added to the file, with
+    the groups under the name that they had, `traversals`. One that takes steps in its own way, or
+    asks for the inner optimizers, is left, with a reason.
     """
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)

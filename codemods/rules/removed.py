@@ -82,10 +82,11 @@ ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
     after="params = jax.tree_util.tree_map(jnp.zeros_like, params)\n",
 )
 def renamed(use: Use, context: Context) -> Edit | Refusal:
-    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and `jax.host_count` are
-    `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their like are
-    Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is
-    `y`, `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
+    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and
+    `jax.host_count` are `jax.process_index` and `jax.process_count`; `jax.partial` is
+    `functools.partial`; `np.bool`, `np.float` and their like are Python's own; `jnp.DeviceArray` is
+    `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is `y`,
+    `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
     """
     row = row_of(use.name)
     assert row is not None
@@ -231,8 +232,8 @@ def _stands_alone(node: ast.AST, unit: Unit) -> bool:
     after="from jax import config\n",
 )
 def moved(use: Use, context: Context) -> Edit | Refusal:
-    """`from jax.config import config` is `from jax import config`; a name that is another now keeps the old one in the file, as
-    in `from jax.tree_util import tree_map as tree_multimap`.
+    """`from jax.config import config` is `from jax import config`; a name that is another now keeps
+    the old one in the file, as in `from jax.tree_util import tree_map as tree_multimap`.
     """
     row = row_of(use.name)
     assert row is not None
@@ -258,9 +259,9 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
 
 @rule("FO898", "names that are not known", UNKNOWN)
 def not_known(use: Use, context: Context) -> Edit | Refusal:
-    """With `--modernize`, a name that today's package does not have is told, though no removal is known: it may be misspelt,
-    or newer than this tool. So is one that is private, which any release may change. Nothing is changed, and it counts as no
-    site.
+    """With `--modernize`, a name that today's package does not have is told, though no removal is
+    known: it may be misspelt, or newer than this tool. So is one that is private, which any release
+    may change. Nothing is changed, and it counts as no site.
     """
     del context
     found = unknown(use.name)
@@ -276,8 +277,9 @@ def not_known(use: Use, context: Context) -> Edit | Refusal:
     after="import jax\n\nxla = jax.devices()[0].client\n",
 )
 def left_alone(use: Use, context: Context) -> Edit | Refusal:
-    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in use any more, and so does
-    `import jax.config`, which is no module any more: it is an attribute of `jax`.
+    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in
+    use any more, and so does `import jax.config`, which is no module any more: it is an attribute
+    of `jax`.
     """
     assert isinstance(use.node, ast.Import)
     package, _, rest = use.name.partition(".")
@@ -304,8 +306,9 @@ def _is_of_removed(item: Import) -> bool:
     after="x = x.at[0, :].set(y)\n",
 )
 def indexing(use: Use, context: Context) -> Edit | Refusal:
-    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
-    only an array of JAX has `.at`, so what is not plainly one is made one.
+    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took
+    anything that can be made an array; only an array of JAX has `.at`, so what is not plainly one
+    is made one.
     """
     method = INDEXING[use.name.rpartition("_")[2]]
     update = updated(use.call)
@@ -353,8 +356,9 @@ def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = fro
     after='state, params = flax.core.pop(variables, "params")\n',
 )
 def popped(use: Use, context: Context) -> Edit | Refusal:
-    """The variables of a model were a `FrozenDict`, whose `pop` gave a pair: the rest and the value. They are a plain dict now,
-    whose `pop` gives the value alone; `flax.core.pop` gives the pair for both.
+    """The variables of a model were a `FrozenDict`, whose `pop` gave a pair: the rest and the
+    value. They are a plain dict now, whose `pop` gives the value alone; `flax.core.pop` gives the
+    pair for both.
     """
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)

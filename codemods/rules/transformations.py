@@ -52,8 +52,8 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     after="updates, state = optimizer_def.update(grads, state, params)\nparams = optax.apply_updates(params, updates)\n",
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned new parameters and state. `update` returns what is to be added to the parameters. A learning rate among the
-    hyperparameters is set in the state before.
+    """It returned new parameters and state. `update` returns what is to be added to the parameters.
+    A learning rate among the hyperparameters is set in the state before.
     """
     given = bare_step(use.call)
     statement = use.unit.parents.get(use.call) if use.call is not None else None

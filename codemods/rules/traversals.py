@@ -31,9 +31,10 @@ ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
     after="kernels = lambda path, _: 'kernel' in path\n",
 )
 def traversal(use: Use, context: Context) -> Edit | Refusal:
-    """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the predicate that it was made
-    with. The predicate still gets paths such as `/Dense_0/kernel`. One that no optimizer in view uses stays a traversal, under
-    the name that it has kept: `flax.traverse_util.ModelParamTraversal`.
+    """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the
+    predicate that it was made with. The predicate still gets paths such as `/Dense_0/kernel`. One
+    that no optimizer in view uses stays a traversal, under the name that it has kept:
+    `flax.traverse_util.ModelParamTraversal`.
     """
     assert isinstance(use.node, ast.Call)
     if not any(inner in use.things for _, inner in context.facts.legacy.links):
@@ -133,11 +134,13 @@ optimizer_def = decay
 """,
 )
 def mask(use: Use, context: Context) -> Edit:
-    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are one with a mask: all else that
-    they compute is computed for each parameter by itself. That holds where one predicate is the negation of the other, as their
-    expressions show: comparisons of the path, of what its methods give, and of the shape and type of the value, since optax asks
-    a mask for parameters and for gradients. Words to compare with must not be an iterator that the first predicate uses up. And
-    nobody may look into the state of the two groups. In every other case they stay a partition.
+    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are
+    one with a mask: all else that they compute is computed for each parameter by itself. That holds
+    where one predicate is the negation of the other, as their expressions show: comparisons of the
+    path, of what its methods give, and of the shape and type of the value, since optax asks a mask
+    for parameters and for gradients. Words to compare with must not be an iterator that the first
+    predicate uses up. And nobody may look into the state of the two groups. In every other case
+    they stay a partition.
     """
     return context.masks.edit(use)
 

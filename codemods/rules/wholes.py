@@ -43,8 +43,8 @@ WHY = {
 
 @rule("FO109", "an optimizer of complex parameters", "complex")
 def complex_parameters(use: Use, context: Context) -> Refusal:
-    """Five of the optimizers step complex parameters otherwise than optax does. Where the program, or one that it is imported by,
-    makes complex numbers, these are left.
+    """Five of the optimizers step complex parameters otherwise than optax does. Where the program,
+    or one that it is imported by, makes complex numbers, these are left.
     """
     return reasons.complex_parameters(
         f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the square, and optax takes its "
@@ -55,7 +55,7 @@ def complex_parameters(use: Use, context: Context) -> Refusal:
 
 @rule("FO216", "an optimizer as a whole", "whole")
 def whole(use: Use, context: Context) -> Refusal:
-    """A train state goes where its optimizer went: into and out of functions, containers, `jit`, `pmap`, `scan` and
-    checkpoints. What only a legacy optimizer can do is left, with a reason.
+    """A train state goes where its optimizer went: into and out of functions, containers, `jit`,
+    `pmap`, `scan` and checkpoints. What only a legacy optimizer can do is left, with a reason.
     """
     return (reasons.state if use.name == KEYED else reasons.unlike)(*WHY[use.name])
