@@ -100,6 +100,7 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
 
 def _refuse(use: Use) -> Refusal:
     return reasons.state(
-        f"The key `{use.name}` of the state dict or checkpoint of an optimizer is used, whose layout changes.",
+        f"The key `{use.name}` of the state dict or checkpoint of an optimizer is used, whose "
+        "layout changes.",
         "Read `params`, `opt_state` and `step` from new ones; old checkpoints need a conversion.",
     )

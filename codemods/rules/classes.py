@@ -31,8 +31,14 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
     "dynamic",
     "module",
     "patched",
-    before="optimizer_class = optim.LAMB if config.lamb else optim.Adam\noptimizer_def = optimizer_class(config.lr)\n",
-    after="optimizer_class = flax_lamb if config.lamb else flax_adam\noptimizer_def = optimizer_class(config.lr)\n",
+    before=(
+        "optimizer_class = optim.LAMB if config.lamb else optim.Adam\n"
+        "optimizer_def = optimizer_class(config.lr)\n"
+    ),
+    after=(
+        "optimizer_class = flax_lamb if config.lamb else flax_adam\n"
+        "optimizer_def = optimizer_class(config.lr)\n"
+    ),
 )
 def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam`
@@ -54,7 +60,8 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
         return _annotation(use)
     if use.kind == "patched":
         return reasons.run_time_class(
-            f"An attribute of `flax.optim{use.name and '.'}{use.name}` is set here, for all that is made by it.",
+            f"An attribute of `flax.optim{use.name and '.'}{use.name}` is set here, for all that "
+            "is made by it.",
             "Write a function that is given the object.",
         )
     if "." in use.name:

@@ -151,7 +151,8 @@ class Context(Stepping):
             said.append(f"The learning rate is set before this step, and is no schedule: {why}.")
         if why := self.clippings.reason(use.things):
             said.append(
-                f"The gradients are clipped before this step, and not by a link of the chain: {why}."
+                "The gradients are clipped before this step, and not by a link of the chain: "
+                f"{why}."
             )
         return " ".join([*said, *self.kept.reasons(use)])
 
@@ -165,7 +166,8 @@ class Context(Stepping):
             and any(map(self.parameters.come_from_outside, made))
         ):
             yield (
-                "Its parameters come from out of view. If one of them is called `learning_rate`, the steps set its moments too: "
+                "Its parameters come from out of view. If one of them is called `learning_rate`, "
+                "the steps set its moments too: "
                 "set `hyperparams` in the state by hand."
             )
 
@@ -190,7 +192,8 @@ class Context(Stepping):
                 thing for thing in given if thing.kind in ("optimizer", "definition")
             ):
                 yield (
-                    f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, which is not in view: "
+                    f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, "
+                    "which is not in view: "
                     "what that reads of an optimizer has to change there too."
                 )
                 return
@@ -219,9 +222,11 @@ class Context(Stepping):
         for use in self.facts.uses:
             if use.kind == "restored" and ours & self._groups(use.things):
                 yield (
-                    f"It is restored at {use.where}, where a checkpoint from before the migration does not "
+                    f"It is restored at {use.where}, where a checkpoint from before the migration "
+                    "does not "
                     "load: `optim2optax checkpoint convert` writes it anew, and "
-                    "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it."
+                    "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads "
+                    "it."
                 )
                 return
 

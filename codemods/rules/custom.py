@@ -51,7 +51,8 @@ def has_no_base(what: str) -> Refusal:
     """Why a class of the user's own stays that does something."""
     return reasons.custom_definition(
         f"This class {what}.",
-        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
+        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns "
+        "gradients into updates.",
     )
 
 

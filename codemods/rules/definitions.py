@@ -124,5 +124,6 @@ def internals(use: Use, context: Context) -> Refusal:
     """What reaches into a definition is left, with a reason."""
     return reasons.definition_internals(
         f"`.{use.name}` reaches into the optimizer definition.",
-        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after `optax.inject_hyperparams`.",
+        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after "
+        "`optax.inject_hyperparams`.",
     )

@@ -105,7 +105,10 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     "optimize is value_and_grad, then a step",
     "optimizer.optimize",
     before="optimizer, loss = optimizer.optimize(loss_fn)\n",
-    after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\noptimizer = optimizer.apply_gradients(grads=grad)\n",
+    after=(
+        "loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n"
+        "optimizer = optimizer.apply_gradients(grads=grad)\n"
+    ),
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives
@@ -138,7 +141,8 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     if override is None:
         if context.overrides.keeps_rate(use) and not context.keeps_interface(use):
             return keeps_rate(
-                "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
+                "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the "
+                "step."
             )
         templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
         return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))
@@ -165,7 +169,8 @@ def _anywhere(use: Use, context: Context) -> Edit | Refusal:
     given = [*call.args, *call.keywords]
     if len(given) > 1 and not context.keeps_interface(use):
         return reasons.overrides(
-            "This step overrides hyperparameters, and its result is not assigned to names in a statement of its own.",
+            "This step overrides hyperparameters, and its result is not assigned to names in a "
+            "statement of its own.",
             "Compute the gradient with `jax.value_and_grad`, then take a step.",
         )
     if len(given) == 1 and context.overrides.keeps_rate(use) and not context.keeps_interface(use):

@@ -231,7 +231,8 @@ def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     )
     if whole is not None:
         return reasons.state(
-            f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), whose keys are others now.",
+            f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), "
+            "whose keys are others now.",
             "Use the one or the other throughout.",
         )
     given = arguments_of(STORED[use.name], call)

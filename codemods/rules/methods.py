@@ -37,7 +37,8 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
     if given is None or len(axes) != 1 or None in axes:
         return reasons.deprecated_method(
-            "This also averages the gradients of later steps over an axis that is not plain to see.",
+            "This also averages the gradients of later steps over an axis that is not plain to "
+            "see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
     if "devices" not in given:
@@ -102,7 +103,8 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def _refuse_copies() -> Refusal:
     return reasons.deprecated_method(
-        "This optimizer may be stored or restored when it has a copy for each device, of which legacy stored one.",
+        "This optimizer may be stored or restored when it has a copy for each device, of which "
+        "legacy stored one.",
         "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
     )
 
@@ -167,5 +169,6 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
         )
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
-        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
+        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old "
+        "checkpoints need a conversion.",
     )

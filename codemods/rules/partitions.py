@@ -19,7 +19,8 @@ INHERITED = ("__init__", "init_state")
 
 OVERRIDDEN = frozenset(
     words(
-        "apply_gradient apply_param_gradient create init_param_state restore_state state_dict update_hyper_params"
+        "apply_gradient apply_param_gradient create init_param_state restore_state state_dict "
+        "update_hyper_params"
     )
 )
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}

@@ -48,8 +48,14 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     "FO108",
     "apply_gradient of a definition is update",
     "definition.apply_gradient",
-    before="params, state = optimizer_def.apply_gradient(optimizer_def.hyper_params, params, state, grads)\n",
-    after="updates, state = optimizer_def.update(grads, state, params)\nparams = optax.apply_updates(params, updates)\n",
+    before=(
+        "params, state = optimizer_def.apply_gradient(optimizer_def.hyper_params, params, state, "
+        "grads)\n"
+    ),
+    after=(
+        "updates, state = optimizer_def.update(grads, state, params)\n"
+        "params = optax.apply_updates(params, updates)\n"
+    ),
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned new parameters and state. `update` returns what is to be added to the parameters.
@@ -82,7 +88,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     makers = [inner for outer, inner in context.facts.legacy.links if outer in states]
     if {thing.name for thing in states} != {BARE} or not set(makers) <= set(use.things):
         return reasons.state(
-            "The state that this step is given comes from elsewhere, in the layout of the legacy optimizer.",
+            "The state that this step is given comes from elsewhere, in the layout of the legacy "
+            "optimizer.",
             "Make it by `init_state` of the same definition, where that is in view.",
         )
     holes = [use.owner_hole]
@@ -115,6 +122,7 @@ def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:
 
 def _refuse() -> Refusal:
     return reasons.statement_form(
-        "The result of this step is not unpacked or returned in a statement of its own, or what it is given is not plain to see.",
+        "The result of this step is not unpacked or returned in a statement of its own, or what it "
+        "is given is not plain to see.",
         "Use `update` of the transformation and `optax.apply_updates` instead.",
     )

@@ -51,7 +51,8 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
         )
     if (name := _set_again(given["filter_fn"], use.node, context)) is not None:
         return reasons.traversal(
-            f"The predicate reads `{name}`, which may be set again: then it chooses others than at first.",
+            f"The predicate reads `{name}`, which may be set again: then it chooses others than at "
+            "first.",
             "Give the predicate a variable of its own.",
         )
     holes = (("predicate", use.unit.span(given["filter_fn"])),)

@@ -11,7 +11,8 @@ from codemods.rules.context import Context
 
 WHY = {
     PICKLED: (
-        "The optimizer is pickled here; a train state and its transformation hold functions, which cannot be.",
+        "The optimizer is pickled here; a train state and its transformation hold functions, which "
+        "cannot be.",
         "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
     ),
     COMPARED: (
@@ -19,15 +20,18 @@ WHY = {
         "Compare by `is`, or what is of interest of the two.",
     ),
     COUNTED: (
-        "The leaves of the optimizer are counted or told apart here; a train state has them in another order, and counts beside.",
+        "The leaves of the optimizer are counted or told apart here; a train state has them in "
+        "another order, and counts beside.",
         "Use the leaves of `optimizer.target`.",
     ),
     TYPED: (
-        "Its type is asked for here, which was another for each optimizer; train states have one for all.",
+        "Its type is asked for here, which was another for each optimizer; train states have one "
+        "for all.",
         "Tell optimizers apart by a name of their own.",
     ),
     BY_PATH: (
-        "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
+        "The leaves of the optimizer are told apart by their paths here, which are others in a "
+        "train state.",
         "Use the paths within `optimizer.target`.",
     ),
     TAKEN: (
@@ -35,7 +39,8 @@ WHY = {
         "Tell them apart by something else, such as a class of your own around them.",
     ),
     KEYED: (
-        "The keys of the optimizer's state dict may be asked for here, which are others in that of a train state.",
+        "The keys of the optimizer's state dict may be asked for here, which are others in that of "
+        "a train state.",
         'Ask for `["target"]` by that word, or use the state dict of `optimizer.target`.',
     ),
 }
@@ -47,9 +52,11 @@ def complex_parameters(use: Use, context: Context) -> Refusal:
     or one that it is imported by, makes complex numbers, these are left.
     """
     return reasons.complex_parameters(
-        f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the square, and optax takes its "
+        f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the "
+        "square, and optax takes its "
         "squared modulus.",
-        "Keep real and imaginary parts as parameters of their own, or write the rule as a transformation.",
+        "Keep real and imaginary parts as parameters of their own, or write the rule as a "
+        "transformation.",
     )
 
 
