@@ -14,7 +14,8 @@ from codemods.rules.context import Context
 PARAMS_OF = Support(
     name="params_of",
     source='''def params_of(checkpoint):
-    """The parameters in a checkpoint of a train state, or of a legacy optimizer, that was read as plain dicts."""
+    """The parameters in a checkpoint of a train state, or of a legacy optimizer, that was read \
+as plain dicts."""
     key = "target" if "target" in checkpoint else "params"
     return checkpoint[key]
 ''',
@@ -23,7 +24,8 @@ PARAMS_OF = Support(
 STEP_OF = Support(
     name="step_of",
     source='''def step_of(checkpoint):
-    """The step in a checkpoint of a train state, or of a legacy optimizer, that was read as plain dicts."""
+    """The step in a checkpoint of a train state, or of a legacy optimizer, that was read as \
+plain dicts."""
     return (checkpoint["state"] if "state" in checkpoint else checkpoint)["step"]
 ''',
     imports=(),
@@ -42,9 +44,11 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     has `params`, `opt_state` and `step`. Code that reads anything but the step from `state` is
     left, with a reason.
     """
+    # serialization.to_state_dict(optimizer)["target"]
     if use.name == "target" and isinstance(use.node, ast.Subscript):
         quote = use.unit.source(use.node.slice)[0]
         return Replace(use.unit.span(use.node.slice), f"{quote}params{quote}")
+    # serialization.to_state_dict(optimizer)["state"]["step"]
     step = _step_in_state(use)
     if step is None:
         return _refuse(use)
@@ -79,19 +83,23 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
     """
     span = use.span
     match use.node:
+        # restored["state"]["step"]
         case ast.Subscript(value=restored, ctx=ast.Load()) if use.name == "state":
             step = _step_in_state(use)
             if step is None:
                 return _refuse(use)
             span, template = use.unit.span(step), f"{{support:{STEP_OF.name}}}({{restored}})"
             supports: tuple[Support, ...] = (STEP_OF,)
+        # restored["target"]
         case ast.Subscript(value=restored, ctx=ast.Load()):
             template = f"{{support:{PARAMS_OF.name}}}({{restored}})"
             supports = (PARAMS_OF,)
+        # "target" in restored
         case ast.Compare(left=left, ops=[operator], comparators=[restored]):
             quote = use.unit.source(left)[0]
             template = f"{{{quote}target{quote}, {quote}params{quote}}}.isdisjoint({{restored}})"
-            template = template if isinstance(operator, ast.NotIn) else f"not {template}"
+            if not isinstance(operator, ast.NotIn):
+                template = f"not {template}"
             supports = ()
         case _:
             return _refuse(use)

@@ -1,4 +1,4 @@
-"""Optimizer classes that are values, looked up by name, or called with arguments that are not in view."""
+"""Optimizer classes that are values, looked up by name, or called with unknown arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
 COMMONEST = ("Adam", "GradientDescent", "Momentum")
-"""What nearly every program that names no class means."""
+"""The classes that a lookup by name gets in a project that names none."""
+
+LOOKUPS = frozenset(("builtins.getattr", "builtins.hasattr"))
 
 CALLABLE = Support("Callable", "", ("from typing import Callable",))
 
@@ -64,6 +66,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
             "is made by it.",
             "Write a function that is given the object.",
         )
+    # optim.Adam.create
     if "." in use.name:
         return reasons.create_as_value(
             f"`{use.name}` is taken from its class.", "Call it on the object itself."
@@ -91,24 +94,28 @@ def as_function(use: Use, context: Context) -> Edit:
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
-    match use.parent:
-        case (
-            ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]) as lookup
-        ) if (
-            module is use.node
-            and not isinstance(name, ast.Constant)
-            and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(function)}
-            and RUN_TIME not in context.exposed
-            and (use.things or word == "hasattr")
-        ):
-            named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
-            return ConvertLookup(
-                use.unit.span(lookup), named, _sets_rate_later(use.things, context)
-            )
+    """`getattr(optim, name)` or `hasattr(optim, name)`, as a lookup among functions."""
+    lookup = use.parent
+    if isinstance(lookup, ast.Call) and _is_lookup(lookup, use, context):
+        named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
+        is_late = _sets_rate_later(use.things, context)
+        return ConvertLookup(use.unit.span(lookup), named, is_late)
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
         "Name the optax function that is meant, for each choice.",
     )
+
+
+def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
+    """Whether a call looks a class up by a variable name, and only calls may become of it."""
+    match lookup:
+        case ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]):
+            if module is not use.node or isinstance(name, ast.Constant):
+                return False
+            if LOOKUPS.isdisjoint(context.facts.externals(function)):
+                return False
+            return RUN_TIME not in context.exposed and (bool(use.things) or word == "hasattr")
+    return False
 
 
 def _annotation(use: Use) -> Edit | Refusal:

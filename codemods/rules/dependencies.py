@@ -1,4 +1,7 @@
-"""What is declared of dependencies. The application does it and refuses it, as the code of a program has no part in it."""
+"""What becomes of declared dependencies.
+
+The application does it and refuses it, as the code of a program has no part in it.
+"""
 
 from __future__ import annotations
 

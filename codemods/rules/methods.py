@@ -42,9 +42,9 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
     if "devices" not in given:
-        return Replace(
-            use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (use.owner_hole,)
-        )
+        template = f"{{jax_utils}}.{use.name}({{owner}})"
+        return Replace(use.unit.span(call), template, (use.owner_hole,))
+    # optimizer.replicate(jax.local_devices())
     holes = (use.owner_hole, ("devices", use.unit.span(given["devices"])))
     return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
@@ -53,6 +53,7 @@ def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
     """Whether an optimizer that comes here may have been replicated by its own method."""
     if not context.axes(use.things):
         return False
+    # save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
     if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
         return False
     scope = context.facts.scope(node)
@@ -114,7 +115,10 @@ def _refuse_copies() -> Refusal:
     "a restored optimizer has as many copies as before",
     "restored",
     before="optimizer = checkpoints.restore_checkpoint(directory, optimizer)\n",
-    after="""optimizer = as_many_copies(optimizer, checkpoints.restore_checkpoint(directory, one_copy(optimizer)))\n""",
+    after=(
+        "optimizer = as_many_copies(optimizer, checkpoints.restore_checkpoint(directory, "
+        "one_copy(optimizer)))\n"
+    ),
 )
 def restored(use: Use, context: Context) -> Edit | Keep:
     """To an optimizer that its own method had replicated, legacy restored the copies too.
@@ -124,9 +128,10 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     offers both where an optimizer is created that the program restores.
     """
     assert isinstance(use.node, ast.Call)
-    state = next(
-        (found for found in values_of(use.node) if context.facts.things(found, "optimizer")), None
+    optimizers = (
+        value for value in values_of(use.node) if context.facts.things(value, "optimizer")
     )
+    state = next(optimizers, None)
     if state is None or not _may_have_copies(state, use, context):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
@@ -152,21 +157,18 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
         return _refuse_copies()
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
     supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
+    # optimizer.state_dict()
     if call is not None and use.name == "state_dict" and not values_of(call):
-        return Replace(
-            use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports
-        )
+        template = f"{{serialization}}.to_state_dict({one})"
+        return Replace(use.unit.span(call), template, (owner,), supports)
+    # optimizer.restore_state(state_dict)
     if call is not None and (given := arguments_of(RESTORE_STATE, call)) is not None:
         template = f"{{serialization}}.from_state_dict({one}, {{state}})"
         if copies:
             template = f"{{support:{AS_MANY_COPIES.name}}}({{owner}}, {template})"
             supports = (ONE_COPY, AS_MANY_COPIES)
-        return Replace(
-            use.unit.span(call),
-            template,
-            (owner, ("state", use.unit.span(given["state"]))),
-            supports,
-        )
+        holes = (owner, ("state", use.unit.span(given["state"])))
+        return Replace(use.unit.span(call), template, holes, supports)
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
         "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old "

@@ -15,7 +15,7 @@ from codemods.rules.custom import has_no_base
 from codemods.vocabulary import words
 
 INHERITED = ("__init__", "init_state")
-"""What such a class may ask of its base."""
+"""The methods that such a class may call of its base."""
 
 OVERRIDDEN = frozenset(
     words(
@@ -23,7 +23,10 @@ OVERRIDDEN = frozenset(
         "update_hyper_params"
     )
 )
+"""The methods that such a class must not have."""
+
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
+"""The attributes that the new base does not have."""
 
 PARTITIONED_RULE = Support(
     name="PartitionedRule",
@@ -66,11 +69,8 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
-    if (
-        len(owner.bases) != 1
-        or methods & OVERRIDDEN
-        or any(_reaches_inside(node) for node in ast.walk(owner))
-    ):
+    takes_own_steps = bool(methods & OVERRIDDEN) or any(map(_reaches_inside, ast.walk(owner)))
+    if len(owner.bases) != 1 or takes_own_steps:
         return has_no_base(
             "derives from `MultiOptimizer` and works on the whole tree of parameters"
         )
@@ -79,10 +79,12 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _reaches_inside(node: ast.AST) -> bool:
-    """Whether a part of such a class asks the instance or its base for what the new base does not have."""
+    """Whether a node of such a class reads what the new base does not have."""
     match node:
+        # self.sub_optimizers
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             return name in INNER
+        # super().apply_gradient(hyper_params, params, state, grads)
         case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
             return name not in INHERITED
     return False
