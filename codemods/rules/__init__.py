@@ -65,7 +65,7 @@ def reason(code: str, summary: str, explanation: str) -> Callable[[str, str], Re
 
 
 def describe(code: str, summary: str, explanation: str, before: str = "", after: str = "") -> str:
-    """Register what the application does or refuses outside of Python code; the code is returned."""
+    """Register what the application does or refuses outside of Python code; returns the code."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)
     return code
 

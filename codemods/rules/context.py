@@ -130,13 +130,11 @@ class Context(Stepping):
                 return f"Its definition keeps the interface that it had: {kept}"
         match use.kind:
             case "definition":
-                why = self.masks.reasons.get(use.node)
-                text = "Its groups differ in weight decay alone, and stay groups"
-                return f"{text}: {why}." if why else ""
+                if why := self.masks.reasons.get(use.node):
+                    return f"Its groups differ in weight decay alone, and stay groups: {why}."
             case "annotation":
-                why = self.own_states.reason(use)
-                text = "The dataclass around it is no train state itself"
-                return f"{text}: {why}." if why else ""
+                if why := self.own_states.reason(use):
+                    return f"The dataclass around it is no train state itself: {why}."
             case "definition.create":
                 return self._note_on_creation(use)
         return self._note_on_step(use) if use.kind in STEPS else ""

@@ -43,7 +43,7 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
 
 
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
-    """The optimizer in whose legacy form the `value` of `optimizer.replace(state=value)` is, if any."""
+    """The optimizer in whose legacy form a value of `optimizer.replace(state=value)` is, if any."""
     made = {definition.name for definition in context.definitions(use)}
     if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.things)):
         return None
