@@ -22,9 +22,10 @@ Decide = Callable[["Use", "Context"], "Edit | Keep | Refusal"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A construct and what becomes of it; for a code of the FO9 family, a reason why a site is left.
+    """A construct and what becomes of it; for a code of the FO9 family, a reason to leave a site.
 
-    `kinds` are the kinds of use (see `codemods.analysis.uses.Use`) that the rule decides on, as `KIND` or `KIND:NAME`.
+    `kinds` are the kinds of use (see `codemods.analysis.uses.Use`) that the rule decides on, as
+    `KIND` or `KIND:NAME`.
     """
 
     code: str
@@ -64,12 +65,13 @@ def reason(code: str, summary: str, explanation: str) -> Callable[[str, str], Re
 
 
 def describe(code: str, summary: str, explanation: str, before: str = "", after: str = "") -> str:
-    """Register what is done or refused outside of Python code, by others than the engine. Gives the code."""
+    """Register what the application does or refuses outside of Python code; returns the code."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)
     return code
 
 
 def _paragraphs(text: str) -> str:
+    """A text with each paragraph on one line."""
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 

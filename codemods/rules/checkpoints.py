@@ -14,7 +14,8 @@ from codemods.rules.context import Context
 PARAMS_OF = Support(
     name="params_of",
     source='''def params_of(checkpoint):
-    """The parameters in a checkpoint of a train state, or of a legacy optimizer, that was read as plain dicts."""
+    """The parameters in a checkpoint of a train state, or of a legacy optimizer, that was read \
+as plain dicts."""
     key = "target" if "target" in checkpoint else "params"
     return checkpoint[key]
 ''',
@@ -23,7 +24,8 @@ PARAMS_OF = Support(
 STEP_OF = Support(
     name="step_of",
     source='''def step_of(checkpoint):
-    """The step in a checkpoint of a train state, or of a legacy optimizer, that was read as plain dicts."""
+    """The step in a checkpoint of a train state, or of a legacy optimizer, that was read as \
+plain dicts."""
     return (checkpoint["state"] if "state" in checkpoint else checkpoint)["step"]
 ''',
     imports=(),
@@ -38,12 +40,15 @@ STEP_OF = Support(
     after='params = serialization.to_state_dict(optimizer)["params"]\n',
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
-    """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState` has `params`, `opt_state` and
-    `step`. Code that reads anything but the step from `state` is left, with a reason.
+    """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState`
+    has `params`, `opt_state` and `step`. Code that reads anything but the step from `state` is
+    left, with a reason.
     """
+    # serialization.to_state_dict(optimizer)["target"]
     if use.name == "target" and isinstance(use.node, ast.Subscript):
         quote = use.unit.source(use.node.slice)[0]
         return Replace(use.unit.span(use.node.slice), f"{quote}params{quote}")
+    # serialization.to_state_dict(optimizer)["state"]["step"]
     step = _step_in_state(use)
     if step is None:
         return _refuse(use)
@@ -72,25 +77,29 @@ def _step_in_state(use: Use) -> ast.Subscript | None:
     after="params = params_of(checkpoints.restore_checkpoint(directory, None))\n",
 )
 def checkpoint(use: Use, context: Context) -> Edit | Refusal:
-    """A checkpoint that is read as plain dicts may have been stored before or after the migration, by this program or by
-    another, so its parameters may be under either key, and its step in either place. Small functions that are added to the file
-    look for both.
+    """A checkpoint that is read as plain dicts may have been stored before or after the migration,
+    by this program or by another, so its parameters may be under either key, and its step in either
+    place. Small functions that are added to the file look for both.
     """
     span = use.span
     match use.node:
+        # restored["state"]["step"]
         case ast.Subscript(value=restored, ctx=ast.Load()) if use.name == "state":
             step = _step_in_state(use)
             if step is None:
                 return _refuse(use)
             span, template = use.unit.span(step), f"{{support:{STEP_OF.name}}}({{restored}})"
             supports: tuple[Support, ...] = (STEP_OF,)
+        # restored["target"]
         case ast.Subscript(value=restored, ctx=ast.Load()):
             template = f"{{support:{PARAMS_OF.name}}}({{restored}})"
             supports = (PARAMS_OF,)
+        # "target" in restored
         case ast.Compare(left=left, ops=[operator], comparators=[restored]):
             quote = use.unit.source(left)[0]
             template = f"{{{quote}target{quote}, {quote}params{quote}}}.isdisjoint({{restored}})"
-            template = template if isinstance(operator, ast.NotIn) else f"not {template}"
+            if not isinstance(operator, ast.NotIn):
+                template = f"not {template}"
             supports = ()
         case _:
             return _refuse(use)
@@ -99,6 +108,7 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
 
 def _refuse(use: Use) -> Refusal:
     return reasons.state(
-        f"The key `{use.name}` of the state dict or checkpoint of an optimizer is used, whose layout changes.",
+        f"The key `{use.name}` of the state dict or checkpoint of an optimizer is used, whose "
+        "layout changes.",
         "Read `params`, `opt_state` and `step` from new ones; old checkpoints need a conversion.",
     )

@@ -1,4 +1,4 @@
-"""Optimizer classes that are values, looked up by name, or called with arguments that are not in view."""
+"""Optimizer classes that are values, looked up by name, or called with unknown arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
 COMMONEST = ("Adam", "GradientDescent", "Momentum")
-"""What nearly every program that names no class means."""
+"""The classes that a lookup by name gets in a project that names none."""
+
+LOOKUPS = frozenset(("builtins.getattr", "builtins.hasattr"))
 
 CALLABLE = Support("Callable", "", ("from typing import Callable",))
 
@@ -31,20 +33,28 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
     "dynamic",
     "module",
     "patched",
-    before="optimizer_class = optim.LAMB if config.lamb else optim.Adam\noptimizer_def = optimizer_class(config.lr)\n",
-    after="optimizer_class = flax_lamb if config.lamb else flax_adam\noptimizer_def = optimizer_class(config.lr)\n",
+    before=(
+        "optimizer_class = optim.LAMB if config.lamb else optim.Adam\n"
+        "optimizer_def = optimizer_class(config.lr)\n"
+    ),
+    after=(
+        "optimizer_class = flax_lamb if config.lamb else flax_adam\n"
+        "optimizer_def = optimizer_class(config.lr)\n"
+    ),
 )
 def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam` takes its place, which is
-    added to the file and takes the same arguments; what calls it stays as it is. `getattr(optim, name)` becomes
-    `FLAX_OPTIMIZERS[name]`, a dictionary of those classes that the project names in quotes; if it names none, of the three
-    commonest.
+    """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam`
+    takes its place, which is added to the file and takes the same arguments; what calls it stays as
+    it is. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of those classes
+    that the project names in quotes; if it names none, of the three commonest.
 
-    As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a method there.
+    As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a
+    method there.
 
-    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown function or, through a variable,
-    another class gets, is left, with a reason, and with all that it may have made out of view. So is the module `flax.optim`
-    where a variable holds it, or where it is found by its name, with all that it made.
+    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown
+    function or, through a variable, another class gets, is left, with a reason, and with all that
+    it may have made out of view. So is the module `flax.optim` where a variable holds it, or where
+    it is found by its name, with all that it made.
     """
     if use.kind == "module":
         return _looked_up(use, context)
@@ -52,9 +62,11 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
         return _annotation(use)
     if use.kind == "patched":
         return reasons.run_time_class(
-            f"An attribute of `flax.optim{use.name and '.'}{use.name}` is set here, for all that is made by it.",
+            f"An attribute of `flax.optim{use.name and '.'}{use.name}` is set here, for all that "
+            "is made by it.",
             "Write a function that is given the object.",
         )
+    # optim.Adam.create
     if "." in use.name:
         return reasons.create_as_value(
             f"`{use.name}` is taken from its class.", "Call it on the object itself."
@@ -82,24 +94,28 @@ def as_function(use: Use, context: Context) -> Edit:
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
-    match use.parent:
-        case (
-            ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]) as lookup
-        ) if (
-            module is use.node
-            and not isinstance(name, ast.Constant)
-            and {"builtins.getattr", "builtins.hasattr"} & {*context.facts.externals(function)}
-            and RUN_TIME not in context.exposed
-            and (use.things or word == "hasattr")
-        ):
-            named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
-            return ConvertLookup(
-                use.unit.span(lookup), named, _sets_rate_later(use.things, context)
-            )
+    """`getattr(optim, name)` or `hasattr(optim, name)`, as a lookup among functions."""
+    lookup = use.parent
+    if isinstance(lookup, ast.Call) and _is_lookup(lookup, use, context):
+        named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
+        is_late = _sets_rate_later(use.things, context)
+        return ConvertLookup(use.unit.span(lookup), named, is_late)
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
         "Name the optax function that is meant, for each choice.",
     )
+
+
+def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
+    """Whether a call looks a class up by a variable name, and only calls may become of it."""
+    match lookup:
+        case ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]):
+            if module is not use.node or isinstance(name, ast.Constant):
+                return False
+            if LOOKUPS.isdisjoint(context.facts.externals(function)):
+                return False
+            return RUN_TIME not in context.exposed and (bool(use.things) or word == "hasattr")
+    return False
 
 
 def _annotation(use: Use) -> Edit | Refusal:

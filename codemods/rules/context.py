@@ -1,4 +1,4 @@
-"""What a rule may ask beside its own use: the whole project's uses, seen from one optimizer or definition."""
+"""What a rule may ask beside its own use: all uses of the project, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ from codemods.optimizers.views import OPTIMIZER_STATE, is_viewable, param_state
 from codemods.sources.modules import Unit
 
 OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "optax", "numpy", "absl"}
-"""Whatever their functions do with an optimizer, they do with a train state."""
+"""The packages whose functions do with a train state what they do with an optimizer."""
 
 
 class Context(Stepping):
-    """What a rule may ask: where optimizers take steps, and what becomes of that in each form that spans several uses.
+    """What a rule may ask: where optimizers take steps, and the forms that span several uses.
 
-    The forms are found in the order in which they stand here, each with what those before it have found.
+    The forms are found in the order in which they stand here, each with the results of those before
+    it.
     """
 
     @cached_property
@@ -103,9 +104,9 @@ class Context(Stepping):
 
     @cached_property
     def more_uses(self) -> list[Use]:
-        """What changes beside the legacy constructs, for the sake of idioms, and what forbids all changes.
+        """What changes beside the legacy constructs because of idioms, and what forbids changes.
 
-        Of several at one place, the last is for all.
+        Of several uses at one node, the last stands for all, with the things of all.
         """
         uses = [
             *self.schedules.uses(),
@@ -118,59 +119,69 @@ class Context(Stepping):
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))
-        return [
-            replace(use, things=tuple(things[node]))
-            for node, use in {use.node: use for use in uses}.items()
-        ]
+        last = {use.node: use for use in uses}
+        return [replace(use, things=tuple(things[node])) for node, use in last.items()]
 
     def note(self, use: Use) -> str:
         """Why a use has a general form, as a sentence; empty if there is no other."""
-        if use.kind in ("definition", "definition.create") and (kept := self._kept_because(use)):
-            return f"Its definition keeps the interface that it had: {kept}"
-        if use.kind == "definition" and (why := self.masks.reasons.get(use.node)):
-            return f"Its groups differ in weight decay alone, and stay groups: {why}."
-        if use.kind == "annotation" and (why := self.own_states.reason(use)):
-            return f"The dataclass around it is no train state itself: {why}."
-        if use.kind == "definition.create":
-            split = self.functional.reason(use.things)
-            pieces = (
-                [f"This optimizer stays in one piece, as a train state: {split}."] if split else []
+        if use.kind in ("definition", "definition.create"):
+            kept = self._kept_because(use)
+            if kept:
+                return f"Its definition keeps the interface that it had: {kept}"
+        match use.kind:
+            case "definition":
+                if why := self.masks.reasons.get(use.node):
+                    return f"Its groups differ in weight decay alone, and stay groups: {why}."
+            case "annotation":
+                if why := self.own_states.reason(use):
+                    return f"The dataclass around it is no train state itself: {why}."
+            case "definition.create":
+                return self._note_on_creation(use)
+        return self._note_on_step(use) if use.kind in STEPS else ""
+
+    def _note_on_creation(self, use: Use) -> str:
+        """What may have to change out of view for an optimizer, and why it is a train state."""
+        sentences: list[str] = []
+        in_one_piece = self.functional.reason(use.things)
+        if in_one_piece:
+            sentences.append(
+                f"This optimizer stays in one piece, as a train state: {in_one_piece}."
             )
-            return " ".join(
-                [
-                    *pieces,
-                    *self._older_checkpoints(use),
-                    *self._handed_out(use),
-                    *self._named_out_of_view(use),
-                ]
-            )
-        if use.kind not in STEPS:
-            return ""
-        said = []
+        sentences += self._older_checkpoints(use)
+        sentences += self._handed_out(use)
+        sentences += self._named_out_of_view(use)
+        return " ".join(sentences)
+
+    def _note_on_step(self, use: Use) -> str:
+        """Why statements around a step stay that might have gone into the transformation."""
+        sentences: list[str] = []
         if self.given_override(use) is not None and (why := self.schedules.reason(use.things)):
-            said.append(f"The learning rate is set before this step, and is no schedule: {why}.")
-        if why := self.clippings.reason(use.things):
-            said.append(
-                f"The gradients are clipped before this step, and not by a link of the chain: {why}."
+            sentences.append(
+                f"The learning rate is set before this step, and is no schedule: {why}."
             )
-        return " ".join([*said, *self.kept.reasons(use)])
+        if why := self.clippings.reason(use.things):
+            sentences.append(
+                "The gradients are clipped before this step, and not by a link of the chain: "
+                f"{why}."
+            )
+        return " ".join([*sentences, *self.kept.reasons(use)])
 
     def _named_out_of_view(self, created: Use) -> Iterator[str]:
-        """That a rate is set by its name in a state whose parameters are given their names out of view, if that is so."""
+        """That steps set a rate by its name, though parameters get their names out of view."""
         made = self.facts.things(created.call, "optimizer") if created.call is not None else []
-        is_rated = any(self.overrides.of(step) is not None for step in self.steps(made))
-        if (
-            is_rated
-            and not self.param_names.may_be_rate
-            and any(map(self.parameters.come_from_outside, made))
-        ):
+        sets_rate = any(self.overrides.of(step) is not None for step in self.steps(made))
+        if not sets_rate or self.param_names.may_be_rate:
+            return
+        if any(map(self.parameters.come_from_outside, made)):
             yield (
-                "Its parameters come from out of view. If one of them is called `learning_rate`, the steps set its moments too: "
-                "set `hyperparams` in the state by hand."
+                "Its parameters come from out of view. If one of them is called `learning_rate`, "
+                "the steps set its moments too: set `hyperparams` in the state by hand."
             )
 
     def _kept_because(self, use: Use) -> str:
-        return next((why for thing in use.things if (why := self.with_interface.get(thing))), "")
+        """Why a definition keeps its interface; empty if it does not."""
+        reasons = map(self.with_interface.get, use.things)
+        return next(filter(None, reasons), "")
 
     def _groups(self, things: Iterable[Thing]) -> set[Thing]:
         """The groups in which some things migrate."""
@@ -178,40 +189,38 @@ class Context(Stepping):
         return {groups[thing] for thing in things if thing in groups}
 
     def _handed_out(self, created: Use) -> Iterator[str]:
-        """What gets the optimizer or its definition and is not in view, if anything is."""
+        """The first function out of view that gets the optimizer or its definition, if any does."""
         ours = self._groups(created.things)
         for unit, call in self._unknown_calls:
-            given = (
-                thing
-                for found in values_of(call)
-                for thing in self.facts.within(self.facts.flow.places[found])
-            )
-            if ours & self._groups(
-                thing for thing in given if thing.kind in ("optimizer", "definition")
-            ):
+            if ours & self._groups(self._legacy_within(call)):
                 yield (
-                    f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, which is not in view: "
+                    f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, "
+                    "which is not in view: "
                     "what that reads of an optimizer has to change there too."
                 )
                 return
 
+    def _legacy_within(self, call: ast.Call) -> Iterator[Thing]:
+        """The optimizers and definitions that a call is given, also in containers."""
+        for value in values_of(call):
+            for thing in self.facts.within(self.facts.flow.places[value]):
+                if thing.kind in ("optimizer", "definition"):
+                    yield thing
+
     @cached_property
     def _unknown_calls(self) -> list[tuple[Unit, ast.Call]]:
-        """The calls of imported functions of which nothing is known, but for those of packages that know no optimizers."""
+        """The calls of functions of which nothing is known, and which may know optimizers."""
+        found: list[tuple[Unit, ast.Call]] = []
+        for unit, call in self.facts.flow.reading.calls:
+            names = self.facts.externals(call.func)
+            if names and all(map(self._is_unknown, names)):
+                found.append((unit, call))
+        return found
 
-        def is_unknown(name: str) -> bool:
-            return (
-                not self.facts.flow.library.function(name)
-                and name.partition(".")[0] not in OBLIVIOUS_PACKAGES
-            )
-
-        named = (
-            (unit, call, self.facts.externals(call.func))
-            for unit, call in self.facts.flow.reading.calls
-        )
-        return [
-            (unit, call) for unit, call, names in named if names and all(map(is_unknown, names))
-        ]
+    def _is_unknown(self, name: str) -> bool:
+        if self.facts.flow.library.function(name):
+            return False
+        return name.partition(".")[0] not in OBLIVIOUS_PACKAGES
 
     def _older_checkpoints(self, created: Use) -> Iterator[str]:
         """What reads a checkpoint from before the migration, if the program restores one."""
@@ -219,9 +228,10 @@ class Context(Stepping):
         for use in self.facts.uses:
             if use.kind == "restored" and ours & self._groups(use.things):
                 yield (
-                    f"It is restored at {use.where}, where a checkpoint from before the migration does not "
-                    "load: `optim2optax checkpoint convert` writes it anew, and "
-                    "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it."
+                    f"It is restored at {use.where}, where a checkpoint from before the migration "
+                    "does not load: `optim2optax checkpoint convert` writes it anew, and "
+                    "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads "
+                    "it."
                 )
                 return
 
@@ -235,59 +245,63 @@ class Context(Stepping):
 
     @cached_property
     def taken_by_classes(self) -> frozenset[Object]:
-        """What becomes a function and must not, as it is an attribute of a class in other ways than by a plain statement."""
+        """What a class gets as an attribute through a variable, so that it must be no function."""
         return frozenset(taken_by_classes(self.facts))
 
     @cached_property
     def viewed(self) -> dict[Thing, str]:
-        """The states that are read other than for their step, each with the name of the optimizers that they belong to."""
+        """The states that are read for more than the step, with the name of their optimizers."""
         names: dict[Thing, set[str]] = defaultdict(set)
-        for use in self.facts.uses:
-            if use.kind == "optimizer.state" and not _is_asked_for_step(use):
-                made = {found.name for found in self.definitions(use)}
-                proven = all(thing.evidence == "proven" for thing in use.things)
-                sure = proven and all(map(self.facts.legacy.definitions, use.things))
-                for state in (
-                    self.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else ()
-                ):
-                    names[state] |= made if sure else {""}
+        for use in self._reads_of_states():
+            made = {found.name for found in self.definitions(use)}
+            proven = all(thing.evidence == "proven" for thing in use.things)
+            sure = proven and all(map(self.facts.legacy.definitions, use.things))
+            node = use.node
+            states = self.facts.things(node, "state") if isinstance(node, ast.expr) else []
+            for state in states:
+                names[state] |= made if sure else {""}
         known = {state: next(iter(found)) for state, found in names.items() if len(found) == 1}
         viewable = {state: name for state, name in known.items() if is_viewable(name)}
+        # what is changed in place is lost if the state is made anew at each read
         changed = Snapshots(self.facts).changed if viewable else ()
         return {state: name for state, name in viewable.items() if state not in changed}
 
+    def _reads_of_states(self) -> Iterator[Use]:
+        """Where the state of an optimizer is read for more than its step."""
+        for use in self.facts.uses:
+            if use.kind == "optimizer.state" and not _is_asked_for_step(use):
+                yield use
+
     @cached_property
     def classes_of_states(self) -> dict[str, Support]:
-        """What takes the place of the legacy classes of states, and of what these keep for a parameter."""
+        """The counterparts of `OptimizerState` and of what that has for each parameter, by name."""
         found = {f"_{name}ParamState": param_state(name) for name in self.viewed.values()}
         return found | {"OptimizerState": OPTIMIZER_STATE} if found else {}
 
     @cached_property
     def states_in(self) -> set[Unit]:
-        """The files that take states of optimizers, or make them by hand: each has classes of its own for them."""
-        taken = (
-            use
-            for use in self.facts.uses
-            if use.kind == "optimizer.state" and not _is_asked_for_step(use)
-        )
-        made = (
-            use
-            for use in self.facts.uses
-            if use.kind == "definition" and use.name in self.classes_of_states
-        )
-        return {use.unit for use in (*taken, *made)}
+        """The files that read or make states, each of which has classes of its own for them."""
+        found = {use.unit for use in self._reads_of_states()}
+        for use in self.facts.uses:
+            if use.kind == "definition" and use.name in self.classes_of_states:
+                found.add(use.unit)
+        return found
 
     @cached_property
     def viewed_together(self) -> tuple[Thing, ...]:
-        """The states that are read, if such are made by hand, too: what makes them does not say for whom."""
+        """The states that are read, if the program makes some itself: it may make any of these."""
         names = self.classes_of_states
         uses = (use for use in self.facts.uses if use.kind in ("definition", "annotation", "check"))
         return tuple(self.viewed) if any(use.name in names for use in uses) else ()
 
 
 def is_path(node: ast.expr) -> bool:
-    """Whether evaluating an expression twice is the same as once: names, attributes and constant subscripts."""
+    """Whether an expression has only names, attributes and constant subscripts.
+
+    Then evaluating it twice is the same as evaluating it once.
+    """
     match node:
+        # state.optimizers["generator"]
         case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
             return is_path(value)
     return isinstance(node, ast.Name)
@@ -299,9 +313,8 @@ def legacy_bases(use: Use, facts: Facts) -> set[str]:
     if around is None:
         return set()
     ancestry = facts.flow.ancestry(facts.flow.class_of(around))
-    return {
-        name for item in ancestry if isinstance(item, External) and (name := legacy_name(item.name))
-    }
+    names = (legacy_name(item.name) for item in ancestry if isinstance(item, External))
+    return {name for name in names if name}
 
 
 def free_name(unit: Unit, *choices: str) -> str:
@@ -312,7 +325,7 @@ def free_name(unit: Unit, *choices: str) -> str:
 
 
 def _is_asked_for_step(use: Use) -> bool:
-    """Whether a use of the state is `optimizer.state.step` or the like."""
+    """Whether a use of the state is `optimizer.state.step` or `optimizer.state[0].step`."""
     parent = use.parent
     if isinstance(parent, ast.Subscript) and parent.value is use.node:
         parent = use.unit.parents.get(parent)

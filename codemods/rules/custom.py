@@ -28,12 +28,13 @@ TAKEN = ("create", "state_dict", "restore_state", "init", "update")
     after="class Sign(OptimizerDef): ...\n",
 )
 def custom(use: Use, context: Context) -> Edit | Refusal:
-    """A class that derives from `OptimizerDef` keeps its methods, and with them the same arithmetic. Its base becomes a small
-    class that is added to the file, with the methods that `OptimizerDef` had, and with `init` and `update`, by which it is an
-    optax transformation as it stands: `TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it.
+    """A class that derives from `OptimizerDef` keeps its methods, and with them the same
+    arithmetic. Its base becomes a small class that is added to the file, with the methods that
+    `OptimizerDef` had, and with `init` and `update`, by which it is an optax transformation as it
+    stands: `TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it.
 
-    One that derives from another optimizer gets a class with the constructor, state and arithmetic of that. One that has a
-    `create` or `state_dict` of its own is left, with a reason.
+    One that derives from another optimizer gets a class with the constructor, state and arithmetic
+    of that. One that has a `create` or `state_dict` of its own is left, with a reason.
     """
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)
@@ -50,14 +51,16 @@ def has_no_base(what: str) -> Refusal:
     """Why a class of the user's own stays that does something."""
     return reasons.custom_definition(
         f"This class {what}.",
-        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns gradients into updates.",
+        "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns "
+        "gradients into updates.",
     )
 
 
 @rule("FO702", "a custom optimizer is made", "custom")
 def made(use: Use, context: Context) -> Keep | Refusal:
-    """An optimizer of the user's own class is a transformation where it is made. One that derives from `MultiOptimizer` has the
-    rates of its parts. Where steps set hyperparameters, all definitions that these may have keep their interface (FO706).
+    """An optimizer of the user's own class is a transformation where it is made. One that derives
+    from `MultiOptimizer` has the rates of its parts. Where steps set hyperparameters, all
+    definitions that these may have keep their interface (FO706).
     """
     assert isinstance(use.node, ast.Call)
     classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
@@ -78,8 +81,8 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     "annotation:OptimizerState",
 )
 def state(use: Use, context: Context) -> Edit | Refusal:
-    """The `OptimizerState` that an optimizer of the user's own makes becomes a class of the file with the same fields; so does
-    one that a function makes of an optimizer's state (FO213).
+    """The `OptimizerState` that an optimizer of the user's own makes becomes a class of the file
+    with the same fields; so does one that a function makes of an optimizer's state (FO213).
     """
     viewed = bool(context.viewed) and not legacy_bases(use, context.facts)
     if use.kind == "annotation" and not viewed:

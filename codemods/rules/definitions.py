@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from codemods.analysis.legacy import is_unknown_class
 from codemods.analysis.uses import Use
@@ -27,27 +28,20 @@ from codemods.rules.types import made_by_hand, named
     after="optimizer_def = optax.adamw(1e-3, weight_decay=1e-4)\n",
 )
 def definition(use: Use, context: Context) -> Edit | Refusal:
-    """Each of the twelve optimizers becomes the optax expression that was measured to be the same function: arguments are
-    renamed and keep their text, defaults that differ are made explicit, and where optax has no equal form a small gradient
-    transformation is added to the file.
+    """Each of the twelve optimizers becomes the optax expression that was measured to be the same
+    function: arguments are renamed and keep their text, defaults that differ are made explicit, and
+    where optax has no equal form a small gradient transformation is added to the file.
 
-    If the learning rate is given at each step, or by none and no step is in view, it becomes an injected hyperparameter;
-    everything else stays static. Where the constructor gave none, it gets the number that all steps set, or else 0.0, with a
-    comment: each step has to set it. Of arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the
-    callee becomes a function that takes the legacy arguments.
+    If the learning rate is given at each step, or by none and no step is in view, it becomes an
+    injected hyperparameter; everything else stays static. Where the constructor gave none, it gets
+    the number that all steps set, or else 0.0, with a comment: each step has to set it. Of
+    arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the callee
+    becomes a function that takes the legacy arguments.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
-        if use.name == "OptimizerDef":
-            return reasons.custom_definition(
-                "OptimizerDef is an abstract class.", "Remove the call."
-            )
-        if is_unknown_class(use.name):
-            return reasons.run_time_class(
-                f"`{use.name}` is none of the optimizers that `flax.optim` had last.",
-                "Use an optimizer of optax.",
-            )
-        return made_by_hand(use)
+        return _refuse_other(use)
+    # optim.Adam(**arguments)
     if use.name not in composite() and is_unpacked(use.node):
         return as_function(use, context)
     refusal = optimizers()[use.name].refuse(use.node)
@@ -55,36 +49,59 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
         refusal = refuse_traversals(use.node, context)
     if refusal is not None:
         return refusal
+    whole = context.masks.found.get(use.node)
+    if whole is not None:
+        return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
     clipping = context.clippings.of(use.things)
     link = clipping.links.get(use.node, "") if clipping is not None else ""
-    if (whole := context.masks.found.get(use.node)) is not None:
-        return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
     masked = context.masks.of_definition(use.node)
     mask = masked.predicate_in(use.unit) if masked is not None else None
+    conversion = ConvertDefinition(use.span, use.name, inject=False, mask=mask, link=link)
     scheduled = context.schedules.of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
-        return ConvertDefinition(
-            use.span, use.name, inject=False, rate=scheduled.rates[use.node], mask=mask, link=link
+        return replace(conversion, rate=scheduled.rates[use.node])
+    if use.name in composite():
+        return conversion
+    return _with_rate(conversion, use, context)
+
+
+def _refuse_other(use: Use) -> Refusal:
+    """Why a call of a class stays that is none of the optimizers."""
+    if use.name == "OptimizerDef":
+        return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
+    if is_unknown_class(use.name):
+        return reasons.run_time_class(
+            f"`{use.name}` is none of the optimizers that `flax.optim` had last.",
+            "Use an optimizer of optax.",
         )
-    injected = any(thing in context.overrides.injected for thing in use.things)
-    if use.name not in composite() and learning_rate(use.node) is None and not injected:
-        if context.steps(found for thing in use.things for found in context.optimizers_of(thing)):
-            return reasons.no_learning_rate(
-                f"`{use.name}` is made without a learning rate, and no step in view sets one.",
-                "Give the constructor a learning rate.",
-            )
-        injected = True
-    injected = injected and use.name not in composite()
-    is_unset = injected and learning_rate(use.node) is None
-    rate = first_rate(use, context, context.overrides) if is_unset else ""
-    note = PLACEHOLDER if is_unset and not (rate or has_room(use)) else ""
-    return ConvertDefinition(
-        use.span, use.name, injected, rate=rate, mask=mask, link=link, note=note
-    )
+    return made_by_hand(use)
+
+
+def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edit | Refusal:
+    """A conversion that injects the learning rate if steps set it, or if there is none yet."""
+    assert isinstance(use.node, ast.Call)
+    is_set_by_steps = any(thing in context.overrides.injected for thing in use.things)
+    if learning_rate(use.node) is not None:
+        return replace(conversion, inject=is_set_by_steps)
+    # optim.Adam()
+    if not is_set_by_steps and _is_stepped(use, context):
+        return reasons.no_learning_rate(
+            f"`{use.name}` is made without a learning rate, and no step in view sets one.",
+            "Give the constructor a learning rate.",
+        )
+    rate = first_rate(use, context, context.overrides)
+    note = "" if rate or has_room(use) else PLACEHOLDER
+    return replace(conversion, inject=True, rate=rate, note=note)
+
+
+def _is_stepped(use: Use, context: Context) -> bool:
+    """Whether an optimizer of a definition takes a step in view."""
+    made = (found for thing in use.things for found in context.optimizers_of(thing))
+    return bool(context.steps(made))
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
-    """Why a MultiOptimizer stays of which a group is not chosen by a traversal that becomes a predicate."""
+    """Why a MultiOptimizer stays, if a group is not chosen by a traversal in view."""
     groups = (context.facts.within(context.facts.flow.places[argument]) for argument in call.args)
     if all(any(thing.kind == "traversal" for thing in group) for group in groups):
         return None
@@ -105,7 +122,9 @@ def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
     after="dynamic_scale = DynamicScale()\n",
 )
 def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
-    """`flax.optim.DynamicScale` lives on, unchanged, as `flax.training.dynamic_scale.DynamicScale`."""
+    """`flax.optim.DynamicScale` lives on, unchanged, as
+    `flax.training.dynamic_scale.DynamicScale`.
+    """
     return named(use, "{DynamicScale}")
 
 
@@ -122,5 +141,6 @@ def internals(use: Use, context: Context) -> Refusal:
     """What reaches into a definition is left, with a reason."""
     return reasons.definition_internals(
         f"`.{use.name}` reaches into the optimizer definition.",
-        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after `optax.inject_hyperparams`.",
+        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after "
+        "`optax.inject_hyperparams`.",
     )

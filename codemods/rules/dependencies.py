@@ -1,4 +1,7 @@
-"""What is declared of dependencies. The application does it and refuses it, as the code of a program has no part in it."""
+"""What becomes of declared dependencies.
+
+The application does it and refuses it, as the code of a program has no part in it.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +10,37 @@ from codemods.rules import describe
 ADDED = describe(
     "FO851",
     "optax is declared beside Flax",
-    """The new code imports optax. Where Flax is declared and optax is not, it is added: in the same list, in the manner of its
-    neighbours, and with the lowest version that has all that the new code uses if they have versions, too.
+    """The new code imports optax. Where Flax is declared and optax is not, it is added: in the same
+    list, in the manner of its neighbours, and with the lowest version that has all that the new
+    code uses if they have versions, too.
 
-    Nothing is added to constraints, and nothing where the requirements that are always installed, or an included file, have
-    optax already.""",
+    Nothing is added to constraints, and nothing where the requirements that are always installed,
+    or an included file, have optax already.""",
     before="flax==0.3.4\n",
     after="flax>=0.8.0\noptax>=0.2.4\n",
 )
 RAISED = describe(
     "FO852",
     "a version that is too old for the new code is raised",
-    """The new code needs optax 0.2.4, and with it JAX and jaxlib 0.4.27, Flax 0.8.0 and what these need, such as NumPy 1.24.1. A
-    declared version that excludes all of these from the lowest on becomes `>=` the lowest. One that admits any stays
-    as it is. A local version such as `+cuda111` goes with the version that it belongs to.
+    """The new code needs optax 0.2.4, and with it JAX and jaxlib 0.4.27, Flax 0.8.0 and what these
+    need, such as NumPy 1.24.1. A declared version that excludes all of these from the lowest on
+    becomes `>=` the lowest. One that admits any stays as it is. A local version such as `+cuda111`
+    goes with the version that it belongs to.
 
-    What `--modernize` writes in the place of a removed name may be there since a later version only: `jax.enable_x64` since
-    JAX 0.8. Then that is the lowest, and what is declared gets it as its lower end even if it admits later ones. What that
-    JAX asks for in turn is raised with it.""",
+    What `--modernize` writes in the place of a removed name may be there since a later version
+    only: `jax.enable_x64` since JAX 0.8. Then that is the lowest, and what is declared gets it as
+    its lower end even if it admits later ones. What that JAX asks for in turn is raised with
+    it.""",
     before="jax>=0.2.5,<0.3\n",
     after="jax>=0.4.27\n",
 )
 PYTHON = describe(
     "FO853",
     "the Python version is raised",
-    """optax 0.2.4 needs Python 3.9, and JAX Python 3.10 since 0.4.31 and 3.11 since 0.7.0. A declared version that excludes what
-    the code needs is raised: `python_requires`, `requires-python`, and the `python` of Poetry, Pipenv and conda. In
-    `pyproject.toml` the lower end is raised, too, as Poetry, uv and PDM look for versions of all packages that fit each Python
+    """optax 0.2.4 needs Python 3.9, and JAX Python 3.10 since 0.4.31 and 3.11 since 0.7.0. A
+    declared version that excludes what the code needs is raised: `python_requires`,
+    `requires-python`, and the `python` of Poetry, Pipenv and conda. In `pyproject.toml` the lower
+    end is raised, too, as Poetry, uv and PDM look for versions of all packages that fit each Python
     that the project admits.""",
     before='requires-python = ">=3.7"\n',
     after='requires-python = ">=3.9"\n',
@@ -48,8 +55,8 @@ EXTRA = describe(
 LOCKED = describe(
     "FO950",
     "a lock file has older versions",
-    """A lock file is made by a tool from what is declared, and is not edited. It has no optax, or versions that are too old for
-    the new code: have the tool lock anew.""",
+    """A lock file is made by a tool from what is declared, and is not edited. It has no optax, or
+    versions that are too old for the new code: have the tool lock anew.""",
 )
 DIRECT = describe(
     "FO951",
@@ -59,14 +66,16 @@ DIRECT = describe(
 HASHED = describe(
     "FO952",
     "a dependency has hashes",
-    """Hashes belong to the files of one version. Whatever has made them can make those of another.""",
+    """Hashes belong to the files of one version. Whatever has made them can make those of
+    another.""",
 )
 NO_EXTRA = describe(
     "FO953",
     "an extra that JAX no longer has",
-    """pip installs JAX without an extra that it does not have, and only warns: without CUDA, JAX computes on the CPU. Which one
-    is right today depends on the driver of the machine: `cuda12` or `cuda13`, which bring CUDA with them, or `cuda12-local` and
-    `cuda13-local` for one that is installed.""",
+    """pip installs JAX without an extra that it does not have, and only warns: without CUDA, JAX
+    computes on the CPU. Which one is right today depends on the driver of the machine: `cuda12` or
+    `cuda13`, which bring CUDA with them, or `cuda12-local` and `cuda13-local` for one that is
+    installed.""",
 )
 NOT_READ = describe(
     "FO954",
@@ -76,6 +85,7 @@ NOT_READ = describe(
 IMAGE = describe(
     "FO955",
     "an image has an older Python",
-    """The image that a Dockerfile begins with has a Python below 3.9, which optax 0.2.4 needs, or below what a later JAX needs
-    that the code does. What else comes with another image is not known here.""",
+    """The image that a Dockerfile begins with has a Python below 3.9, which optax 0.2.4 needs, or
+    below what a later JAX needs that the code does. What else comes with another image is not known
+    here.""",
 )

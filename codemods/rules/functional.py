@@ -31,13 +31,15 @@ def train_step(params, opt_state, batch, tx):
 """,
 )
 def functional(use: Use, context: Context) -> Edit:
-    """With `--style functional`, an optimizer becomes what Flax's guide calls the functional style: its parameters and its
-    optimizer state are variables of their own, in parameters, arguments, what functions return, and the carries of loops. The
-    number of steps is a third variable where something asks for it. Functions that take a step get the transformation as a
-    parameter, which is static under `jax.jit`, or find it around them.
+    """With `--style functional`, an optimizer becomes what Flax's guide calls the functional style:
+    its parameters and its optimizer state are variables of their own, in parameters, arguments,
+    what functions return, and the carries of loops. The number of steps is a third variable where
+    something asks for it. Functions that take a step get the transformation as a parameter, which
+    is static under `jax.jit`, or find it around them.
 
-    This holds where every place that an optimizer goes to is in view and has a counterpart: an optimizer that is kept in a field
-    of a class, or handed to a function that is not in view, stays a train state, and a note says why. So does one in a file that
-    finds variables by names that only the run tells, as `locals()` and `eval` do.
+    This holds where every place that an optimizer goes to is in view and has a counterpart: an
+    optimizer that is kept in a field of a class, or handed to a function that is not in view, stays
+    a train state, and a note says why. So does one in a file that finds variables by names that
+    only the run tells, as `locals()` and `eval` do.
     """
     return context.functional.edit(use)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from codemods.analysis.carried import typed
 from codemods.analysis.facts import Facts
@@ -14,7 +15,7 @@ from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
-from codemods.rewriting.edits import Argument, Edit, Replace, ReplaceStatement, RewriteCall
+from codemods.rewriting.edits import Argument, Edit, Holes, Replace, ReplaceStatement, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, free_name
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
@@ -41,7 +42,8 @@ LOSS_AND_GRADIENT = Support(
 OPTIMIZE = Support(
     name="optimize",
     source='''def optimize(state, loss_fn):
-    """A train state after a step, the loss, and what `loss_fn` gives beside it if that is a pair."""
+    """A train state after a step, the loss, and what `loss_fn` gives beside it if that is a \
+pair."""
     *values, grads = loss_and_gradient(state.params, loss_fn)
     return (state.apply_gradients(grads=grads), *values)
 ''',
@@ -51,7 +53,8 @@ OPTIMIZE = Support(
 OPTIMIZE_WITH = Support(
     name="optimize_with",
     source='''def optimize_with(state, loss_fn, **hyper_params):
-    """The same as a step of `apply_gradients_with` gives it, the loss, and what `loss_fn` gives beside it if that is a pair."""
+    """The same as a step of `apply_gradients_with` gives it, the loss, and what `loss_fn` gives \
+beside it if that is a pair."""
     *values, grads = loss_and_gradient(state.params, loss_fn)
     return (apply_gradients_with(state, grads, **hyper_params), *values)
 ''',
@@ -68,35 +71,51 @@ OPTIMIZE_WITH = Support(
     after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n",
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a pair. Where it is not in view
-    which, or the result is not assigned in a statement of its own, a small function does the same.
+    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a
+    pair. Where it is not in view which, or the result is not assigned in a statement of its own, a
+    small function does the same.
     """
     call = use.call
-    loss = _loss(call) if call is not None else None
-    auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
-    if call is not None and auxiliary is False and not _is_unpacked_otherwise(call, use.unit):
-        return Replace(use.unit.span(call), VALUE_AND_GRAD, _holes(use, context))
+    loss = _loss(call)
     if call is None or loss is None:
         return _refuse()
-    holes = _holes(use, context)
+    holes = _holes(use)
+    is_alone = _gives_pair(loss, context.facts) is False
+    if is_alone and not _is_unpacked_otherwise(call, use.unit):
+        return Replace(use.unit.span(call), VALUE_AND_GRAD, holes)
+    assigned = _assigned(use, context)
+    lines = _nested_and_flat(assigned, use.unit) if assigned is not None else ()
+    if assigned is not None and lines:
+        return ReplaceStatement(use.unit.span(assigned.statement), lines, holes)
     anywhere = f"{{support:{LOSS_AND_GRADIENT.name}}}({{owner}}.params, {{loss_fn}})"
-    general = Replace(use.unit.span(call), anywhere, holes, (LOSS_AND_GRADIENT,))
-    parts = _parts(use, context)
-    if parts is None:
-        return general
-    call, statement, targets, auxiliary = parts
-    lines: tuple[str, ...]
-    if isinstance(statement.targets[0], ast.Name):
-        values, gradient = free_name(use.unit, "values", "outputs"), free_name(use.unit, *GRADIENTS)
-        lines = (
-            _evaluation([values], gradient, auxiliary),
-            f"{targets[0]} = (*{values}, {gradient})",
-        )
-    elif len(targets) == 2 + auxiliary:
-        lines = (_evaluation(targets[:-1], targets[-1], auxiliary),)
-    else:
-        return general
-    return ReplaceStatement(use.unit.span(statement), lines, holes)
+    return Replace(use.unit.span(call), anywhere, holes, (LOSS_AND_GRADIENT,))
+
+
+class Assigned(NamedTuple):
+    """A call whose result is assigned in a statement of its own, and whose loss function is known.
+
+    The targets are source text: several for a tuple. `gives_pair` tells that the loss function
+    returns `(loss, auxiliary)`.
+    """
+
+    call: ast.Call
+    statement: ast.Assign
+    targets: list[str]
+    gives_pair: bool
+
+
+def _nested_and_flat(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
+    """Statements for a result that jax.value_and_grad nests; none if the targets do not fit."""
+    targets, gives_pair = assigned.targets, assigned.gives_pair
+    # result = optimizer.compute_gradient(loss_fn)
+    if isinstance(assigned.statement.targets[0], ast.Name):
+        values, gradient = free_name(unit, "values", "outputs"), free_name(unit, *GRADIENTS)
+        flat = f"{targets[0]} = (*{values}, {gradient})"
+        return (_evaluation([values], gradient, gives_pair), flat)
+    # loss, logits, grad = optimizer.compute_gradient(loss_fn)
+    if len(targets) == 2 + gives_pair:
+        return (_evaluation(targets[:-1], targets[-1], gives_pair),)
+    return ()
 
 
 @rule(
@@ -104,23 +123,20 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     "optimize is value_and_grad, then a step",
     "optimizer.optimize",
     before="optimizer, loss = optimizer.optimize(loss_fn)\n",
-    after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\noptimizer = optimizer.apply_gradients(grads=grad)\n",
+    after=(
+        "loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n"
+        "optimizer = optimizer.apply_gradients(grads=grad)\n"
+    ),
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives a pair."""
+    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives
+    a pair.
+    """
     general = _anywhere(use, context)
-    parts = _parts(use, context)
-    if parts is None:
+    assigned = _assigned(use, context)
+    if assigned is None or not _is_divisible(assigned, use, context):
         return general
-    call, statement, targets, auxiliary = parts
     override = context.overrides.of(use)
-    given = len(values_of(call))
-    if context.keeps_interface(use) and given > 1:
-        return general
-    if len(targets) != 2 + auxiliary or given != 1 + (context.given_override(use) is not None):
-        return general
-    if not is_plain(use.owner):
-        return general
     if override is not None and override.arg != "learning_rate":
         return reasons.overrides(
             f"This step overrides `{override.arg}`.",
@@ -130,28 +146,48 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     grads = averaged_gradients(use, context)
     if isinstance(grads, Refusal):
         return grads
-    evaluation = _evaluation(targets[1:], gradient, auxiliary)
+    evaluation = _evaluation(assigned.targets[1:], gradient, assigned.gives_pair)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
-    if override is None:
-        if context.overrides.keeps_rate(use) and not context.keeps_interface(use):
-            return keeps_rate(
-                "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
-            )
-        templates = (evaluation, f"{targets[0]} = {{owner}}.{step}")
-        return ReplaceStatement(use.unit.span(statement), templates, _holes(use, context))
+    if override is not None:
+        return _set_rate(assigned, override.value, (evaluation, step), use, context)
+    if context.overrides.keeps_rate(use) and not context.keeps_interface(use):
+        return keeps_rate(
+            "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
+        )
+    lines = (evaluation, f"{assigned.targets[0]} = {{owner}}.{step}")
+    return ReplaceStatement(use.unit.span(assigned.statement), lines, _holes(use))
+
+
+def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
+    """Whether a step can be divided into the evaluation of its gradient, and a step with that."""
+    given = len(values_of(assigned.call))
+    if context.keeps_interface(use) and given > 1:
+        return False
+    overrides = context.given_override(use) is not None
+    if len(assigned.targets) != 2 + assigned.gives_pair or given != 1 + overrides:
+        return False
+    return is_plain(use.owner)
+
+
+def _set_rate(
+    assigned: Assigned, rate: ast.expr, lines: tuple[str, str], use: Use, context: Context
+) -> Edit | Refusal:
+    """A statement that sets the rate, then the evaluation and the step that `lines` say."""
     refusal = refuse_rate(use, context)
     if refusal is not None:
         return refusal
+    evaluation, step = lines
     state = free_name(use.unit, "opt_state", "optimizer_state")
     rated, filters = with_rate("{owner}.opt_state", "learning_rate={rate}", context)
     rated, supports = typed(rated, "{owner}.opt_state", use, context, context.parameters)
-    lines = (
+    templates = (
         f"{state} = {rated}",
         evaluation,
-        f"{targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
+        f"{assigned.targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
     )
-    holes = (*_holes(use, context), ("rate", use.unit.span(override.value)))
-    return ReplaceStatement(use.unit.span(statement), lines, holes, supports=filters + supports)
+    span = use.unit.span(assigned.statement)
+    holes = (*_holes(use), ("rate", use.unit.span(rate)))
+    return ReplaceStatement(span, templates, holes, supports=filters + supports)
 
 
 def _anywhere(use: Use, context: Context) -> Edit | Refusal:
@@ -160,24 +196,22 @@ def _anywhere(use: Use, context: Context) -> Edit | Refusal:
     if call is None or _loss(call) is None or context.axes(use.things):
         return _refuse()
     given = [*call.args, *call.keywords]
-    if len(given) > 1 and not context.keeps_interface(use):
+    keeps_interface = context.keeps_interface(use)
+    if len(given) > 1 and not keeps_interface:
         return reasons.overrides(
-            "This step overrides hyperparameters, and its result is not assigned to names in a statement of its own.",
+            "This step overrides hyperparameters, and its result is not assigned to names in a "
+            "statement of its own.",
             "Compute the gradient with `jax.value_and_grad`, then take a step.",
         )
-    if len(given) == 1 and context.overrides.keeps_rate(use) and not context.keeps_interface(use):
+    if len(given) == 1 and context.overrides.keeps_rate(use) and not keeps_interface:
         return keeps_rate(
             "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
         )
-    supports = (
-        (LOSS_AND_GRADIENT, APPLY_GRADIENTS_WITH, OPTIMIZE_WITH)
-        if len(given) > 1
-        else (LOSS_AND_GRADIENT, OPTIMIZE)
-    )
-    arguments = (
-        Argument(None, template="{owner}"),
-        *(Argument(None, index=index) for index in range(len(given))),
-    )
+    supports: tuple[Support, ...] = (LOSS_AND_GRADIENT, OPTIMIZE)
+    if len(given) > 1:
+        supports = (LOSS_AND_GRADIENT, APPLY_GRADIENTS_WITH, OPTIMIZE_WITH)
+    same = (Argument(None, index=index) for index in range(len(given)))
+    arguments = (Argument(None, template="{owner}"), *same)
     function = f"{{support:{supports[-1].name}}}"
     return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), supports)
 
@@ -186,18 +220,17 @@ VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
 GRADIENTS = ("grad", "grads", "gradient", "optimizer_grad")
 
 
-def _evaluation(values: list[str], gradient: str, auxiliary: bool) -> str:
+def _evaluation(values: list[str], gradient: str, gives_pair: bool) -> str:
+    """The statement that computes the values of a loss function and its gradient."""
     targets = values[0] if len(values) == 1 else f"({', '.join(values)})"
-    call = (
-        VALUE_AND_GRAD.replace("{loss_fn}", "{loss_fn}, has_aux=True")
-        if auxiliary
-        else VALUE_AND_GRAD
-    )
-    return f"{targets}, {gradient} = {call}"
+    loss_fn = "{loss_fn}, has_aux=True" if gives_pair else "{loss_fn}"
+    return f"{targets}, {gradient} = {VALUE_AND_GRAD.replace('{loss_fn}', loss_fn)}"
 
 
-def _loss(call: ast.Call) -> ast.expr | None:
-    return (arguments_of(LOSS_STEP, call) or {}).get("loss_fn")
+def _loss(call: ast.Call | None) -> ast.expr | None:
+    """The loss function that a call is given."""
+    arguments = arguments_of(LOSS_STEP, call) if call is not None else None
+    return (arguments or {}).get("loss_fn")
 
 
 def _refuse() -> Refusal:
@@ -207,9 +240,8 @@ def _refuse() -> Refusal:
     )
 
 
-def _holes(use: Use, context: Context) -> tuple[tuple[str, tuple[int, int, int, int]], ...]:
-    call = use.call
-    loss = _loss(call) if call is not None else None
+def _holes(use: Use) -> Holes:
+    loss = _loss(use.call)
     assert loss is not None
     return (use.owner_hole, ("loss_fn", use.unit.span(loss)))
 
@@ -218,27 +250,27 @@ def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
     """Whether a call is unpacked to other than two targets."""
     statement = unit.parents.get(call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(
-        isinstance(target, ast.Tuple | ast.List) and len(target.elts) != 2 for target in targets
-    )
+    tuples = (target for target in targets if isinstance(target, ast.Tuple | ast.List))
+    return any(len(target.elts) != 2 for target in tuples)
 
 
-def _parts(use: Use, context: Context) -> tuple[ast.Call, ast.Assign, list[str], bool] | None:
-    """The call, its assignment, the source of that one's targets, and whether the loss function gives a pair, if that is told."""
+def _assigned(use: Use, context: Context) -> Assigned | None:
+    """The call at a use with its assignment, if both and the loss function are clear."""
     call = use.call
-    loss = _loss(call) if call is not None else None
-    auxiliary = _gives_pair(loss, context.facts) if loss is not None else None
-    match use.unit.parents.get(call) if call is not None else None:
-        case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement if (
-            call and auxiliary is not None
-        ):
+    loss = _loss(call)
+    gives_pair = _gives_pair(loss, context.facts) if loss is not None else None
+    if call is None or gives_pair is None:
+        return None
+    match use.unit.parents.get(call):
+        # loss, grad = optimizer.compute_gradient(loss_fn)
+        case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement:
             elements = target.elts if isinstance(target, ast.Tuple) else [target]
-            return call, statement, [use.unit.source(element) for element in elements], auxiliary
+            return Assigned(call, statement, [*map(use.unit.source, elements)], gives_pair)
     return None
 
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
-    """Whether a loss function returns `(loss, auxiliary)`; None when that is not plain to see."""
+    """Whether a loss function returns `(loss, auxiliary)`; None if that is not known."""
     functions = facts.functions(loss)
     if len(functions) != 1:
         return None
@@ -247,9 +279,10 @@ def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
 
 
 def _is_pair(value: ast.expr, facts: Facts) -> bool | None:
-    """Whether an expression is a pair, or else no tuple; None for another tuple, and for what may be one."""
-    if isinstance(value, ast.Tuple) and not any(
-        isinstance(element, ast.Starred) for element in value.elts
-    ):
-        return True if len(value.elts) == 2 else None
-    return None if any(isinstance(item, Container) for item in facts.objects(value)) else False
+    """Whether an expression is a pair, or else no tuple; None for what may be another tuple."""
+    if isinstance(value, ast.Tuple):
+        is_unpacked = any(isinstance(element, ast.Starred) for element in value.elts)
+        if not is_unpacked:
+            return True if len(value.elts) == 2 else None
+    may_be_tuple = any(isinstance(item, Container) for item in facts.objects(value))
+    return None if may_be_tuple else False

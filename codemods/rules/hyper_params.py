@@ -1,4 +1,4 @@
-"""The hyperparameters of a definition: its learning rate, read from them or set in them for a step."""
+"""The hyperparameters of a definition: its learning rate, read from them or set for a step."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from codemods.optimizers.base import RATE, Support, given
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, is_path
-from codemods.sources.modules import Unit
+from codemods.sources.modules import Span, Unit
 
 IS_HYPERPARAM = Support(
     name="is_hyperparam",
     source='''def is_hyperparam(path, _):
-    """Whether this is a hyperparameter in the state of an optimizer, and nothing of a parameter that is called so."""
+    """Whether this is a hyperparameter in the state of an optimizer, and nothing of a parameter \
+that is called so."""
     return getattr(path[-2], "name", None) == "hyperparams"
 ''',
     imports=(),
@@ -31,11 +32,13 @@ IS_HYPERPARAM = Support(
 SET_RATES = Support(
     name="set_learning_rates",
     source='''def set_learning_rates(opt_state, *rates):
-    """The state of `partition_by_path` with a new learning rate for each group, or its own for None."""
+    """The state of `partition_by_path` with a new learning rate for each group, or its own for \
+None."""
     for index, rate in enumerate(rates):
         if rate is not None:
             group = jax.tree_util.DictKey(str(index))
-            opt_state = optax.tree_utils.tree_set(opt_state, lambda path, _: group in path, learning_rate=rate)
+            opt_state = optax.tree_utils.tree_set(opt_state, lambda path, _: group in path, \
+learning_rate=rate)
     return opt_state
 ''',
     imports=("import jax", "import optax"),
@@ -44,7 +47,8 @@ SET_RATES = Support(
 SET_RATES_ALONE = replace(
     SET_RATES,
     source='''def set_learning_rates(opt_state, *rates):
-    """The state of `partition_by_path` with a new learning rate for each group, or its own for None."""
+    """The state of `partition_by_path` with a new learning rate for each group, or its own for \
+None."""
     for index, rate in enumerate(rates):
         if rate is not None:
             group = jax.tree_util.DictKey(str(index))
@@ -72,20 +76,17 @@ Rates = tuple[ast.expr | None, ...]
     after='rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")\n',
 )
 def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The learning rate that an optimizer was made with is read from its state, where it is an injected hyperparameter. Where
-    steps set others, and of the other hyperparameters, which are static in optax, the number itself stands, if the constructor
-    says it. What is only taken to make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves.
+    """The learning rate that an optimizer was made with is read from its state, where it is an
+    injected hyperparameter. Where steps set others, and of the other hyperparameters, which are
+    static in optax, the number itself stands, if the constructor says it. What is only taken to
+    make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves.
     Whatever else reads or sets hyperparameters is left, with a reason.
     """
     assert isinstance(use.node, ast.Attribute)
     read = rate_read(use)
-    if read is not None and not any(thing in context.overrides.overridden for thing in use.things):
-        assert isinstance(use.node.value, ast.Attribute)
-        owner = (("owner", use.unit.span(use.node.value.value)),)
-        supports = (IS_HYPERPARAM,) if context.param_names.may_be_rate else ()
-        filtering = f", filtering={{support:{IS_HYPERPARAM.name}}}" if supports else ""
-        template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}"{filtering})'
-        return Replace(use.unit.span(read), template, owner, supports)
+    if read is not None and context.overrides.overridden.isdisjoint(use.things):
+        return _injected_rate(read, use.node, use, context)
+    # optimizer.optimizer_def.hyper_params.beta1
     field = use.parent
     if isinstance(field, ast.Attribute) and isinstance(field.ctx, ast.Load):
         number = made_with(field.attr, use, context)
@@ -93,24 +94,35 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
             return Replace(use.unit.span(field), number)
     if _is_for_step(use.node, use.unit):
         return Keep()
+    # of_kernels, of_others = optimizer.optimizer_def.hyper_params
     statement = use.parent
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        if all(
-            isinstance(name, ast.Name) and _only_for_steps(name, statement, use.unit, context)
-            for name in names
-        ):
-            return ReplaceStatement(use.unit.span(statement), ())
+    if isinstance(statement, ast.Assign) and _serves_steps_alone(statement, use.unit, context):
+        return ReplaceStatement(use.unit.span(statement), ())
     return reasons.definition_internals(
         "`.hyper_params` reaches into the optimizer definition.",
-        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after `optax.inject_hyperparams`.",
+        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after "
+        "`optax.inject_hyperparams`.",
     )
+
+
+def _injected_rate(read: ast.expr, node: ast.Attribute, use: Use, context: Context) -> Edit:
+    """`optimizer.optimizer_def.hyper_params.learning_rate`, from the state of the optimizer."""
+    assert isinstance(node.value, ast.Attribute)
+    owner = (("owner", use.unit.span(node.value.value)),)
+    filtering = ""
+    supports: tuple[Support, ...] = ()
+    if context.param_names.may_be_rate:
+        filtering = f", filtering={{support:{IS_HYPERPARAM.name}}}"
+        supports = (IS_HYPERPARAM,)
+    template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}"{filtering})'
+    return Replace(use.unit.span(read), template, owner, supports)
 
 
 @rule("FO403", "update_hyper_params are rates in opt_state", "definition.update_hyper_params")
 def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
-    """What is only called to make the hyperparameters of a step goes away, as the step sets the learning rate itself."""
+    """What is only called to make the hyperparameters of a step goes away, as the step sets the
+    learning rate itself.
+    """
     call = use.call
     if call is not None and new_rate(call) is not None and _is_for_step(call, use.unit):
         return Keep()
@@ -125,7 +137,10 @@ def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
     "optimizer_def is tx",
     "optimizer.optimizer_def",
     before="other = optimizer.optimizer_def.create(other_params)\n",
-    after="other = train_state.TrainState.create(apply_fn=None, params=other_params, tx=optimizer.tx)\n",
+    after=(
+        "other = train_state.TrainState.create(apply_fn=None, params=other_params, "
+        "tx=optimizer.tx)\n"
+    ),
 )
 def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A train state keeps its transformation as the optimizer kept its definition."""
@@ -143,33 +158,26 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 
 def made_with(name: str, use: Use, context: Context) -> str | None:
-    """The source text of a number that all optimizers at a use were made with, by an argument or by default."""
-    read = (node for node in ast.walk(use.node) if isinstance(node, ast.expr))
-    met = [
-        *use.things,
-        *(
-            thing
-            for node in read
-            for thing in context.facts.things(node, "optimizer", "definition")
-        ),
-    ]
-    if any(thing.evidence != "proven" for thing in met):
+    """The text of a number that all optimizers at a use were made with, also if by default."""
+    things = [*use.things]
+    for node in ast.walk(use.node):
+        if isinstance(node, ast.expr):
+            things += context.facts.things(node, "optimizer", "definition")
+    if any(thing.evidence != "proven" for thing in things):
         return None
-    definitions = {
-        *context.definitions(use),
-        *(thing for thing in met if thing.kind == "definition"),
-    }
+    definitions = {*context.definitions(use)}
+    definitions.update(thing for thing in things if thing.kind == "definition")
     numbers = {_number(name, definition, context) for definition in definitions}
     return numbers.pop() if len(numbers) == 1 else None
 
 
 def _number(name: str, definition: Thing, context: Context) -> str | None:
+    """The text of a number that a definition was made with; None if it is anything else."""
     call, legacy = definition.node, optimizers().get(definition.name)
-    if (
-        legacy is None
-        or not isinstance(call, ast.Call)
-        or not context.facts.names_legacy(call.func)
-    ):
+    if legacy is None or not isinstance(call, ast.Call):
+        return None
+    # a function or class of the program may make the definition from other arguments
+    if not context.facts.names_legacy(call.func):
         return None
     arguments = given(call, legacy.parameters)
     default = next((one.default for one in legacy.parameters if one.name == name), None)
@@ -182,20 +190,22 @@ def _number(name: str, definition: Thing, context: Context) -> str | None:
 def keeps_rate(remedy: str) -> Refusal:
     """Why a step stays that sets no learning rate, if others do."""
     return reasons.overrides(
-        "This step keeps the constructor's learning rate, while another step of the same optimizer sets one.",
+        "This step keeps the constructor's learning rate, while another step of the same optimizer "
+        "sets one.",
         remedy,
     )
 
 
 def refuse_rate(use: Use, context: Context) -> Refusal | None:
-    """Why the learning rate of an optimizer, or of a definition, cannot be set at a step, if it cannot."""
-    made = (one.evidence == "proven" or one.kind != "definition" for one in use.things)
-    optimizers = (one for one in use.things if one.kind != "definition")
-    if not all(made) or not all(map(context.facts.legacy.definitions, optimizers)):
+    """Why a step cannot set the learning rate of its optimizer or definition, if it cannot."""
+    if not all(_is_made_in_view(thing, context) for thing in use.things):
         return reasons.overrides(
-            "This step sets the learning rate, but the place that makes the optimizer is not in view.",
-            "Run on the files that make it too, or inject its learning rate with `optax.inject_hyperparams` by hand.",
+            "This step sets the learning rate, but the place that makes the optimizer is not in "
+            "view.",
+            "Run on the files that make it too, or inject its learning rate with "
+            "`optax.inject_hyperparams` by hand.",
         )
+    # make_optimizer().apply_gradient(grads, learning_rate=rate)
     if not is_path(use.owner) and use.kind != "definition.apply_gradient":
         return reasons.overrides(
             "This step sets the learning rate of an optimizer that has no name.",
@@ -204,80 +214,105 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
     return None
 
 
-def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Support, ...]]:
-    """A template for a state with a new learning rate, told as a `word` of a call, and what it needs.
+def _is_made_in_view(thing: Thing, context: Context) -> bool:
+    if thing.kind == "definition":
+        return thing.evidence == "proven"
+    return bool(context.facts.legacy.definitions(thing))
 
-    That is a filter where a parameter may be called as the rate is.
+
+def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Support, ...]]:
+    """A template for a state with a new learning rate, and its helpers.
+
+    `word` is the rate as a keyword of a call, or a hole for that. Where a parameter may be called
+    `learning_rate` too, a filter tells the two apart.
     """
-    supports = (IS_HYPERPARAM,) if context.param_names.may_be_rate else ()
-    filtering = f", {{support:{IS_HYPERPARAM.name}}}" if supports else ""
-    return f"{{optax}}.tree_utils.tree_set({state}{filtering}, {word})", supports
+    if not context.param_names.may_be_rate:
+        return f"{{optax}}.tree_utils.tree_set({state}, {word})", ()
+    is_hyperparam = f"{{support:{IS_HYPERPARAM.name}}}"
+    return f"{{optax}}.tree_utils.tree_set({state}, {is_hyperparam}, {word})", (IS_HYPERPARAM,)
 
 
 def rates_of_step(
     value: ast.expr, use: Use, context: Context
 ) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
-    """How `hyper_params=value` of a step says its new `opt_state`: a template, its holes besides the owner, and helpers.
+    """The new `opt_state` of a step with `hyper_params=value`: a template, its holes, and helpers.
 
-    Where optimizers of one and of several groups meet, legacy could take such a step with those of the one sort alone.
+    The hole of the owner is left out. Where optimizers of one and of several groups reach the step,
+    legacy could take it with those of one sort only.
     """
-    if (rate := _rate_of_all(value, context)) is not None:
-        template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
-        return template, (("rate", use.unit.span(rate)),), supports
+    rate = _rate_of_all(value, context)
+    if rate is not None:
+        return _one_rate(rate, use, context)
     rates = _new_rates(value, use.unit, context)
-    made = [
-        inner
-        for outer, inner in context.facts.legacy.links
-        if outer in use.things and inner.kind == "definition"
-    ]
-    sizes = [_group_count(thing, context) for thing in made]
-    groups, plain = {*sizes} - {None}, None in sizes
-    if isinstance(rates, ast.expr) and plain:
-        template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
-        return template, (("rate", use.unit.span(rates)),), supports
-    if isinstance(rates, tuple) and groups == {len(rates)}:
-        if not _keeps_the_same_groups(rates, use, context):
-            return reasons.overrides(
-                "This step keeps the constructor's learning rate of a group, while another step sets that.",
-                "Set the learning rate of that group here too.",
-            )
-        said = ["None" if rate is None else f"{{rate{index}}}" for index, rate in enumerate(rates)]
-        holes = tuple(
-            (f"rate{index}", use.unit.span(rate))
-            for index, rate in enumerate(rates)
-            if rate is not None
-        )
-        supports = (
-            (IS_HYPERPARAM, SET_RATES_ALONE) if context.param_names.may_be_rate else (SET_RATES,)
-        )
-        return (
-            f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(said)})",
-            holes,
-            supports,
+    sizes = _group_counts(use, context)
+    if isinstance(rates, ast.expr) and None in sizes:
+        return _one_rate(rates, use, context)
+    if isinstance(rates, tuple) and sizes - {None} == {len(rates)}:
+        if _keeps_the_same_groups(rates, use, context):
+            return _rates_of_groups(rates, use, context)
+        return reasons.overrides(
+            "This step keeps the constructor's learning rate of a group, while another step "
+            "sets that.",
+            "Set the learning rate of that group here too.",
         )
     return reasons.overrides(
-        "This step overrides `hyper_params` by more than learning rates of what the definition had, or it is not plain to see.",
+        "This step overrides `hyper_params` by more than learning rates of what the definition "
+        "had, or it is not plain to see.",
         "Set the learning rates in `opt_state` by hand.",
     )
 
 
+def _one_rate(rate: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]]:
+    """An `opt_state` in which every learning rate is the same."""
+    template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
+    return template, (("rate", use.unit.span(rate)),), supports
+
+
+def _rates_of_groups(
+    rates: Rates, use: Use, context: Context
+) -> tuple[str, Holes, tuple[Support, ...]]:
+    """An `opt_state` with a learning rate for each group of a MultiOptimizer."""
+    arguments: list[str] = []
+    holes: list[tuple[str, Span]] = []
+    for index, rate in enumerate(rates):
+        if rate is None:
+            arguments.append("None")
+        else:
+            arguments.append(f"{{rate{index}}}")
+            holes.append((f"rate{index}", use.unit.span(rate)))
+    supports: tuple[Support, ...] = (SET_RATES,)
+    if context.param_names.may_be_rate:
+        supports = (IS_HYPERPARAM, SET_RATES_ALONE)
+    template = f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(arguments)})"
+    return template, tuple(holes), supports
+
+
 def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
     """Whether all steps of the optimizers leave the same groups their own rates."""
-
-    def kept(step: Use) -> set[int] | None:
-        word = context.overrides.of(step)
-        others = (
-            _new_rates(word.value, step.unit, context)
-            if word is not None and word.arg != RATE
-            else None
-        )
-        return _kept(others) if isinstance(others, tuple) else None
-
-    return all(kept(step) == _kept(rates) for step in context.steps(use.things)) or not _kept(rates)
+    ours = _groups_without_rate(rates)
+    steps = context.steps(use.things)
+    return all(_groups_left_alone(step, context) == ours for step in steps) or not ours
 
 
-def _kept(rates: Rates) -> set[int]:
+def _groups_left_alone(step: Use, context: Context) -> set[int] | None:
+    """The groups whose rates a step does not set; None if it is not given rates of groups."""
+    override = context.overrides.of(step)
+    if override is None or override.arg == RATE:
+        return None
+    rates = _new_rates(override.value, step.unit, context)
+    return _groups_without_rate(rates) if isinstance(rates, tuple) else None
+
+
+def _groups_without_rate(rates: Rates) -> set[int]:
     return {index for index, rate in enumerate(rates) if rate is None}
+
+
+def _group_counts(use: Use, context: Context) -> set[int | None]:
+    """How many groups the definitions of the optimizers at a use have."""
+    links = context.facts.legacy.links
+    inner_things = [inner for outer, inner in links if outer in use.things]
+    definitions = (inner for inner in inner_things if inner.kind == "definition")
+    return {_group_count(definition, context) for definition in definitions}
 
 
 def _group_count(definition: Thing, context: Context) -> int | None:
@@ -285,6 +320,7 @@ def _group_count(definition: Thing, context: Context) -> int | None:
     call = definition.node
     if not isinstance(call, ast.Call) or is_unpacked(call):
         return None
+    # class LoggingOptimizer(optim.MultiOptimizer), with the constructor of its base
     classes = (item for item in context.facts.objects(call.func) if isinstance(item, Class))
     own = (item for item in classes if "__init__" not in item.scope.names)
     derived = any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in own)
@@ -292,73 +328,102 @@ def _group_count(definition: Thing, context: Context) -> int | None:
 
 
 def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rates | None:
-    """The rates that `hyper_params=value` sets: one, or for each group of a MultiOptimizer one or None."""
+    """The rate that `hyper_params=value` sets, or the rates of all groups of a MultiOptimizer.
+
+    None if it sets anything else. A group that keeps its own rate has None among the rates.
+    """
+    # hyper_params=[first.replace(learning_rate=rate), second]
     if isinstance(value, ast.List | ast.Tuple):
-        rates: list[ast.expr | None] = []
-        for index, element in enumerate(value.elts):
-            rate = new_rate(element)
-            own = element if rate is None else element.func.value  # type: ignore[attr-defined]
-            if _element(own, unit, context) != index:
-                return None
-            rates.append(rate)
-        return tuple(rates)
+        return _rates_of_elements(value.elts, unit, context)
     rate = new_rate(value)
     if rate is None:
         return None
+    # hyper_params=optimizer.optimizer_def.hyper_params.replace(learning_rate=rate)
     assert isinstance(value, ast.Call)
     assert isinstance(value.func, ast.Attribute)
     return rate if context.facts.things(value.func.value, "hyper_params") else None
 
 
+def _rates_of_elements(elements: list[ast.expr], unit: Unit, context: Context) -> Rates | None:
+    """The rates in a list that has, for each group in order, its hyperparameters or new ones."""
+    rates: list[ast.expr | None] = []
+    for index, element in enumerate(elements):
+        rate = new_rate(element)
+        old = element if rate is None else element.func.value  # type: ignore[attr-defined]
+        if _element(old, unit, context) != index:
+            return None
+        rates.append(rate)
+    return tuple(rates)
+
+
 def _rate_of_all(value: ast.expr, context: Context) -> ast.expr | None:
-    """The rate in `[one.replace(learning_rate=rate) for one in optimizer.optimizer_def.hyper_params]`."""
+    """The rate in `[one.replace(learning_rate=rate) for one in definition.hyper_params]`."""
     match value:
         case ast.ListComp(
             elt=ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as new,
             generators=[ast.comprehension(target=ast.Name(id=target), iter=rates, ifs=[])],
         ) if name == target and context.facts.things(rates, "hyper_params"):
             rate = new_rate(new)
-            inside = ast.walk(rate) if rate is not None else ()
-            reads = any(isinstance(node, ast.Name) and node.id == name for node in inside)
-            return None if reads else rate
+            # a rate such as 0.1 * one.learning_rate is another for each group
+            return None if rate is None or _reads(name, rate) else rate
     return None
+
+
+def _reads(name: str, expression: ast.expr) -> bool:
+    names = (node for node in ast.walk(expression) if isinstance(node, ast.Name))
+    return any(node.id == name for node in names)
 
 
 def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     """The index at which an expression was taken from the hyperparameters of a MultiOptimizer."""
+    # optimizer.optimizer_def.hyper_params[0]
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
             return index if context.facts.things(value, "hyper_params") else None
+    # first, second = optimizer.optimizer_def.hyper_params
     variable = context.origins.variable(node)
     stores: list[ast.AST] = context.origins.stores(variable)
     target = unit.parents.get(stores[0]) if len(stores) == 1 else None
-    statement = unit.parents.get(target) if isinstance(target, ast.Tuple | ast.List) else None
-    if not (
-        isinstance(statement, ast.Assign) and context.facts.things(statement.value, "hyper_params")
-    ):
+    if not isinstance(target, ast.Tuple | ast.List):
         return None
-    assert isinstance(target, ast.Tuple | ast.List)
+    statement = unit.parents.get(target)
+    if not isinstance(statement, ast.Assign):
+        return None
+    if not context.facts.things(statement.value, "hyper_params"):
+        return None
     return next(index for index, element in enumerate(target.elts) if element is stores[0])
 
 
 def _is_for_step(node: ast.expr, unit: Unit) -> bool:
-    """Whether an expression is part of the hyperparameters that a step is given, and that no part of a rate."""
+    """Whether an expression is part of the hyperparameters given to a step, and not of a rate."""
     inner: ast.AST = node
     for outer in unit.ancestors(node):
         if isinstance(outer, ast.keyword) and outer.arg != "hyper_params":
             return False
         match outer:
             case ast.Call(func=ast.Attribute(attr="apply_gradient")):
-                return (
-                    isinstance(inner, ast.keyword)
-                    or (bare_step(outer) or {}).get("hyper_params") is inner
-                )
+                # optimizer.apply_gradient(grads, hyper_params=…)
+                if isinstance(inner, ast.keyword):
+                    return True
+                # definition.apply_gradient(hyper_params, params, state, grads)
+                arguments = bare_step(outer) or {}
+                return arguments.get("hyper_params") is inner
         inner = outer
     return False
 
 
-def _only_for_steps(name: ast.expr, statement: ast.Assign, unit: Unit, context: Context) -> bool:
-    assert isinstance(name, ast.Name)
+def _serves_steps_alone(statement: ast.Assign, unit: Unit, context: Context) -> bool:
+    """Whether all that an assignment sets is only read to make the hyperparameters of steps."""
+    if len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return all(_is_only_for_steps(name, statement, unit, context) for name in names)
+
+
+def _is_only_for_steps(name: ast.expr, statement: ast.Assign, unit: Unit, context: Context) -> bool:
+    if not isinstance(name, ast.Name):
+        return False
     loads = context.origins.loads_of(name, statement.value)
     is_set_once = len(context.origins.stores_of(name, statement.value)) == 1
     return is_set_once and all(_is_for_step(load, unit) for load in loads)

@@ -1,4 +1,4 @@
-"""Optimizers whose definitions keep the interface that they had, where a program works with definitions themselves."""
+"""Optimizers whose definitions keep their interface, as a program works with definitions."""
 
 from __future__ import annotations
 
@@ -34,14 +34,19 @@ RESTORED = Support(
 ''',
     imports=("from flax import serialization",),
 )
+
 ARGUMENTS = "FO905"
 """The reason of a call that legacy did not take."""
 
 ANNOTATED = ("OptimizerDef", "OptimizerState")
+"""The classes that an annotation may name beside those of the optimizers."""
+
 OF_OPTIMIZERS = ("optimizer.state_dict", "optimizer.restore_state", "restored", "stored")
 """The uses that make or take the state dict of an optimizer."""
 
 OF_CLASSES = ("check", "class", "definition", "value")
+"""The kinds of uses that name a class."""
+
 WORKING = (
     "apply_gradient",
     "apply_param_gradient",
@@ -51,6 +56,8 @@ WORKING = (
     "own",
     "update_hyper_params",
 )
+"""The attributes of a definition that the class in its place has too."""
+
 STAYING = frozenset(
     (
         "custom",
@@ -61,23 +68,26 @@ STAYING = frozenset(
         *(f"definition.{name}" for name in WORKING),
     )
 )
+"""The kinds of uses that stay as they are."""
+
 IN_PARTS = ("state.", "traversal.")
 """How the kinds of uses begin of things that stay what they are."""
 
 
 def is_decided(use: Use) -> bool:
-    """Whether FO706 decides on a use of optimizers that keep their interface, and not the rule for all others."""
+    """Whether FO706 decides on a use of optimizers that keep their interface, and no other rule."""
     match use.kind:
         case "whole" | "reflection":
             return use.name != PICKLED and {thing.kind for thing in use.things} == {"definition"}
+        # class Sign(optim.Momentum)
         case "base":
             return bool(interface_of(use.name))
         case "module":
             return _looked_up(use) is not None
+        # def init_state(self, params) -> OptimizerState
         case "annotation":
-            return use.name in ANNOTATED or (
-                use.name.startswith("_") and bool(interface_of(use.name))
-            )
+            is_private = use.name.startswith("_")
+            return use.name in ANNOTATED or (is_private and bool(interface_of(use.name)))
         case "optimizer.apply_gradient" | "optimizer.replace":
             return use.call is not None
         case "definition.state_dict" | "definition.restore_state":
@@ -121,12 +131,13 @@ def _names_class(use: Use) -> bool:
     after="optimizer_def = Lookahead(Adam(1e-3))\n",
 )
 def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """A program may work with definitions themselves: wrap one in another, ask it for the step of one parameter, exchange its
-    hyperparameters, or read and make states by hand. An optax transformation has none of that. Where an optimizer can't be
-    migrated otherwise, its definition stays what it was: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the
-    file with the same constructor, methods, hyperparameters and states, and with `init` and `update`, by which it is an optax
-    transformation too. So all that works with it stays as it is, and the optimizer becomes a `TrainState` all the same, whose
-    `opt_state` is the state that it had.
+    """A program may work with definitions themselves: wrap one in another, ask it for the step of
+    one parameter, exchange its hyperparameters, or read and make states by hand. An optax
+    transformation has none of that. Where an optimizer can't be migrated otherwise, its definition
+    stays what it was: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the file
+    with the same constructor, methods, hyperparameters and states, and with `init` and `update`, by
+    which it is an optax transformation too. So all that works with it stays as it is, and the
+    optimizer becomes a `TrainState` all the same, whose `opt_state` is the state that it had.
 
     A step with hyperparameters of its own is a call of a small helper that hands them to `update`.
     """
@@ -137,17 +148,41 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
     if _is_traversal(use):
         return named(use, "{ModelParamTraversal}") if use.legacy_import else Keep()
     if isinstance(use.node, ast.Call) and has_interface(use.name):
+        # Python refuses the arguments; all others go to the constructor of the class
         refusal = optimizers()[use.name].refuse(use.node)
         if refusal is not None and refusal.code == ARGUMENTS:
             return refusal
     if _names_class(use) or use.kind == "annotation":
         supports = interface_of(use.name)
         return named(use, f"{{support:{supports[-1].name}}}", supports)
+    return _of_object(use, context)
+
+
+def _of_object(use: Use, context: Context) -> Edit | Keep | Refusal:
+    """What becomes of an attribute or a method of an optimizer, or of its definition."""
+    refusal = _refuse(use)
+    if refusal is not None:
+        return refusal
+    if use.call is None or use.kind in STAYING or use.kind.startswith(IN_PARTS):
+        field = FIELDS.get(use.name) if use.kind.startswith("optimizer.") else None
+        if field is None:
+            return Keep()
+        return Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
+    if use.kind == "optimizer.replace":
+        return _replaced(use, use.call, context)
+    if use.name in STORED:
+        return _stored(use, use.call, context)
+    return _step(use, use.call)
+
+
+def _refuse(use: Use) -> Refusal | None:
+    """Why an attribute has no counterpart, if it has none."""
     if use.name in ("replicate", "unreplicate"):
         return reasons.deprecated_method(
             f"`{use.name}` makes another definition of one that keeps its interface.",
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
         )
+    # optimizer.state[0]
     if use.kind == "optimizer.state" and isinstance(use.parent, ast.Subscript):
         return reasons.state(
             "One of several states is taken here.", "Read the state of the group that is meant."
@@ -157,16 +192,7 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
             f"What has `.{use.name}` here may be an optimizer or its definition.",
             "Use different names for the two.",
         )
-    if use.call is None or use.kind in STAYING or use.kind.startswith(IN_PARTS):
-        field = FIELDS.get(use.name) if use.kind.startswith("optimizer.") else None
-        return (
-            Keep() if field is None else Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
-        )
-    if use.kind == "optimizer.replace":
-        return _replaced(use, use.call, context)
-    if use.name in STORED:
-        return _stored(use, use.call, context)
-    return _step(use, use.call)
+    return None
 
 
 def _by_name(use: Use, context: Context) -> Edit | Refusal:
@@ -181,12 +207,12 @@ def _by_name(use: Use, context: Context) -> Edit | Refusal:
     table = f"{{support:{supports[-1].name}}}"
     is_check = isinstance(lookup.func, ast.Name) and lookup.func.id == "hasattr"
     template = f"({{name}} in {table})" if is_check else f"{table}[{{name}}]"
-    return Replace(
-        use.unit.span(lookup), template, (("name", use.unit.span(lookup.args[1])),), supports
-    )
+    name = (("name", use.unit.span(lookup.args[1])),)
+    return Replace(use.unit.span(lookup), template, name, supports)
 
 
 def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
+    """`optimizer.replace(…)`, with fields under the names that a train state has for them."""
     words = [FIELDS.get(word.arg or "") for word in call.keywords]
     if call.args or None in words:
         return reasons.unpacked_arguments(
@@ -212,59 +238,67 @@ def _is_definition(node: ast.expr, context: Context) -> bool:
 
 def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
     match value:
+        # type(optimizer.optimizer_def)(rate)
         case ast.Call(func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])):
             return bool(context.facts.things(definition, "definition"))
     return False
 
 
 def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
-    """The state dict of parameters and a state, or what is restored from one, where there are none of whole optimizers."""
-    program = context.facts.together(use.unit)
-    whole = next(
-        (
-            one
-            for one in context.facts.uses
-            if one.kind in OF_OPTIMIZERS and one.unit.path in program
-        ),
-        None,
-    )
+    """The state dict of parameters and a state, or both restored from one.
+
+    That is right as long as the program has no state dicts of whole optimizers.
+    """
+    whole = _use_of_whole_state_dict(use, context)
     if whole is not None:
         return reasons.state(
-            f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), whose keys are others now.",
+            f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), "
+            "whose keys are others now.",
             "Use the one or the other throughout.",
         )
     given = arguments_of(STORED[use.name], call)
     if given is None:
         return reasons.arguments(f"`{use.name}` is not given what it takes.", "Correct the call.")
     holes = tuple((name, use.unit.span(value)) for name, value in given.items())
+    # definition.state_dict(target, state)
     if use.name == "state_dict":
         template = '{serialization}.to_state_dict({"target": {target}, "state": {state}})'
         return Replace(use.unit.span(call), template, holes)
+    # definition.restore_state(opt_target, opt_state, state_dict)
     template = f"{{support:{RESTORED.name}}}({{opt_target}}, {{opt_state}}, {{state_dict}})"
     return Replace(use.unit.span(call), template, holes, (RESTORED,))
 
 
+def _use_of_whole_state_dict(use: Use, context: Context) -> Use | None:
+    """The first use of a state dict of an optimizer in the same program, if there is one."""
+    program = context.facts.together(use.unit)
+    for other in context.facts.uses:
+        if other.kind in OF_OPTIMIZERS and other.unit.path in program:
+            return other
+    return None
+
+
 def _step(use: Use, call: ast.Call) -> Edit | Refusal:
-    """A step: with hyperparameters of its own, the same arguments go to a helper, in the same order."""
+    """A step; one with hyperparameters of its own gives them to a helper, in the same order."""
     found = bind(STEP, call)
     if isinstance(found, Wrong):
         return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
     given = [*call.args, *call.keywords]
-    first = given[0] if given else None
-    if (
-        len(given) == 1
-        and not isinstance(first, ast.Starred)
-        and getattr(first, "arg", "grads") == "grads"
-    ):
-        return RewriteCall(
-            use.unit.span(call),
-            "{owner}.apply_gradients",
-            (Argument("grads", index=0),),
-            (use.owner_hole,),
-        )
+    # optimizer.apply_gradient(grads)
+    if len(given) == 1 and _are_gradients(given[0]):
+        arguments: tuple[Argument, ...] = (Argument("grads", index=0),)
+        function = "{owner}.apply_gradients"
+        return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,))
+    # optimizer.apply_gradient(grads, learning_rate=rate, beta1=0.8)
     same = (Argument(None, index=index) for index in range(len(given)))
     arguments = (Argument(None, template="{owner}"), *same)
     function = f"{{support:{APPLY_GRADIENTS_WITH.name}}}"
-    return RewriteCall(
-        use.unit.span(call), function, arguments, (use.owner_hole,), (APPLY_GRADIENTS_WITH,)
-    )
+    supports = (APPLY_GRADIENTS_WITH,)
+    return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), supports)
+
+
+def _are_gradients(argument: ast.AST) -> bool:
+    """Whether the only argument of a step is the gradients, and nothing that is unpacked."""
+    if isinstance(argument, ast.keyword):
+        return argument.arg == "grads"
+    return not isinstance(argument, ast.Starred)

@@ -19,7 +19,8 @@ from codemods.rules.types import made_by_hand
 WITH_STATES = [
     name for name, optimizer in optimizers().items() if optimizer.rule and optimizer.state
 ]
-"""The optimizers of which a class of the user's own may derive, and which keep something for a parameter."""
+"""The optimizers from which a class of the user's own may derive, and which have a state for each
+parameter."""
 
 
 def viewed_as(use: Use, context: Context) -> str | None:
@@ -29,40 +30,43 @@ def viewed_as(use: Use, context: Context) -> str | None:
 
 
 def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
-    """The legacy state in the place of `optimizer.state`; what comes from elsewhere has the legacy form already."""
+    """The legacy state in the place of `optimizer.state`.
+
+    Any other expression has a state that was made so, in the legacy form already.
+    """
     if not isinstance(node, ast.Attribute) or node.attr != "state":
         return Keep()
     supports = to_legacy(optimizer)
     owner = ("owner", use.unit.span(node.value))
-    return Replace(
-        use.unit.span(node), f"{{support:{supports[-1].name}}}({{owner}})", (owner,), supports
-    )
+    template = f"{{support:{supports[-1].name}}}({{owner}})"
+    return Replace(use.unit.span(node), template, (owner,), supports)
 
 
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
-    """The optimizer in whose legacy form the state is that `optimizer.replace(state=value)` puts back, if it is."""
+    """The optimizer in whose legacy form a value of `optimizer.replace(state=value)` is, if any."""
     made = {definition.name for definition in context.definitions(use)}
-    name = (
-        next(iter(made))
-        if len(made) == 1 and all(map(context.facts.legacy.definitions, use.things))
-        else None
-    )
+    if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.things)):
+        return None
+    [name] = made
     items = [*context.facts.objects(value)]
-    if name is None or not is_viewable(name) or not items:
+    if not is_viewable(name) or not items:
         return None
     return name if all(_is_legacy_state(item, name, context) for item in items) else None
 
 
 def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
+    """Whether an object is a state that is read in the legacy form, or made by the program."""
     match item:
         case Thing(kind="state"):
             return context.viewed.get(item) == optimizer
+        # OptimizerState(step, param_states)
         case Result(name=name):
             return legacy_name(name) == "OptimizerState"
     return False
 
 
 def _only_view(states: Iterable[Thing], context: Context) -> str | None:
+    """The optimizer in whose legacy form all of some states are read."""
     names = {context.viewed.get(state) for state in states}
     return names.pop() if len(names) == 1 else None
 
@@ -73,17 +77,17 @@ def _only_view(states: Iterable[Thing], context: Context) -> str | None:
     *(f"definition:_{name}ParamState" for name in WITH_STATES),
 )
 def made(use: Use, context: Context) -> Edit | Refusal:
-    """What works on an optimizer's state keeps its form: it is given the state as it was, made from the train state, and what
-    `optimizer.replace(state=…)` is given is put back.
+    """What works on an optimizer's state keeps its form: it is given the state as it was, made from
+    the train state, and what `optimizer.replace(state=…)` is given is put back.
 
-    The classes of which such a state was made, `OptimizerState` and the private one of its optimizer, are added to the file, as
-    is the latter for a class that derives from that optimizer (FO701).
+    The classes of which such a state was made, `OptimizerState` and the private one of its
+    optimizer, are added to the file, as is the latter for a class that derives from that optimizer
+    (FO701).
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
-    if optimizer not in context.viewed.values() and optimizer not in legacy_bases(
-        use, context.facts
-    ):
+    is_viewed = optimizer in context.viewed.values()
+    if not is_viewed and optimizer not in legacy_bases(use, context.facts):
         return made_by_hand(use)
     support = param_state(optimizer)
     return Replace(use.unit.span(use.node.func), f"{{support:{support.name}}}", supports=(support,))

@@ -24,8 +24,9 @@ from codemods.rules.context import Context
     after="optimizer = jax_utils.replicate(optimizer)\n",
 )
 def replicate(use: Use, context: Context) -> Edit | Refusal:
-    """`Optimizer.replicate()` also made every later step average the gradients over the devices, along the axis `batch` unless
-    it was told another; so `jax.lax.pmean` is written out at the steps.
+    """`Optimizer.replicate()` also made every later step average the gradients over the devices,
+    along the axis `batch` unless it was told another; so `jax.lax.pmean` is written out at the
+    steps.
     """
     call = use.call
     if call is None:
@@ -36,13 +37,14 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
     if given is None or len(axes) != 1 or None in axes:
         return reasons.deprecated_method(
-            "This also averages the gradients of later steps over an axis that is not plain to see.",
+            "This also averages the gradients of later steps over an axis that is not plain to "
+            "see.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
     if "devices" not in given:
-        return Replace(
-            use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}})", (use.owner_hole,)
-        )
+        template = f"{{jax_utils}}.{use.name}({{owner}})"
+        return Replace(use.unit.span(call), template, (use.owner_hole,))
+    # optimizer.replicate(jax.local_devices())
     holes = (use.owner_hole, ("devices", use.unit.span(given["devices"])))
     return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
@@ -51,6 +53,7 @@ def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
     """Whether an optimizer that comes here may have been replicated by its own method."""
     if not context.axes(use.things):
         return False
+    # save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
     if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
         return False
     scope = context.facts.scope(node)
@@ -88,8 +91,8 @@ AS_MANY_COPIES = Support(
     after="checkpoints.save_checkpoint(directory, one_copy(optimizer), step)\n",
 )
 def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Of an optimizer that its own method had replicated, legacy stored one copy. A train state is stored as it is, so one copy
-    is taken where it may have several.
+    """Of an optimizer that its own method had replicated, legacy stored one copy. A train state is
+    stored as it is, so one copy is taken where it may have several.
     """
     assert isinstance(use.node, ast.expr)
     if not _may_have_copies(use.node, use, context):
@@ -101,7 +104,8 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def _refuse_copies() -> Refusal:
     return reasons.deprecated_method(
-        "This optimizer may be stored or restored when it has a copy for each device, of which legacy stored one.",
+        "This optimizer may be stored or restored when it has a copy for each device, of which "
+        "legacy stored one.",
         "Store `jax_utils.unreplicate(optimizer)`, and replicate after it is restored.",
     )
 
@@ -111,19 +115,23 @@ def _refuse_copies() -> Refusal:
     "a restored optimizer has as many copies as before",
     "restored",
     before="optimizer = checkpoints.restore_checkpoint(directory, optimizer)\n",
-    after="""optimizer = as_many_copies(optimizer, checkpoints.restore_checkpoint(directory, one_copy(optimizer)))\n""",
+    after=(
+        "optimizer = as_many_copies(optimizer, checkpoints.restore_checkpoint(directory, "
+        "one_copy(optimizer)))\n"
+    ),
 )
 def restored(use: Use, context: Context) -> Edit | Keep:
     """To an optimizer that its own method had replicated, legacy restored the copies too.
 
-    What was stored before the migration has another layout. `optim2optax checkpoint convert` writes it anew, and
-    `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report offers both where an optimizer is
-    created that the program restores.
+    What was stored before the migration has another layout. `optim2optax checkpoint convert` writes
+    it anew, and `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report
+    offers both where an optimizer is created that the program restores.
     """
     assert isinstance(use.node, ast.Call)
-    state = next(
-        (found for found in values_of(use.node) if context.facts.things(found, "optimizer")), None
+    optimizers = (
+        value for value in values_of(use.node) if context.facts.things(value, "optimizer")
     )
+    state = next(optimizers, None)
     if state is None or not _may_have_copies(state, use, context):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
@@ -139,8 +147,9 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     after="optimizer = serialization.from_state_dict(optimizer, state_dict)\n",
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
-    """The methods did what the functions of `flax.serialization` do. The keys are those of a `TrainState`: where anything but the
-    parameters or the step is asked for by its key, or all keys are, the optimizer is left, with a reason.
+    """The methods did what the functions of `flax.serialization` do. The keys are those of a
+    `TrainState`: where anything but the parameters or the step is asked for by its key, or all keys
+    are, the optimizer is left, with a reason.
     """
     call, owner = use.call, use.owner_hole
     copies = _may_have_copies(use.owner, use, context)
@@ -148,22 +157,20 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
         return _refuse_copies()
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"
     supports: tuple[Support, ...] = (ONE_COPY,) if copies else ()
+    # optimizer.state_dict()
     if call is not None and use.name == "state_dict" and not values_of(call):
-        return Replace(
-            use.unit.span(call), f"{{serialization}}.to_state_dict({one})", (owner,), supports
-        )
+        template = f"{{serialization}}.to_state_dict({one})"
+        return Replace(use.unit.span(call), template, (owner,), supports)
+    # optimizer.restore_state(state_dict)
     if call is not None and (given := arguments_of(RESTORE_STATE, call)) is not None:
         template = f"{{serialization}}.from_state_dict({one}, {{state}})"
         if copies:
             template = f"{{support:{AS_MANY_COPIES.name}}}({{owner}}, {template})"
             supports = (ONE_COPY, AS_MANY_COPIES)
-        return Replace(
-            use.unit.span(call),
-            template,
-            (owner, ("state", use.unit.span(given["state"]))),
-            supports,
-        )
+        holes = (owner, ("state", use.unit.span(given["state"])))
+        return Replace(use.unit.span(call), template, holes, supports)
     return reasons.state(
         f"`.{use.name}` depends on the layout of the optimizer's state.",
-        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old checkpoints need a conversion.",
+        "Use `flax.serialization.to_state_dict` and `from_state_dict` on the train state; old "
+        "checkpoints need a conversion.",
     )

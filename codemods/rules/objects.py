@@ -75,7 +75,8 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
     STEP_WITH_RATE,
     source='''def step_with_rate(state, grads, learning_rate):
     """One step of a train state whose learning rate is an injected hyperparameter."""
-    opt_state = optax.tree_utils.tree_set(state.opt_state, is_hyperparam, learning_rate=learning_rate)
+    opt_state = optax.tree_utils.tree_set(state.opt_state, is_hyperparam, \
+learning_rate=learning_rate)
     return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
 ''',
 )
@@ -87,16 +88,21 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
     "create makes a TrainState",
     "definition.create",
     before="optimizer = optim.Adam(1e-3).create(params)\n",
-    after="optimizer = train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-3))\n",
+    after=(
+        "optimizer = train_state.TrainState.create(apply_fn=model.apply, params=params, "
+        "tx=optax.adam(1e-3))\n"
+    ),
 )
 def create(use: Use, context: Context) -> Edit | Refusal:
-    """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as `params`, `opt_state` and
-    `tx`, so the object keeps its place in the program. `apply_fn` is the model's `apply` where `params` come from that model's
-    `init` in the same function; else, and where several optimizers are mapped over together, None.
+    """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as
+    `params`, `opt_state` and `tx`, so the object keeps its place in the program. `apply_fn` is the
+    model's `apply` where `params` come from that model's `init` in the same function; else, and
+    where several optimizers are mapped over together, None.
 
-    Parameters that are a bare array or a dataclass need a small subclass, because today's `TrainState` looks for a key in
-    them. Where the program asks of each leaf what only an array has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step
-    is made an array. `focus=` becomes a partition that leaves all other parameters as they are. In
+    Parameters that are a bare array or a dataclass need a small subclass, because today's
+    `TrainState` looks for a key in them. Where the program asks of each leaf what only an array
+    has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step is made an array. `focus=`
+    becomes a partition that leaves all other parameters as they are. In
     `jax.jit(definition.create)(params)` the method becomes a function of the parameters.
     """
     call = use.call
@@ -105,21 +111,10 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     given = _arguments(call, CREATE)
     if isinstance(given, Refusal):
         return given
-    holes = [("definition", use.unit.span(use.owner))]
-    supports: tuple[Support, ...] = ()
-    transformation = "{definition}"
-    if "focus" in given:
-        focus = given["focus"]
-        if not context.facts.things(focus, "traversal"):
-            return reasons.traversal(
-                "Where this `focus` comes from is not in view.",
-                "Label the parameters for `optax.transforms.partition`.",
-            )
-        holes.append(("focus", use.unit.span(focus)))
-        supports = (
-            interface_of("MultiOptimizer") if context.keeps_interface(use) else (PARTITION_BY_PATH,)
-        )
-        transformation = f"{{support:{supports[-1].name}}}(({{focus}}, {{definition}}))"
+    found = _transformation(given.get("focus"), use, context)
+    if isinstance(found, Refusal):
+        return found
+    transformation, holes, supports = found
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     state, needed = _state_class(made, context)
     joined = not context.handling.joined.isdisjoint(made)
@@ -129,28 +124,45 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         Argument("params", index=values_of(call).index(given["target"])),
         Argument("tx", template=transformation),
     )
-    then = _then(made, context)
-    supports += needed
     return RewriteCall(
-        use.unit.span(call), f"{state}.create", arguments, tuple(holes), supports, then=then
+        use.unit.span(call),
+        f"{state}.create",
+        arguments,
+        holes,
+        supports + needed,
+        then=_array_as_step(made, context),
     )
 
 
-def _then(made: list[Thing], context: Context) -> str:
-    """What is done with the train state that some optimizers become: it is given an array as its step, if it needs one."""
+def _transformation(
+    focus: ast.expr | None, use: Use, context: Context
+) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
+    """A template for the transformation of `definition.create(…)`, its holes, and helpers."""
+    definition = ("definition", use.unit.span(use.owner))
+    if focus is None:
+        return "{definition}", (definition,), ()
+    # definition.create(params, focus=optim.ModelParamTraversal(…))
+    if not context.facts.things(focus, "traversal"):
+        return reasons.traversal(
+            "Where this `focus` comes from is not in view.",
+            "Label the parameters for `optax.transforms.partition`.",
+        )
+    supports: tuple[Support, ...] = (PARTITION_BY_PATH,)
+    if context.keeps_interface(use):
+        supports = interface_of("MultiOptimizer")
+    template = f"{{support:{supports[-1].name}}}(({{focus}}, {{definition}}))"
+    return template, (definition, ("focus", use.unit.span(focus))), supports
+
+
+def _array_as_step(made: list[Thing], context: Context) -> str:
+    """What makes the step of a new train state an array, where the program needs one."""
     zero = context.counted.zero(made)
     return f".replace(step={zero})" if zero != "0" else ""
 
 
 def _create_within(use: Use, context: Context) -> Edit | Refusal:
     """`jax.jit(definition.create)(params)`: the method becomes a function of the parameters."""
-    outer = use.parent
-    is_first = isinstance(outer, ast.Call) and outer.args[:1] == [use.node]
-    if not (
-        isinstance(outer, ast.Call)
-        and is_first
-        and CALL_WITH_OTHERS & {*context.facts.externals(outer.func)}
-    ):
+    if not _is_transformed(use, context):
         return reasons.create_as_value(
             "`create` is passed on instead of being called.",
             "Call it where the parameters are known, outside of other functions.",
@@ -158,26 +170,46 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
     links = context.facts.legacy.links
     made = [outer for outer, inner in links if inner in use.things and outer.kind == "optimizer"]
     state, supports = _state_class(made, context)
-    names = {node.id for node in ast.walk(use.owner) if isinstance(node, ast.Name)}
-    name = next(name for name in ("params", "target", "initial_params") if name not in names)
-    template = f"lambda {name}: {state}.create(apply_fn=None, params={name}, tx={{definition}}){_then(made, context)}"
+    # the parameter of the lambda must not hide a name that the definition reads
+    taken = {node.id for node in ast.walk(use.owner) if isinstance(node, ast.Name)}
+    name = next(name for name in ("params", "target", "initial_params") if name not in taken)
+    template = (
+        f"lambda {name}: {state}.create(apply_fn=None, params={name}, "
+        f"tx={{definition}}){_array_as_step(made, context)}"
+    )
     return Replace(use.span, template, (("definition", use.unit.span(use.owner)),), supports)
 
 
+def _is_transformed(use: Use, context: Context) -> bool:
+    """Whether a method is the first argument of `jax.jit`, `jax.vmap` or the like."""
+    outer = use.parent
+    if not isinstance(outer, ast.Call) or outer.args[:1] != [use.node]:
+        return False
+    return not CALL_WITH_OTHERS.isdisjoint(context.facts.externals(outer.func))
+
+
 def _state_class(made: list[Thing], context: Context) -> tuple[str, tuple[Support, ...]]:
-    """How to say the class of train state that these optimizers become, and the helper that this needs."""
+    """A template for the class of train state that optimizers become, and its helper."""
     if not _needs_any_params(made, context):
         return "{TrainState}", ()
     return f"{{support:{ANY_PARAMS_TRAIN_STATE.name}}}", (ANY_PARAMS_TRAIN_STATE,)
 
 
 def _needs_any_params(made: list[Thing], context: Context) -> bool:
-    """What the parameters need; where nothing is known of them, what those of the optimizers beside them need, if anything is."""
-    known = {context.parameters.need_any(thing) for thing in made} - {None}
-    known = known or {context.parameters.need_any(thing) for thing in context.companions(made)} - {
-        None
-    }
-    return True in known or (not known and not all(map(context.parameters.come_from_outside, made)))
+    """Whether the parameters may be no mapping, so that the plain `TrainState` fails.
+
+    Where nothing is known of them, the optimizers that reach the same places decide. Where nothing
+    is known of those either, parameters that callers out of view pass in are taken for a mapping.
+    """
+    known = _known_needs(made, context) or _known_needs(context.companions(made), context)
+    if known:
+        return True in known
+    return not all(map(context.parameters.come_from_outside, made))
+
+
+def _known_needs(optimizers: list[Thing], context: Context) -> set[bool]:
+    needs = map(context.parameters.need_any, optimizers)
+    return {need for need in needs if need is not None}
 
 
 @rule(
@@ -200,23 +232,22 @@ def target(use: Use, context: Context) -> Edit | Refusal:
     after="step = int(optimizer.step)\n",
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`, so where the program asks for
-    what only an array has or does, such as `astype` or a quotient by 0, an array is made of it. A MultiOptimizer had a state
-    for each of its parts, with the same step in all of them: there `.state[0].step` is `.step` too.
+    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`,
+    so where the program asks for what only an array has or does, such as `astype` or a quotient by
+    0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
+    step in all of them: there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
     if any(thing.name == BARE for thing in use.things):
         return reasons.state(
-            "The state that a definition made without an optimizer has no step of its own any more.",
+            "The state that a definition made without an optimizer has no step of its own any "
+            "more.",
             "Count the steps in a variable.",
         )
     owner = owner_of_state(use.owner)
-    owners = [] if owner is None else context.facts.things(owner, "optimizer")
-    if (
-        owner is None
-        or not owners
-        or (isinstance(use.owner, ast.Subscript) and not _is_first(use.owner))
-    ):
+    if owner is None or not context.facts.things(owner, "optimizer"):
+        return Keep()
+    if isinstance(use.owner, ast.Subscript) and not _is_numbered(use.owner):
         return Keep()
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
@@ -226,35 +257,43 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 @rule("FO210", "the optimizer's state", "optimizer.state", "state.replace")
 def state(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211) are known; any other use of
-    the state is left, with a reason.
+    """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211)
+    are known; any other use of the state is left, with a reason.
     """
-    parent = use.parent
-    if use.name == "replace" and (
-        is_new_state(parent, use.unit, context) or new_step(parent, use.unit, context) is not None
-    ):
+    if use.name == "replace" and _is_new_state_or_step(use, context):
         return Keep()
-    if parent is not None and _is_first(parent):
-        parent = use.unit.parents.get(parent)
-    if (
-        use.name == "state"
-        and isinstance(parent, ast.Attribute)
-        and parent.attr in ATTRIBUTES["state"]
-    ):
-        return Keep()  # that is a use of its own
-    if use.name == "state" and (branch := _asks_for_parts(use, parent)) is not None:
-        below = branch.body[0].lineno > branch.lineno and isinstance(
-            use.unit.parents[branch], ast.FunctionDef
-        )
-        plain = below and "#" not in use.unit.source(branch)
-        return TakeBody(use.unit.span(branch)) if plain else _attribute(use, "{owner}.opt_state")
+    if use.name == "state":
+        parent = use.parent
+        if parent is not None and _is_numbered(parent):
+            parent = use.unit.parents.get(parent)
+        # optimizer.state.step: that is a use of its own
+        if isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
+            return Keep()
+        branch = _asks_for_parts(use, parent)
+        if branch is not None:
+            return _without_question(branch, use)
     name = viewed_as(use, context)
     if name is None or not isinstance(use.node, ast.Attribute):
         return state_is_used()
     return legacy_state(use.node if use.name == "state" else use.owner, use, name)
 
 
-def _is_first(node: ast.AST | None) -> bool:
+def _is_new_state_or_step(use: Use, context: Context) -> bool:
+    """Whether `optimizer.state.replace` makes what `optimizer.replace` migrates with it."""
+    call = use.parent
+    return is_new_state(call, use.unit, context) or new_step(call, use.unit, context) is not None
+
+
+def _without_question(branch: ast.If, use: Use) -> Edit | Refusal:
+    """What `if isinstance(optimizer.state, tuple)` becomes: its body alone, if that is simple."""
+    is_below = branch.body[0].lineno > branch.lineno
+    is_statement_of_function = isinstance(use.unit.parents[branch], ast.FunctionDef)
+    if is_below and is_statement_of_function and "#" not in use.unit.source(branch):
+        return TakeBody(use.unit.span(branch))
+    return _attribute(use, "{owner}.opt_state")
+
+
+def _is_numbered(node: ast.AST | None) -> bool:
     """Whether this is `x[0]`, or another number."""
     match node:
         case ast.Subscript(slice=ast.Constant(value=int())):
@@ -263,15 +302,18 @@ def _is_first(node: ast.AST | None) -> bool:
 
 
 def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
-    """The `if isinstance(optimizer.state, (list, tuple))` that this is in, if both of its branches will do the same."""
+    """The `if isinstance(optimizer.state, tuple)` around a use, if its branches become the same."""
     branch = use.unit.parents.get(parent) if isinstance(parent, ast.Call) else None
     if not isinstance(branch, ast.If) or branch.test is not parent or not branch.orelse:
         return None
-    first, second = (
-        re.sub(r"\.state(?:\[\d+\])?\.step\b", ".step", "\n".join(map(ast.unparse, body)))
-        for body in (branch.body, branch.orelse)
-    )
-    return branch if first == second else None
+    same = _with_one_step(branch.body) == _with_one_step(branch.orelse)
+    return branch if same else None
+
+
+def _with_one_step(body: list[ast.stmt]) -> str:
+    """The text of statements in which `.state[0].step` and `.state.step` are `.step`."""
+    text = "\n".join(map(ast.unparse, body))
+    return re.sub(r"\.state(?:\[\d+\])?\.step\b", ".step", text)
 
 
 @rule(
@@ -282,8 +324,8 @@ def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
     after="optimizer = optimizer.apply_gradients(grads=grads)\n",
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set before the step, unless it is a
-    function of the optimizer's own step (FO404).
+    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set
+    before the step, unless it is a function of the optimizer's own step (FO404).
     """
     call = use.call
     if call is None:
@@ -302,33 +344,47 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
-    holes = [use.owner_hole]
-    argument = Argument("grads", index=values_of(call).index(given["grads"]))
-    if averaged != "{grads}":
-        argument = Argument("grads", template=averaged)
-        holes.append(("grads", use.unit.span(given["grads"])))
+    legacy = _legacy_step(use, call, given["grads"], averaged)
     if override is not None:
-        return _set_rate(use, context, call, override, argument, tuple(holes))
+        return _set_rate(legacy, override, context)
     if context.overrides.keeps_rate(use):
         rate = made_with(RATE, use, context)
-        remedy = "Pass `learning_rate=` here too."
-        return (
-            keeps_rate(remedy)
-            if rate is None
-            else _set_again(use, context, call, rate, argument, tuple(holes))
-        )
-    return RewriteCall(use.unit.span(call), "{owner}.apply_gradients", (argument,), tuple(holes))
+        if rate is None:
+            return keeps_rate("Pass `learning_rate=` here too.")
+        return _set_again(legacy, rate, context)
+    function = "{owner}.apply_gradients"
+    return RewriteCall(use.unit.span(call), function, (legacy.gradients,), legacy.holes)
+
+
+@dataclasses.dataclass(frozen=True)
+class LegacyStep:
+    """A call of `apply_gradient`, and what its gradients become as an argument."""
+
+    use: Use
+    call: ast.Call
+    gradients: Argument
+    holes: Holes
+
+
+def _legacy_step(use: Use, call: ast.Call, gradients: ast.expr, averaged: str) -> LegacyStep:
+    """A step whose gradients are said by a template, or stay as they are written."""
+    if averaged == "{grads}":
+        same = Argument("grads", index=values_of(call).index(gradients))
+        return LegacyStep(use, call, same, (use.owner_hole,))
+    holes = (use.owner_hole, ("grads", use.unit.span(gradients)))
+    return LegacyStep(use, call, Argument("grads", template=averaged), holes)
 
 
 def averaged_gradients(use: Use, context: Context) -> str | Refusal:
-    """A template for the gradients of a step: averaged over the devices, if the optimizer was replicated by its own method."""
+    """A template for the gradients of a step, averaged over devices after `replicate()`."""
     axes = context.axes(use.things)
     if not axes:
         return "{grads}"
     if any(_stand_together(use, other) for other in context.replicated(use.things)):
         return reasons.deprecated_method(
             "This step is taken where the optimizer is replicated, and may come before that.",
-            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all devices.",
+            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all "
+            "devices.",
         )
     if len(axes) > 1 or None in axes:
         return reasons.deprecated_method(
@@ -340,66 +396,71 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
 
 def _stand_together(one: Use, other: Use) -> bool:
     """Whether two uses stand in the same function."""
-    return one.unit is other.unit and function_of(one.unit, one.node) is function_of(
-        other.unit, other.node
-    )
+    if one.unit is not other.unit:
+        return False
+    return function_of(one.unit, one.node) is function_of(other.unit, other.node)
 
 
-def _set_rate(
-    use: Use,
-    context: Context,
-    call: ast.Call,
-    override: ast.keyword,
-    gradients: Argument,
-    holes: Holes,
-) -> Edit | Refusal:
-    if (refusal := refuse_rate(use, context)) is not None:
+def _set_rate(legacy: LegacyStep, override: ast.keyword, context: Context) -> Edit | Refusal:
+    """A step with `learning_rate=…` or `hyper_params=…`, which are set in the state first."""
+    if (refusal := refuse_rate(legacy.use, context)) is not None:
         return refusal
-    supports: tuple[Support, ...] = ()
-    if override.arg == RATE:
-        if not _may_come_first(call, override, context):
-            return _step_with_rate(use, context, call, holes, gradients)
-        rate = len(call.args) + call.keywords.index(override)
-        opt_state, supports = with_rate("{owner}.opt_state", f"{{argument:{rate}}}", context)
-    else:
-        rates = rates_of_step(override.value, use, context)
-        if isinstance(rates, Refusal):
-            return rates
-        if not _may_come_first(call, override, context):
-            return reasons.overrides(
-                "The gradients and the hyperparameters of this step are computed by expressions whose order matters.",
-                "Compute the gradients in a statement before.",
-            )
-        opt_state, more, supports = rates
-        holes = (*holes, *more)
-    opt_state, more_supports = typed(
-        opt_state, "{owner}.opt_state", use, context, context.parameters
-    )
+    if override.arg != RATE:
+        return _set_hyper_params(legacy, override, context)
+    if not _may_come_first(legacy.call, override, context):
+        return _step_with_rate(legacy, context)
+    rate = len(legacy.call.args) + legacy.call.keywords.index(override)
+    opt_state, supports = with_rate("{owner}.opt_state", f"{{argument:{rate}}}", context)
+    moved = (legacy.use.owner, override.value)
+    return _with_state(legacy, opt_state, supports, moved, context)
+
+
+def _set_hyper_params(
+    legacy: LegacyStep, override: ast.keyword, context: Context
+) -> Edit | Refusal:
+    """`optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=rate))`."""
+    rates = rates_of_step(override.value, legacy.use, context)
+    if isinstance(rates, Refusal):
+        return rates
+    if not _may_come_first(legacy.call, override, context):
+        return reasons.overrides(
+            "The gradients and the hyperparameters of this step are computed by expressions "
+            "whose order matters.",
+            "Compute the gradients in a statement before.",
+        )
+    opt_state, holes, supports = rates
+    with_rates = dataclasses.replace(legacy, holes=(*legacy.holes, *holes))
+    moved = (legacy.use.owner, override.value)
+    return _with_state(with_rates, opt_state, supports, moved, context)
+
+
+def _with_state(
+    legacy: LegacyStep,
+    opt_state: str,
+    supports: tuple[Support, ...],
+    moved: tuple[ast.expr, ...],
+    context: Context,
+) -> RewriteCall:
+    """The step of an optimizer with another state, which gets a statement of its own if it may."""
+    use, call = legacy.use, legacy.call
+    opt_state, more = typed(opt_state, "{owner}.opt_state", use, context, context.parameters)
     prelude = ""
-    if _may_precede(call, (use.owner, override.value), use, context):
+    if _may_precede(call, moved, use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
+    arguments = (legacy.gradients,)
     return RewriteCall(
-        use.unit.span(call), function, (gradients,), holes, supports + more_supports, prelude
+        use.unit.span(call), function, arguments, legacy.holes, supports + more, prelude
     )
 
 
 def _set_unpacked(
     use: Use, context: Context, call: ast.Call, overrides: ast.keyword
 ) -> Edit | Refusal:
-    """A step with `**overrides` in which there may be a learning rate: without one, it is that of the constructor."""
-    words = [*call.args, *call.keywords]
-    others = [index for index, word in enumerate(words) if word is not overrides]
-    given = [words[index] for index in others]
-    values = [word.value if isinstance(word, ast.keyword) else word for word in given]
+    """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
     rate = made_with(RATE, use, context)
-    _, by_type = typed("", "", use, context, context.parameters)
-    is_plain = len(values) == 1 and not isinstance(values[0], ast.Starred) and not by_type
-    if (
-        not is_plain
-        or context.axes(use.things)
-        or not context.facts.dataflow.may_swap(values[0], overrides.value)
-    ):
+    place = _place_of_gradients(use, call, overrides, context)
+    if place is None:
         return reasons.unpacked_arguments(
             "The arguments of this call are unpacked.", "Name the arguments."
         )
@@ -407,64 +468,60 @@ def _set_unpacked(
         return keeps_rate("Pass `learning_rate=` in any case.")
     read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
     holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
-    argument = Argument("grads", index=others[0])
-    return _set_again(
-        use, context, call, f"{{overrides}}{read}", argument, holes, (overrides.value,)
-    )
+    legacy = LegacyStep(use, call, Argument("grads", index=place), holes)
+    return _set_again(legacy, f"{{overrides}}{read}", context, (overrides.value,))
+
+
+def _place_of_gradients(
+    use: Use, call: ast.Call, overrides: ast.keyword, context: Context
+) -> int | None:
+    """The index of the gradients, if nothing but `**overrides` is beside them and both may swap."""
+    words = [*call.args, *call.keywords]
+    others = [index for index, word in enumerate(words) if word is not overrides]
+    if len(others) != 1:
+        return None
+    word = words[others[0]]
+    gradients = word.value if isinstance(word, ast.keyword) else word
+    _, by_type = typed("", "", use, context, context.parameters)
+    if isinstance(gradients, ast.Starred) or by_type or context.axes(use.things):
+        return None
+    return others[0] if context.facts.dataflow.may_swap(gradients, overrides.value) else None
 
 
 def _is_made_without_rate(definition: Thing) -> bool:
     """Whether a constructor is not given a learning rate, so that each step had to be."""
     call = definition.node
-    return (
-        isinstance(call, ast.Call)
-        and not call.args
-        and all(word.arg not in (RATE, None) for word in call.keywords)
-    )
+    if not isinstance(call, ast.Call) or call.args:
+        return False
+    return all(word.arg not in (RATE, None) for word in call.keywords)
 
 
 def _set_again(
-    use: Use,
-    context: Context,
-    call: ast.Call,
-    rate: str,
-    gradients: Argument,
-    holes: Holes,
-    moved: tuple[ast.expr, ...] = (),
+    legacy: LegacyStep, rate: str, context: Context, moved: tuple[ast.expr, ...] = ()
 ) -> Edit | Refusal:
-    """A step with a rate that is told by a template, such as the one that the constructor was given."""
-    if (refusal := refuse_rate(use, context)) is not None:
+    """A step with a rate from a template, such as the number that the constructor was given."""
+    if (refusal := refuse_rate(legacy.use, context)) is not None:
         return refusal
-    opt_state, filters = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
-    opt_state, supports = typed(opt_state, "{owner}.opt_state", use, context, context.parameters)
-    prelude = ""
-    if _may_precede(call, (use.owner, *moved), use, context):
-        prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
-    function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    return RewriteCall(
-        use.unit.span(call), function, (gradients,), holes, filters + supports, prelude
-    )
+    opt_state, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
+    return _with_state(legacy, opt_state, supports, (legacy.use.owner, *moved), context)
 
 
-def _step_with_rate(
-    use: Use, context: Context, call: ast.Call, holes: Holes, gradients: Argument
-) -> RewriteCall:
+def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
     """The step as a call of a helper that is given the same, in the same order."""
+    call = legacy.call
     given: list[Argument] = [Argument(None, template="{owner}")]
     for index, word in enumerate((*call.args, *call.keywords)):
         is_rate = isinstance(word, ast.keyword) and word.arg == RATE
-        given.append(Argument(RATE, index=index) if is_rate else gradients)
+        given.append(Argument(RATE, index=index) if is_rate else legacy.gradients)
     function = f"{{support:{STEP_WITH_RATE.name}}}"
-    supports = (
-        (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
-        if context.param_names.may_be_rate
-        else (STEP_WITH_RATE,)
-    )
-    return RewriteCall(use.unit.span(call), function, tuple(given), holes, supports)
+    supports: tuple[Support, ...] = (STEP_WITH_RATE,)
+    if context.param_names.may_be_rate:
+        supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
+    return RewriteCall(legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports)
 
 
 def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:
-    """Whether the rate may be computed ahead of what else the step is given."""
+    """Whether the rate may be computed ahead of the other arguments of the step."""
     others = [*call.args, *(word.value for word in call.keywords if word is not override)]
     return all(context.facts.dataflow.may_swap(override.value, other) for other in others)
 
@@ -472,36 +529,42 @@ def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> 
 def _may_precede(call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context: Context) -> bool:
     """Whether a statement before may name the new state.
 
-    The call always runs, nothing in its statement that comes before it matters to that, there is no other step in it, and the
-    name is free.
+    The call always runs, nothing in its statement that comes before it matters to what moves, there
+    is no other step in it, and the name is free.
     """
     scope = context.facts.scope(call)
-    if scope.binding("opt_state") is not None or not isinstance(
-        scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
-    ):
+    if scope.binding("opt_state") is not None:
         return False
+    if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        return False
+    may_swap = context.facts.dataflow.may_swap
     node: ast.AST = call
     for parent in use.unit.ancestors(call):
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
-            inside = {*ast.walk(parent)}
-            line = [
-                found
-                for found in use.unit.nodes
-                if isinstance(found, ast.stmt) and found.lineno == parent.lineno
-            ]
-            return len(line) == 1 and sum(step.node in inside for step in context.all_steps) == 1
-        if not isinstance(parent, ast.Tuple | ast.Call | ast.keyword | ast.Attribute) or (
-            isinstance(parent, ast.Call) and node is parent.func
-        ):
+            return _has_one_step_and_line(parent, use, context)
+        if not _always_runs(node, parent):
             return False
-        if any(
-            not context.facts.dataflow.may_swap(one, other)
-            for one in moved
-            for other in _ahead(parent, node)
-        ):
+        ahead = _ahead(parent, node)
+        if any(not may_swap(one, other) for one in moved for other in ahead):
             return False
         node = parent
     return False
+
+
+def _always_runs(node: ast.AST, parent: ast.AST) -> bool:
+    """Whether a part of an expression runs whenever that does, and its value is only passed on."""
+    # not `x and y`, `x if y else z` or a comprehension; nor optimizer.apply_gradient(grads)(batch)
+    if isinstance(parent, ast.Call):
+        return node is not parent.func
+    return isinstance(parent, ast.Tuple | ast.keyword | ast.Attribute)
+
+
+def _has_one_step_and_line(statement: ast.stmt, use: Use, context: Context) -> bool:
+    """Whether a statement takes one step, and no other statement begins on its line."""
+    inside = {*ast.walk(statement)}
+    statements = (found for found in use.unit.nodes if isinstance(found, ast.stmt))
+    line = [found for found in statements if found.lineno == statement.lineno]
+    return len(line) == 1 and sum(step.node in inside for step in context.all_steps) == 1
 
 
 def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
@@ -516,19 +579,20 @@ def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
 
 
 def _refuse_overrides(call: ast.Call) -> Refusal | None:
+    """Why the hyperparameters that a step sets cannot be set in the state, if they cannot."""
     for keyword in call.keywords:
         if keyword.arg not in ("grads", *OVERRIDES):
             remedy = "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
             return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
-        if (
-            keyword.arg == RATE
-            and isinstance(keyword.value, ast.Constant)
-            and keyword.value.value is None
-        ):
+        if keyword.arg == RATE and _is_none(keyword.value):
             return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
     if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
         return reasons.overrides("This step sets the learning rate twice.", "Set it once.")
     return None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 @rule(
@@ -539,8 +603,9 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
     after="optimizer = optimizer.replace(params=pretrained)\n",
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may be exchanged for one in which
-    each array is a function of the old ones (FO211), for one with another step, or for a new one, whose step is 0.
+    """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may
+    be exchanged for one in which each array is a function of the old ones (FO211), for one with
+    another step, or for a new one, whose step is 0.
     """
     call = use.call
     if call is None:
@@ -551,42 +616,78 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
         return reasons.unpacked_arguments(
             "The arguments of `replace` are unpacked.", "Name the fields."
         )
-    holes = [use.owner_hole]
     arguments: list[Argument] = []
+    holes = [use.owner_hole]
     supports: tuple[Support, ...] = ()
     for index, keyword in enumerate(call.keywords):
-        if keyword.arg == "target":
-            arguments.append(Argument("params", index=index))
-        elif keyword.arg == "params" and use.evidence != "proven":
+        if keyword.arg == "params" and use.evidence != "proven":
             return Keep()  # of an optimizer that an earlier, partial run has migrated here
-        elif keyword.arg == "state" and is_new_state(keyword.value, use.unit, context):
-            assert isinstance(keyword.value, ast.Call)
-            arguments.append(Argument("opt_state", template="{opt_state}"))
-            holes.append(("opt_state", use.unit.span(keyword.value.keywords[0].value)))
-        elif (
-            keyword.arg == "state"
-            and (step := new_step(keyword.value, use.unit, context)) is not None
-        ):
-            arguments.append(Argument("step", template="{step}"))
-            holes.append(("step", use.unit.span(step)))
-            if counts_in_state(use.owner, context):
-                supports = (SET_COUNT,)
-                template = f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})"
-                arguments.append(Argument("opt_state", template=template))
-        elif keyword.arg == "state" and makes_state(keyword.value, context):
-            zero = context.counted.zero(use.things)
-            arguments += [Argument("step", template=zero), Argument("opt_state", index=index)]
-        elif keyword.arg == "state" and (name := put_back(keyword.value, use, context)) is not None:
-            return _put_back(use, call, name, context)
-        elif keyword.arg == "state":
-            return reasons.state(
-                "`replace(state=…)` exchanges the optimizer's state.",
-                "Replace `opt_state` by what the transformation expects.",
-            )
-        else:
-            return no_counterpart(keyword.arg)
+        new = _new_fields(index, keyword, use, context)
+        if new is None:
+            return _other_state(keyword.value, use, call, context)
+        if isinstance(new, Refusal):
+            return new
+        arguments += new.arguments
+        holes += new.holes
+        supports += new.supports
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes), supports
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class NewFields:
+    """What a train state is given in `replace` for one keyword of the legacy call."""
+
+    arguments: tuple[Argument, ...]
+    holes: Holes = ()
+    supports: tuple[Support, ...] = ()
+
+
+def _new_fields(
+    index: int, keyword: ast.keyword, use: Use, context: Context
+) -> NewFields | Refusal | None:
+    """The counterpart of one keyword; None for a state of which no function of the old is known."""
+    if keyword.arg == "target":
+        return NewFields((Argument("params", index=index),))
+    if keyword.arg != "state":
+        return no_counterpart(keyword.arg)
+    value = keyword.value
+    # optimizer.replace(state=optimizer.state.replace(param_states=…))
+    if is_new_state(value, use.unit, context):
+        assert isinstance(value, ast.Call)
+        hole = ("opt_state", use.unit.span(value.keywords[0].value))
+        return NewFields((Argument("opt_state", template="{opt_state}"),), (hole,))
+    # optimizer.replace(state=optimizer.state.replace(step=0))
+    step = new_step(value, use.unit, context)
+    if step is not None:
+        return _new_step_fields(step, use, context)
+    # optimizer.replace(state=definition.init_state(params))
+    if makes_state(value, context):
+        zero = Argument("step", template=context.counted.zero(use.things))
+        return NewFields((zero, Argument("opt_state", index=index)))
+    return None
+
+
+def _new_step_fields(step: ast.expr, use: Use, context: Context) -> NewFields:
+    """Another step, also in the `opt_state` if the transformation counts there too."""
+    argument = Argument("step", template="{step}")
+    hole = ("step", use.unit.span(step))
+    if not counts_in_state(use.owner, context):
+        return NewFields((argument,), (hole,))
+    template = f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})"
+    counted = Argument("opt_state", template=template)
+    return NewFields((argument, counted), (hole,), (SET_COUNT,))
+
+
+def _other_state(value: ast.expr, use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
+    """`replace(state=value)` with a state that the program made in the legacy form, if it did."""
+    name = put_back(value, use, context)
+    if name is not None:
+        return _put_back(use, call, name, context)
+    return reasons.state(
+        "`replace(state=…)` exchanges the optimizer's state.",
+        "Replace `opt_state` by what the transformation expects.",
     )
 
 
@@ -597,6 +698,7 @@ def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edi
     index, state = given.pop("state")
     holes, owner = [use.owner_hole], "{owner}"
     if "target" in given:
+        # optimizer.replace(target=params, state=state): the parameters first, then the state
         _, target = given.pop("target")
         if not context.facts.dataflow.may_swap(target, state):
             return reasons.statement_form(
@@ -606,10 +708,9 @@ def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edi
         owner = "{owner}.replace(params={target})"
     if given:
         return no_counterpart(*given)
+    function = f"{{support:{supports[-1].name}}}"
     arguments = (Argument(None, template=owner), Argument("state", index=index))
-    return RewriteCall(
-        use.unit.span(call), f"{{support:{supports[-1].name}}}", arguments, tuple(holes), supports
-    )
+    return RewriteCall(use.unit.span(call), function, arguments, tuple(holes), supports)
 
 
 def no_counterpart(*fields: str | None) -> Refusal:
@@ -622,7 +723,9 @@ def no_counterpart(*fields: str | None) -> Refusal:
 
 @rule("FO212", "attributes by name", "reflection")
 def reflection(use: Use, context: Context) -> Refusal:
-    """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left, with a reason."""
+    """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left,
+    with a reason.
+    """
     return reasons.create_as_value(
         "An attribute of a legacy object is looked up by its name, or all are.",
         "Write the attribute out.",
@@ -643,7 +746,7 @@ def _assigned(use: Use) -> Refusal:
 
 
 def _arguments(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | Refusal:
-    """The arguments of a call by parameter, or why they cannot be told."""
+    """The arguments of a call by parameter, or why they are not known."""
     found = bind(signature, call)
     if isinstance(found, Wrong):
         return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")

@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from codemods.analysis.leaves import in_any_order
 from codemods.analysis.uses import Use
+from codemods.flow.objects import Thing
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import Support, is_plain
@@ -20,7 +21,8 @@ from codemods.vocabulary import LIST_LEAVES, MAP_TREES
 PARAM_STATES = Support(
     name="param_states",
     source='''def param_states(state):
-    """What the optimizer of a train state keeps for each parameter: its moments, without counts and hyperparameters."""
+    """What the optimizer of a train state keeps for each parameter: its moments, without counts \
+and hyperparameters."""
     return optax.tree_utils.tree_map_params(
         state.tx, lambda leaf: leaf, state.opt_state, transform_non_params=lambda _: None
     )
@@ -32,7 +34,8 @@ PARAM_STATES = Support(
 MAP_PARAM_STATES = Support(
     name="map_param_states",
     source='''def map_param_states(function, state, *others):
-    """The `opt_state` of a train state, with a function of what all of them keep for each parameter in the place of that."""
+    """The `opt_state` of a train state, with a function of what all of them keep for each \
+parameter in the place of that."""
     is_kept = optax.tree_utils.tree_map_params(
         state.tx, lambda _: True, state.opt_state, transform_non_params=lambda _: False
     )
@@ -46,6 +49,9 @@ MAP_PARAM_STATES = Support(
     imports=("import jax", "import optax"),
 )
 
+ValueAndOwner = tuple[ast.expr, ast.expr]
+"""What a field of a state is replaced by, and the optimizer to which the state belongs."""
+
 
 @rule(
     "FO211",
@@ -55,10 +61,11 @@ MAP_PARAM_STATES = Support(
     after="size = sum(x.size for x in jax.tree_util.tree_leaves(param_states(optimizer)))\n",
 )
 def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The same arrays are in `opt_state`, with counts and injected hyperparameters among them, and moment by moment instead of
-    parameter by parameter. So two ways of going through them have a counterpart: a function of each array, by
-    `optax.tree_utils.tree_map_params`, whose result replaces the state; and a look at all arrays whose order does not matter.
-    For all others, such as reading the moments of one parameter, the state is made as it was.
+    """The same arrays are in `opt_state`, with counts and injected hyperparameters among them, and
+    moment by moment instead of parameter by parameter. So two ways of going through them have a
+    counterpart: a function of each array, by `optax.tree_utils.tree_map_params`, whose result
+    replaces the state; and a look at all arrays whose order does not matter. For all others, such
+    as reading the moments of one parameter, the state is made as it was.
     """
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
@@ -71,7 +78,7 @@ def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 
 def state_is_used() -> Refusal:
-    """Why a state stays of which all may be read."""
+    """Why a state stays, any part of which may be read."""
     return reasons.state(
         "The optimizer's state is used directly here.",
         "Read `.opt_state` instead; its layout is that of the optax transformation.",
@@ -79,29 +86,29 @@ def state_is_used() -> Refusal:
 
 
 def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
-    """Whether the optax forms of all optimizers that reach a place are known to keep the same arrays for each parameter."""
-    definitions = [
-        context.facts.legacy.definitions(thing)
-        for thing in context.facts.things(optimizer, "optimizer")
-    ]
-    return all(definitions) and all(
-        _keeps_fields(thing.name) for made in definitions for thing in made
-    )
+    """Whether all optimizers at a place keep the same arrays for each parameter in optax."""
+    for thing in context.facts.things(optimizer, "optimizer"):
+        definitions = context.facts.legacy.definitions(thing)
+        if not definitions or not all(_keeps_fields(made.name) for made in definitions):
+            return False
+    return True
 
 
 def _keeps_fields(name: str) -> bool:
-    """Whether the optax form of an optimizer keeps an array for each field of the legacy state of a parameter."""
+    """Whether an optimizer has an array in optax for each field of its legacy parameter state."""
     found = optimizers().get(name)
     return name == "MultiOptimizer" or (found is not None and bool(found.rule))
 
 
 def _in_map(use: Use, context: Context) -> Edit | None:
-    """As trees of `tree_map`; with the first of them, the call becomes another."""
+    """States as trees of `tree_map`; where they are the first tree, the call becomes another."""
     states = _states(use)
     call = use.unit.parents.get(states)
     if not (_maps_states(call, context) and _goes_back(call, use.unit, context)):
         return None
     owner = ("owner", use.unit.span(_owner(states)))
+    span = use.unit.span(call)
+    # tree_map(function, first.state.param_states, second.state.param_states)
     if states is not call.args[1]:
         return Replace(use.unit.span(states), "{owner}", (owner,))
     function = Argument(None, index=0)
@@ -109,61 +116,48 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     if others:
         arguments = (function, Argument(None, template="{owner}"), *others)
         name = f"{{support:{MAP_PARAM_STATES.name}}}"
-        return RewriteCall(use.unit.span(call), name, arguments, (owner,), (MAP_PARAM_STATES,))
-    arguments = (
-        Argument(None, template="{owner}.tx"),
-        function,
-        Argument(None, template="{owner}.opt_state"),
-    )
-    return RewriteCall(
-        use.unit.span(call), "{optax}.tree_utils.tree_map_params", arguments, (owner,)
-    )
+        return RewriteCall(span, name, arguments, (owner,), (MAP_PARAM_STATES,))
+    transformation = Argument(None, template="{owner}.tx")
+    arguments = (transformation, function, Argument(None, template="{owner}.opt_state"))
+    return RewriteCall(span, "{optax}.tree_utils.tree_map_params", arguments, (owner,))
 
 
 def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
-    """Whether this is `tree_map` of a function over nothing but such states, of optimizers that migrate together."""
-    if (
-        not (isinstance(call, ast.Call) and MAP_TREES & {*context.facts.externals(call.func)})
-        or call.keywords
-    ):
+    """Whether this is `tree_map` over such states alone, of optimizers that migrate together."""
+    if not isinstance(call, ast.Call) or call.keywords:
         return False
-    trees = [_without_params(tree) for tree in call.args[1:]]
-    owners = [
-        owner
-        for tree in trees
-        if (owner := _owner_of_state(tree, "param_states", context)) is not None
-    ]
-    things = [thing for owner in owners for thing in context.facts.things(owner, "optimizer")]
-    return (
-        len(owners) == len(trees)
-        and all(map(is_path, owners))
-        and len({context.facts.groups.get(thing) for thing in things}) == 1
-    )
+    if MAP_TREES.isdisjoint(context.facts.externals(call.func)):
+        return False
+    things: list[Thing] = []
+    for tree in call.args[1:]:
+        owner = _owner_of_state(_without_params(tree), "param_states", context)
+        if owner is None or not is_path(owner):
+            return False
+        things += context.facts.things(owner, "optimizer")
+    return len({context.facts.groups.get(thing) for thing in things}) == 1
 
 
 def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     """Whether the result is only used to replace the states, at once or under a name."""
-    parent = unit.parents.get(call)
-    if (
-        isinstance(parent, ast.Assign)
-        and len(parent.targets) == 1
-        and isinstance(parent.targets[0], ast.Name)
-    ):
-        loads = context.origins.loads_of(parent.targets[0], call)
-        return all(_is_put_back(found, unit, context) for found in loads)
+    match unit.parents.get(call):
+        # averaged = tree_map(average, optimizer.state.param_states)
+        case ast.Assign(targets=[ast.Name() as name]):
+            loads = context.origins.loads_of(name, call)
+            return all(_is_put_back(found, unit, context) for found in loads)
     return _is_put_back(call, unit, context)
 
 
 def _is_mapped(value: ast.expr, owner: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether a value is mapped from states of an optimizer, to replace these and for nothing else."""
+    """Whether a value is mapped from states of an optimizer, only to replace these."""
     calls = _mapped(value, owner, context)
     return bool(calls) and all(_goes_back(call, unit, context) for call in calls)
 
 
 def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call]:
-    """The value, or all that a name ever has, if each is `tree_map` of states, first those of an optimizer; else nothing.
+    """The calls of `tree_map` that make a value, if all map states, first those of an optimizer.
 
-    The count of steps comes with those. What a parameter is given has the legacy layout.
+    The count of steps in `opt_state` comes with the first states. What callers give a parameter of
+    a function has the legacy layout.
     """
     found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
     calls = [call for call in found if _maps_states(call, context)]
@@ -172,7 +166,10 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
 
 
 def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether a value is that of `.state.replace(param_states=…)`, or of `.state.param_states.replace(params=…)`."""
+    """Whether a value replaces the states of an optimizer.
+
+    As in `.state.replace(param_states=…)`, or in `.state.param_states.replace(params=…)`.
+    """
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
     found = _new_field(call, "param_states", unit, context) or _new_model(call, unit, context)
@@ -180,69 +177,70 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
 
 
 def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
-    """Whether this is `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`, with mapped states."""
+    """Whether this is a state with mapped `param_states`, and replaces that of its optimizer."""
     found = _new_field(node, "param_states", unit, context)
     return found is not None and _is_mapped(*found, unit, context)
 
 
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
-    """The step in `optimizer.state.replace(step=value)` in `optimizer.replace(state=…)`, where a value is plain."""
-    value, owner = _new_field(node, "step", unit, context) or (None, None)
-    if value is None or owner is None or not is_path(owner) or not is_plain(value):
+    """The step in `optimizer.replace(state=optimizer.state.replace(step=value))`, if simple."""
+    found = _new_field(node, "step", unit, context)
+    if found is None:
+        return None
+    value, owner = found
+    if not is_path(owner) or not is_plain(value):
         return None
     return value if counts_in_state(owner, context) is not None else None
 
 
 def _new_field(
     node: ast.AST | None, name: str, unit: Unit, context: Context
-) -> tuple[ast.expr, ast.expr] | None:
-    """The value and the optimizer in `optimizer.state.replace(NAME=value)`, if that is in its `optimizer.replace(state=…)`."""
+) -> ValueAndOwner | None:
+    """Take apart `optimizer.state.replace(NAME=value)` within its `optimizer.replace(state=…)`."""
     word = unit.parents.get(node) if isinstance(node, ast.Call) else None
-    call = unit.parents.get(word) if isinstance(word, ast.keyword) and word.arg == "state" else None
-    if not (
-        isinstance(node, ast.Call)
-        and isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-    ):
+    if not isinstance(node, ast.Call) or not isinstance(word, ast.keyword) or word.arg != "state":
         return None
     value, owner = _only_keyword(node, name), _owner_of_state(node.func, "replace", context)
-    same = owner is not None and ast.dump(owner) == ast.dump(call.func.value)
-    return (value, owner) if value is not None and owner is not None and same else None
+    if value is None or owner is None:
+        return None
+    match unit.parents.get(word):
+        case ast.Call(func=ast.Attribute(value=other)) if ast.dump(owner) == ast.dump(other):
+            return value, owner
+    return None
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
-    """Whether the optax forms of all optimizers at a place count steps in their state too; None if some do, or who knows."""
+    """Whether the transformations of all optimizers at a place count steps in their state too.
+
+    None if only some do, or if that is not known.
+    """
     things = context.facts.things(optimizer, "optimizer")
     scheduled = context.schedules.of(things)
     if scheduled is not None and scheduled.counts:
         return True
-    definitions = [
-        found for thing in things for found in context.facts.legacy.definitions(thing) or [thing]
-    ]
-    names = {thing.name for thing in definitions} - composite()
+    names: set[str] = set()
+    for thing in things:
+        definitions = context.facts.legacy.definitions(thing) or [thing]
+        names.update(definition.name for definition in definitions)
+    names -= composite()
     if not names or not names <= optimizers().keys():
         return None
     counts = {optimizers()[name].counts for name in names}
     return counts.pop() if len(counts) == 1 else None
 
 
-def _new_model(
-    node: ast.AST | None, unit: Unit, context: Context
-) -> tuple[ast.expr, ast.expr] | None:
-    """The value and the optimizer in the statement `optimizer.state.param_states.replace(params=value)`.
+def _new_model(node: ast.AST | None, unit: Unit, context: Context) -> ValueAndOwner | None:
+    """Take apart the statement `optimizer.state.param_states.replace(params=value)`.
 
-    For a model of the old API; the new state that it makes is thrown away.
+    There `param_states` is a model of the old API; the new state that is made is thrown away.
     """
-    if not (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "replace"
-    ):
+    if not isinstance(node, ast.Call) or not isinstance(unit.parents.get(node), ast.Expr):
+        return None
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "replace":
         return None
     value = _only_keyword(node, "params")
     owner = _owner_of_state(node.func.value, "param_states", context)
-    thrown_away = isinstance(unit.parents.get(node), ast.Expr)
-    return (value, owner) if thrown_away and value is not None and owner is not None else None
+    return (value, owner) if value is not None and owner is not None else None
 
 
 def _replaced(use: Use, context: Context) -> Edit | None:
@@ -252,19 +250,20 @@ def _replaced(use: Use, context: Context) -> Edit | None:
     if not isinstance(call, ast.Call) or found is None or not _is_mapped(*found, use.unit, context):
         return None
     owner = (("owner", use.unit.span(_owner(use.node))),)
-    return RewriteCall(
-        use.unit.span(call), "{owner}.replace", (Argument("opt_state", index=0),), owner
-    )
+    arguments = (Argument("opt_state", index=0),)
+    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, owner)
 
 
 def _in_leaves(use: Use, context: Context) -> Edit | None:
     """The leaves, where their order does not matter."""
     states = _states(use)
     call = use.unit.parents.get(states)
+    # tree_leaves(optimizer.state.param_states)
     if not isinstance(call, ast.Call) or call.args != [states] or call.keywords:
         return None
     if LIST_LEAVES.isdisjoint(context.facts.externals(call.func)):
         return None
+    # sum(x.size for x in …), and not next(iter(…))
     if not in_any_order(call, context.facts, counts=False):
         return None
     owner = (("owner", use.unit.span(_owner(states))),)
@@ -273,7 +272,7 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
 
 
 def _states(use: Use) -> ast.expr:
-    """The expression of all states: `param_states`, or its `params` where that has the form of an old-API model."""
+    """The expression of all states: `param_states`, or `param_states.params` of the old API."""
     assert isinstance(use.node, ast.expr)
     parent = use.parent
     return parent if isinstance(parent, ast.Attribute) and parent.attr == "params" else use.node
@@ -284,6 +283,7 @@ def _without_params(node: ast.expr) -> ast.expr:
 
 
 def _owner(states: ast.expr | ast.stmt) -> ast.expr:
+    """The optimizer in `optimizer.state.param_states`, or in `….param_states.params`."""
     node = _without_params(states) if isinstance(states, ast.expr) else None
     assert isinstance(node, ast.Attribute)
     assert isinstance(node.value, ast.Attribute)
@@ -301,6 +301,7 @@ def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | N
 
 
 def _only_keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value in `replace(NAME=value)`."""
     match call:
         case ast.Call(args=[], keywords=[ast.keyword(arg=arg, value=value)]) if arg == name:
             return value

@@ -15,14 +15,18 @@ from codemods.rules.custom import has_no_base
 from codemods.vocabulary import words
 
 INHERITED = ("__init__", "init_state")
-"""What such a class may ask of its base."""
+"""The methods that such a class may call of its base."""
 
 OVERRIDDEN = frozenset(
     words(
-        "apply_gradient apply_param_gradient create init_param_state restore_state state_dict update_hyper_params"
+        "apply_gradient apply_param_gradient create init_param_state restore_state state_dict "
+        "update_hyper_params"
     )
 )
+"""The methods that such a class must not have."""
+
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
+"""The attributes that the new base does not have."""
 
 PARTITIONED_RULE = Support(
     name="PartitionedRule",
@@ -57,18 +61,16 @@ PARTITIONED_RULE = Support(
     after="class LoggingOptimizer(PartitionedRule): ...\n",
 )
 def partition(use: Use, context: Context) -> Edit | Refusal:
-    """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log of the groups, keeps its
-    methods. Its base becomes a small class that is added to the file, with the groups under the name that they had, `traversals`.
-    One that takes steps in its own way, or asks for the inner optimizers, is left, with a reason.
+    """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log
+    of the groups, keeps its methods. Its base becomes a small class that is added to the file, with
+    the groups under the name that they had, `traversals`. One that takes steps in its own way, or
+    asks for the inner optimizers, is left, with a reason.
     """
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
-    if (
-        len(owner.bases) != 1
-        or methods & OVERRIDDEN
-        or any(_reaches_inside(node) for node in ast.walk(owner))
-    ):
+    takes_own_steps = bool(methods & OVERRIDDEN) or any(map(_reaches_inside, ast.walk(owner)))
+    if len(owner.bases) != 1 or takes_own_steps:
         return has_no_base(
             "derives from `MultiOptimizer` and works on the whole tree of parameters"
         )
@@ -77,10 +79,12 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _reaches_inside(node: ast.AST) -> bool:
-    """Whether a part of such a class asks the instance or its base for what the new base does not have."""
+    """Whether a node of such a class reads what the new base does not have."""
     match node:
+        # self.sub_optimizers
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             return name in INNER
+        # super().apply_gradient(hyper_params, params, state, grads)
         case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
             return name not in INHERITED
     return False

@@ -1,4 +1,7 @@
-"""Names that JAX, Flax, optax and NumPy have removed since. These rules act with `--modernize`; without it, they are hints."""
+"""Names that JAX, Flax, optax and NumPy have removed since.
+
+These rules act with `--modernize`; without it, they are hints.
+"""
 
 from __future__ import annotations
 
@@ -82,34 +85,40 @@ ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
     after="params = jax.tree_util.tree_map(jnp.zeros_like, params)\n",
 )
 def renamed(use: Use, context: Context) -> Edit | Refusal:
-    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and `jax.host_count` are
-    `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their like are
-    Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is
-    `y`, `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
+    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and
+    `jax.host_count` are `jax.process_index` and `jax.process_count`; `jax.partial` is
+    `functools.partial`; `np.bool`, `np.float` and their like are Python's own; `jnp.DeviceArray` is
+    `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is `y`,
+    `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
     """
     row = row_of(use.name)
     assert row is not None
     if use.quoted:
         return _quoted(use, row, context)
     match row.how:
+        # jax.tree_map
         case "same":
             return _named(use, row, context)
+        # jnp.NINF
         case "value":
             return _written(use, row, expressions_of(row.to)[0], context)
+        # jax.lax.tie_in(x, y)
         case "call":
             return _called(use, row, context)
+        # jax.device_put_replicated
         case "helper":
             return Replace(use.span, f"{{support:{row.to}}}", supports=(HELPERS[row.to],))
+        # jax.config.enable_omnistaging()
         case "drop":
             return _dropped(use, row)
-    return _gone(row)
+    return _refuse(row)
 
 
-def _gone(row: Removed) -> Refusal:
+def _refuse(row: Removed) -> Refusal:
     return reasons.removed(f"`{row.name}` was removed.", row.note)
 
 
-def _taken(row: Removed) -> Refusal:
+def _refuse_name_taken(row: Removed) -> Refusal:
     return reasons.removed(
         f"`{row.name}` is `{row.to}` now.",
         "A name that it needs means something else in this file.",
@@ -117,18 +126,19 @@ def _taken(row: Removed) -> Refusal:
 
 
 def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
-    """The name that a thing has now, said as its module is said there, if it is still of the same."""
+    """The new name of a thing, behind the name that its module has in the file."""
     module, _, last = row.to.rpartition(".")
+    # jax.host_id: the module is the same, so only the last word is another
     if isinstance(use.node, ast.Attribute) and context.facts.full_name(use.node.value) == module:
         return Replace(use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),))
     found = said(row.to, row.module, use.unit, context.facts)
-    return (
-        _taken(row) if found is None else Replace(use.span, found.template, supports=found.supports)
-    )
+    if found is None:
+        return _refuse_name_taken(row)
+    return Replace(use.span, found.template, supports=found.supports)
 
 
 def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
-    """The name that a thing has now, in an annotation in quotes that says the old one to the letter."""
+    """The new name of a thing in an annotation in quotes, if these have the old one as written."""
     if row.how != "same":
         return reasons.removed(f"`{row.name}` was removed.", row.note or "Write another type here.")
     if not use.said or use.quoted not in use.unit.source(use.node):
@@ -137,36 +147,20 @@ def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
             "Write this annotation as one string that is an expression.",
         )
     found = said(row.to, row.module, use.unit, context.facts)
-    return (
-        _taken(row)
-        if found is None
-        else ReplaceQuoted(use.span, ((use.quoted, found.template),), found.supports)
-    )
+    if found is None:
+        return _refuse_name_taken(row)
+    return ReplaceQuoted(use.span, ((use.quoted, found.template),), found.supports)
 
 
 def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """What a call becomes, if its arguments stay in their order, or may change it."""
-    call = use.call
-    bound = (
-        ((form, form.arguments(call)) for form in expressions_of(row.to))
-        if call is not None
-        else ()
-    )
-    fitting = next(((form, given) for form, given in bound if given is not None), None)
+    fitting = _fitting(row, use.call)
     if fitting is None:
         texts = " or ".join(f"`{form.text}`" for form in expressions_of(row.to))
         return reasons.removed(f"`{row.name}` was removed.", f"Write {texts}, as it fits here.")
     expression, given = fitting
-    dataflow = context.facts.dataflow
     used = [name for name in expression.used if name in given]
-    order = [given[name] for name in used]
-    left = [value for name, value in given.items() if name not in used]
-    moved = [
-        one
-        for one, other in zip(order, sorted(order, key=use.unit.span), strict=True)
-        if one is not other
-    ]
-    if not all(map(dataflow.is_quiet, (*left, *moved))):
+    if not _may_move(used, given, use, context):
         return reasons.removed(
             f"`{row.name}` was removed.",
             "Give what this call is given names ahead of it, in order.",
@@ -175,19 +169,37 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     return _written(use, row, expression, context, holes)
 
 
+def _fitting(row: Removed, call: ast.Call | None) -> tuple[Expression, dict[str, ast.expr]] | None:
+    """The first form of the table that takes the arguments of a call, and these by parameter."""
+    if call is None:
+        return None
+    for form in expressions_of(row.to):
+        given = form.arguments(call)
+        if given is not None:
+            return form, given
+    return None
+
+
+def _may_move(used: list[str], given: dict[str, ast.expr], use: Use, context: Context) -> bool:
+    """Whether arguments that change their order, or are left out, have no effects."""
+    order = [given[name] for name in used]
+    written = sorted(order, key=use.unit.span)
+    moved = [one for one, other in zip(order, written, strict=True) if one is not other]
+    left_out = [value for name, value in given.items() if name not in used]
+    return all(map(context.facts.dataflow.is_quiet, (*left_out, *moved)))
+
+
 def _dropped(use: Use, row: Removed) -> Edit | Refusal:
-    """A call that nothing has to take the place of, if it is a statement of its own, of which no comment speaks."""
-    statement = use.unit.parents.get(use.call) if use.call is not None else None
-    if (
-        not isinstance(statement, ast.Expr)
-        or use.call is None
-        or use.call.args
-        or use.call.keywords
-    ):
-        return _gone(row)
+    """A call that nothing replaces goes away if it is a whole statement without comments."""
+    call = use.call
+    statement = use.unit.parents.get(call) if call is not None else None
+    if call is None or not isinstance(statement, ast.Expr) or call.args or call.keywords:
+        return _refuse(row)
+    # the first of these lines is the one above the statement, which may be a comment on it
     lines = use.unit.code.split("\n")[max(statement.lineno - 2, 0) : statement.end_lineno]
-    is_spoken_of = lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:])
-    return _gone(row) if is_spoken_of else ReplaceStatement(use.unit.span(statement), ())
+    if lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:]):
+        return _refuse(row)
+    return ReplaceStatement(use.unit.span(statement), ())
 
 
 def _written(
@@ -198,23 +210,31 @@ def _written(
     for name in expression.names:
         found = said(name, row.module, use.unit, context.facts)
         if found is None:
-            return _taken(row)
+            return _refuse_name_taken(row)
         names[name] = found
     supports = tuple(support for found in names.values() for support in found.supports)
-    template = expression.filled(
-        {name: found.template for name, found in names.items()}, {name for name, _ in holes}
-    )
-    at = use.call if row.how == "call" and use.call is not None else use.node
-    body = ast.parse(expression.text, mode="eval").body
-    given = {use.unit.span(value): value for value in ast.walk(at) if isinstance(value, ast.expr)}
-    whole = [given[span] for name, span in holes if isinstance(body, ast.Name) and name == body.id]
-    if not isinstance(whole[0] if whole else body, PRIMARY) and not _stands_alone(at, use.unit):
+    templates = {name: found.template for name, found in names.items()}
+    template = expression.filled(templates, {name for name, _ in holes})
+    old = use.call if row.how == "call" and use.call is not None else use.node
+    new = _new_node(expression, old, holes, use.unit)
+    if not isinstance(new, PRIMARY) and not _stands_alone(old, use.unit):
         template = f"({template})"
-    return Replace(use.unit.span(at), template, holes, tuple(dict.fromkeys(supports)))
+    return Replace(use.unit.span(old), template, holes, tuple(dict.fromkeys(supports)))
+
+
+def _new_node(expression: Expression, old: ast.AST, holes: Holes, unit: Unit) -> ast.expr:
+    """The node that is written: that of the expression, or the argument that it is nothing but."""
+    body = ast.parse(expression.text, mode="eval").body
+    # (x, y) -> y
+    span = dict(holes).get(body.id) if isinstance(body, ast.Name) else None
+    if span is None:
+        return body
+    given = {unit.span(value): value for value in ast.walk(old) if isinstance(value, ast.expr)}
+    return given[span]
 
 
 def _stands_alone(node: ast.AST, unit: Unit) -> bool:
-    """Whether an expression stands where any may, so that none has to be put into parentheses."""
+    """Whether an expression stands where any may, so that none needs parentheses."""
     parent = unit.parents.get(node)
     if isinstance(parent, ast.Call):
         return node is not parent.func
@@ -231,36 +251,38 @@ def _stands_alone(node: ast.AST, unit: Unit) -> bool:
     after="from jax import config\n",
 )
 def moved(use: Use, context: Context) -> Edit | Refusal:
-    """`from jax.config import config` is `from jax import config`; a name that is another now keeps the old one in the file, as
-    in `from jax.tree_util import tree_map as tree_multimap`.
+    """`from jax.config import config` is `from jax import config`; a name that is another now keeps
+    the old one in the file, as in `from jax.tree_util import tree_map as tree_multimap`.
     """
     row = row_of(use.name)
     assert row is not None
     if row.how != "same":
-        return _gone(row)
+        return _refuse(row)
     assert isinstance(use.node, ast.Import | ast.ImportFrom)
     new = f"{row.to}{use.name.removeprefix(row.name)}"
     if isinstance(use.node, ast.Import):
+        # import jax.experimental.optimizers as optimizers
         alias = next(found for found in use.node.names if found.name == use.name)
         bound = f" as {alias.asname}" if alias.asname else ""
         return MoveImport(use.span, alias.asname or alias.name, f"import {new}{bound}")
     module, _, name = new.rpartition(".")
-    alias = next(
-        found
-        for found in use.node.names
-        if use.name in (f"{use.node.module}.{found.name}", use.node.module)
-    )
+    alias = _alias_of(use.name, use.node)
     bound = alias.asname or alias.name
-    return MoveImport(
-        use.span, bound, f"from {module} import {name}" + (f" as {bound}" if bound != name else "")
-    )
+    renaming = f" as {bound}" if bound != name else ""
+    return MoveImport(use.span, bound, f"from {module} import {name}{renaming}")
+
+
+def _alias_of(name: str, statement: ast.ImportFrom) -> ast.alias:
+    """The first name that is imported and is, or comes from, what has this full name."""
+    module = statement.module
+    return next(found for found in statement.names if name in (f"{module}.{found.name}", module))
 
 
 @rule("FO898", "names that are not known", UNKNOWN)
 def not_known(use: Use, context: Context) -> Edit | Refusal:
-    """With `--modernize`, a name that today's package does not have is told, though no removal is known: it may be misspelt,
-    or newer than this tool. So is one that is private, which any release may change. Nothing is changed, and it counts as no
-    site.
+    """With `--modernize`, a name that today's package does not have is told, though no removal is
+    known: it may be misspelt, or newer than this tool. So is one that is private, which any release
+    may change. Nothing is changed, and it counts as no site.
     """
     del context
     found = unknown(use.name)
@@ -276,23 +298,26 @@ def not_known(use: Use, context: Context) -> Edit | Refusal:
     after="import jax\n\nxla = jax.devices()[0].client\n",
 )
 def left_alone(use: Use, context: Context) -> Edit | Refusal:
-    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in use any more, and so does
-    `import jax.config`, which is no module any more: it is an attribute of `jax`.
+    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in
+    use any more, and so does `import jax.config`, which is no module any more: it is an attribute
+    of `jax`.
     """
     assert isinstance(use.node, ast.Import)
     package, _, rest = use.name.partition(".")
     alias = next(found for found in use.node.names if found.name == use.name)
+    # import jax.config as config
     if alias.asname:
         return MoveImport(use.span, alias.asname, f"from {package} import {rest} as {alias.asname}")
     imports = [one for one in context.facts.imported(use.unit) if one.name == package]
     [index] = [index for index, one in enumerate(imports) if one.alias is alias]
     beside = [one for one in imports if one.scope is imports[index].scope]
+    # an import before this one, or one that stays, binds the package already
     others = [one for one in beside if one in imports[:index] or not _is_of_removed(one)]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
 
 
 def _is_of_removed(item: Import) -> bool:
-    """Whether an import, as in `import a.b.c`, is of a module that is none any more."""
+    """Whether an import such as `import a.b.c` is of a module that was removed."""
     return row_of(item.alias.name) is not None or item.alias.name in once_modules()
 
 
@@ -304,40 +329,41 @@ def _is_of_removed(item: Import) -> bool:
     after="x = x.at[0, :].set(y)\n",
 )
 def indexing(use: Use, context: Context) -> Edit | Refusal:
-    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took anything that can be made an array;
-    only an array of JAX has `.at`, so what is not plainly one is made one.
+    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took
+    anything that can be made an array; only an array of JAX has `.at`, so what is not plainly one
+    is made one.
     """
     method = INDEXING[use.name.rpartition("_")[2]]
     update = updated(use.call)
     if update is None:
         return reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
     array, index = update.array, update.index
-    of_its_own = isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == INDEX
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
-    template = (
-        f"{owner}.at[{{slices}}].{method}" if of_its_own else f"{owner}.at[{{index}}].{method}"
-    )
-    holes = (
-        ("array", use.unit.span(array)),
-        ("slices" if of_its_own else "index", use.unit.span(index)),
-    )
+    # jax.ops.index[0, :]: what stands between the brackets goes between others
+    of_its_own = isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == INDEX
+    hole = "slices" if of_its_own else "index"
+    template = f"{owner}.at[{{{hole}}}].{method}"
+    holes = (("array", use.unit.span(array)), (hole, use.unit.span(index)))
     arguments = tuple(Argument(keyword, index=place) for keyword, place in update.passed_on)
     return RewriteCall(use.unit.span(update.call), template, arguments, holes)
 
 
 def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()) -> bool:
-    """Whether an expression is an array of JAX, whatever comes before: each value that it can have is made by JAX."""
+    """Whether an expression is an array of JAX: each value that it can have is made by JAX."""
     match node:
+        # x.at[0].set(y)
         case ast.Call(
             func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")))
         ):
             return _is_array(array, context, known)
+        # jnp.zeros(3)
         case ast.Call(func=function):
             return context.facts.full_name(function).startswith(ARRAYS)
         case ast.BinOp(left=left, right=right):
             return _is_array(left, context, known) or _is_array(right, context, known)
         case ast.Name():
             values = context.origins.values_of(node)
+            # x = x.at[0].set(y) in a loop: a value that is made of itself says nothing more
             others = [value for value in values if value not in known]
             return bool(values) and all(
                 value and _is_array(value, context, known | {value}) for value in others
@@ -353,8 +379,9 @@ def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = fro
     after='state, params = flax.core.pop(variables, "params")\n',
 )
 def popped(use: Use, context: Context) -> Edit | Refusal:
-    """The variables of a model were a `FrozenDict`, whose `pop` gave a pair: the rest and the value. They are a plain dict now,
-    whose `pop` gives the value alone; `flax.core.pop` gives the pair for both.
+    """The variables of a model were a `FrozenDict`, whose `pop` gave a pair: the rest and the
+    value. They are a plain dict now, whose `pop` gives the value alone; `flax.core.pop` gives the
+    pair for both.
     """
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)

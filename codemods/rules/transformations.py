@@ -48,73 +48,113 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     "FO108",
     "apply_gradient of a definition is update",
     "definition.apply_gradient",
-    before="params, state = optimizer_def.apply_gradient(optimizer_def.hyper_params, params, state, grads)\n",
-    after="updates, state = optimizer_def.update(grads, state, params)\nparams = optax.apply_updates(params, updates)\n",
+    before=(
+        "params, state = optimizer_def.apply_gradient(optimizer_def.hyper_params, params, state, "
+        "grads)\n"
+    ),
+    after=(
+        "updates, state = optimizer_def.update(grads, state, params)\n"
+        "params = optax.apply_updates(params, updates)\n"
+    ),
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned new parameters and state. `update` returns what is to be added to the parameters. A learning rate among the
-    hyperparameters is set in the state before.
+    """It returned new parameters and state. `update` returns what is to be added to the parameters.
+    A learning rate among the hyperparameters is set in the state before.
     """
     given = bare_step(use.call)
     statement = use.unit.parents.get(use.call) if use.call is not None else None
     if given is None or not is_path(given["params"]):
         return _refuse()
     rate = new_rate(given["hyper_params"])
-    if rate is None and not context.facts.things(given["hyper_params"], "hyper_params"):
-        return _refuse()
-    if rate is not None and (refusal := refuse_rate(use, context)) is not None:
+    refusal = _refuse_hyper_params(given["hyper_params"], rate, use, context)
+    if refusal is not None:
         return refusal
-    if rate is None and not context.overrides.overridden.isdisjoint(use.things):
-        return keeps_rate("Set the learning rate here too.")
     updates = free_name(use.unit, "updates", "param_updates", "optax_updates")
-    match statement:
-        case ast.Assign(targets=[ast.Tuple(elts=[params, state])]):
-            new_params, new_state = use.unit.source(params), use.unit.source(state)
-            if _reads(state, (given["params"], params), use.unit):
-                return _refuse()
-            last = f"{new_params} = {{optax}}.apply_updates({{params}}, {updates})"
-        case ast.Return():
-            new_state = free_name(use.unit, "new_state", "new_opt_state", "next_opt_state")
-            last = f"return {{optax}}.apply_updates({{params}}, {updates}), {new_state}"
-        case _:
-            return _refuse()
-    states = context.facts.things(given["state"], "state")
-    makers = [inner for outer, inner in context.facts.legacy.links if outer in states]
-    if {thing.name for thing in states} != {BARE} or not set(makers) <= set(use.things):
+    result = _result(statement, given["params"], updates, use.unit)
+    if not isinstance(statement, ast.stmt) or result is None:
+        return _refuse()
+    if not _is_own_state(given["state"], use, context):
         return reasons.state(
-            "The state that this step is given comes from elsewhere, in the layout of the legacy optimizer.",
+            "The state that this step is given comes from elsewhere, in the layout of the legacy "
+            "optimizer.",
             "Make it by `init_state` of the same definition, where that is in view.",
         )
+    new_state, last = result
+    update = f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})"
     holes = [use.owner_hole]
     holes += [(name, use.unit.span(given[name])) for name in ("params", "state", "grads")]
-    lines: tuple[str, ...] = (
-        f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})",
-        last,
-    )
-    supports: tuple[Support, ...] = ()
-    if rate is not None:
-        holes.append(("rate", use.unit.span(rate)))
-        named = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
-        rated, filters = with_rate("{state}", "learning_rate={rate}", context)
-        rated, types = typed(rated, "{state}", use, context, context.parameters)
-        supports = filters + types
-        lines = (f"{named} = {rated}", *(line.replace("{state}", named) for line in lines))
+    if rate is None:
+        return ReplaceStatement(use.unit.span(statement), (update, last), tuple(holes))
+    holes.append(("rate", use.unit.span(rate)))
+    lines, supports = _with_rate_before((update, last), use, context)
     return ReplaceStatement(use.unit.span(statement), lines, tuple(holes), supports=supports)
 
 
+def _refuse_hyper_params(
+    hyper_params: ast.expr, rate: ast.expr | None, use: Use, context: Context
+) -> Refusal | None:
+    """Why a step stays because of the hyperparameters that it is given, if it does."""
+    # definition.apply_gradient(definition.hyper_params.replace(learning_rate=rate), …)
+    if rate is not None:
+        return refuse_rate(use, context)
+    # definition.apply_gradient(definition.hyper_params, …)
+    if not context.facts.things(hyper_params, "hyper_params"):
+        return _refuse()
+    if not context.overrides.overridden.isdisjoint(use.things):
+        return keeps_rate("Set the learning rate here too.")
+    return None
+
+
+def _result(
+    statement: ast.AST | None, old_params: ast.expr, updates: str, unit: Unit
+) -> tuple[str, str] | None:
+    """The name of the new state, and the statement that makes or returns the new parameters."""
+    match statement:
+        # params, state = definition.apply_gradient(…)
+        case ast.Assign(targets=[ast.Tuple(elts=[params, state])]):
+            if _reads(state, (old_params, params), unit):
+                return None
+            new_params = unit.source(params)
+            last = f"{new_params} = {{optax}}.apply_updates({{params}}, {updates})"
+            return unit.source(state), last
+        # return definition.apply_gradient(…)
+        case ast.Return():
+            new_state = free_name(unit, "new_state", "new_opt_state", "next_opt_state")
+            return new_state, f"return {{optax}}.apply_updates({{params}}, {updates}), {new_state}"
+    return None
+
+
+def _is_own_state(node: ast.expr, use: Use, context: Context) -> bool:
+    """Whether a state can only be one that `init_state` of the same definitions made."""
+    states = context.facts.things(node, "state")
+    makers = {inner for outer, inner in context.facts.legacy.links if outer in states}
+    return {thing.name for thing in states} == {BARE} and makers <= {*use.things}
+
+
+def _with_rate_before(
+    lines: tuple[str, ...], use: Use, context: Context
+) -> tuple[tuple[str, ...], tuple[Support, ...]]:
+    """The statements of a step, behind one that sets the learning rate in the state."""
+    state = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
+    rated, filters = with_rate("{state}", "learning_rate={rate}", context)
+    rated, types = typed(rated, "{state}", use, context, context.parameters)
+    others = (line.replace("{state}", state) for line in lines)
+    return (f"{state} = {rated}", *others), filters + types
+
+
 def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:
-    """Whether expressions that are evaluated behind the assignment to a target read that target."""
-    parts = (
-        part
-        for other in others
-        for part in ast.walk(other)
-        if isinstance(part, ast.Name | ast.Attribute)
-    )
-    return unit.source(target) in map(unit.source, parts)
+    """Whether expressions that are evaluated after an assignment read its target."""
+    text = unit.source(target)
+    for other in others:
+        for part in ast.walk(other):
+            if isinstance(part, ast.Name | ast.Attribute) and unit.source(part) == text:
+                return True
+    return False
 
 
 def _refuse() -> Refusal:
     return reasons.statement_form(
-        "The result of this step is not unpacked or returned in a statement of its own, or what it is given is not plain to see.",
+        "The result of this step is not unpacked or returned in a statement of its own, or what it "
+        "is given is not plain to see.",
         "Use `update` of the transformation and `optax.apply_updates` instead.",
     )

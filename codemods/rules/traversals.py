@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.analysis.bound import stands_in_class
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.dataflow.definitions import function_of
 from codemods.flow.binding import arguments_of
 from codemods.flow.containers import CHANGING
-from codemods.flow.objects import Container
+from codemods.flow.objects import Container, Function
 from codemods.idioms.masks import CODE
 from codemods.model import Refusal
 from codemods.optimizers.methods import TRAVERSAL
@@ -31,12 +31,14 @@ ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
     after="kernels = lambda path, _: 'kernel' in path\n",
 )
 def traversal(use: Use, context: Context) -> Edit | Refusal:
-    """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the predicate that it was made
-    with. The predicate still gets paths such as `/Dense_0/kernel`. One that no optimizer in view uses stays a traversal, under
-    the name that it has kept: `flax.traverse_util.ModelParamTraversal`.
+    """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the
+    predicate that it was made with. The predicate still gets paths such as `/Dense_0/kernel`. One
+    that no optimizer in view uses stays a traversal, under the name that it has kept:
+    `flax.traverse_util.ModelParamTraversal`.
     """
     assert isinstance(use.node, ast.Call)
-    if not any(inner in use.things for _, inner in context.facts.legacy.links):
+    is_linked = any(inner in use.things for _, inner in context.facts.legacy.links)
+    if not is_linked:
         return Replace(use.unit.span(use.node.func), "{ModelParamTraversal}")
     given = arguments_of(TRAVERSAL, use.node)
     if given is None:
@@ -48,66 +50,81 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
             "It becomes an attribute of a class, through a variable.",
             "Let a plain statement of the class make it.",
         )
-    if (name := _set_again(given["filter_fn"], use.node, context)) is not None:
+    predicate = given["filter_fn"]
+    name = _set_again(predicate, use.node, context)
+    if name is not None:
         return reasons.traversal(
-            f"The predicate reads `{name}`, which may be set again: then it chooses others than at first.",
+            f"The predicate reads `{name}`, which may be set again: then it chooses others than at "
+            "first.",
             "Give the predicate a variable of its own.",
         )
-    holes = (("predicate", use.unit.span(given["filter_fn"])),)
     is_static = stands_in_class(use.node, use.unit, context.facts)
-    return Replace(use.span, "staticmethod({predicate})" if is_static else "{predicate}", holes)
+    template = "staticmethod({predicate})" if is_static else "{predicate}"
+    return Replace(use.span, template, (("predicate", use.unit.span(predicate)),))
 
 
 def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | None:
-    """A variable that a predicate reads, and that may hold something else after the traversal was made."""
+    """A variable that a predicate reads, and that may change after the traversal was made."""
     definitions = context.facts.dataflow.definitions
-    functions = [function.node for function in context.facts.functions(predicate)]
-    own = {inner for function in functions for inner in ast.walk(function)}
-    bodies = [
-        one
-        for function in functions
-        for one in ([function.body] if isinstance(function, ast.Lambda) else function.body)
-    ]
-    for node in (inner for body in bodies for inner in ast.walk(body)):  # defaults are read at once
-        found = definitions.variable(node) if isinstance(node, ast.Name) else None
-        if isinstance(node, ast.Name) and found is not None and found.scope.node not in own:
-            stores = (
-                (found.unit, store)
-                for store in definitions.stores(found)
-                if not isinstance(store, ONCE)
-            )
-            changes = [*stores, *_stores_into(node, context)]
-            if any(_is_later(unit, one, made, context) for unit, one in changes):
-                return found.name
+    functions = context.facts.functions(predicate)
+    own = {inner for function in functions for inner in ast.walk(function.node)}
+    for node in _names_in_bodies(functions):
+        found = definitions.variable(node)
+        if found is None or found.scope.node in own:
+            continue
+        stores = [store for store in definitions.stores(found) if not isinstance(store, ONCE)]
+        changes: list[tuple[Unit, ast.AST]] = [(found.unit, store) for store in stores]
+        changes += _stores_into(node, context)
+        if any(_is_later(unit, change, made, context) for unit, change in changes):
+            return found.name
     return None
 
 
+def _names_in_bodies(functions: Iterable[Function]) -> Iterator[ast.Name]:
+    """The names in the bodies of functions; defaults are read at once, so they do not count."""
+    for function in functions:
+        node = function.node
+        body = [node.body] if isinstance(node, ast.Lambda) else node.body
+        for part in body:
+            for inner in ast.walk(part):
+                if isinstance(inner, ast.Name):
+                    yield inner
+
+
 def _stores_into(node: ast.expr, context: Context) -> Iterator[tuple[Unit, ast.AST]]:
-    """Where something is put into a container that a variable holds, or taken out: not by what makes a new one in each run."""
+    """Where a container that a variable holds is changed.
+
+    Changes by the function that makes the container do not count: each run has a new one.
+    """
     facts = context.facts
-    containers = (item for item in facts.objects(node) if isinstance(item, Container))
-    for container, holder in (
-        (one, holder) for one in containers for holder in facts.holders.get(one, ())
-    ):
-        unit = facts.scope(holder).unit
-        around = function_of(unit, holder)
-        is_new = around is not None and around in unit.ancestors(container.node)
-        if not is_new and _changes(unit.parents.get(holder), holder):
-            yield unit, holder
+    for container in facts.objects(node):
+        if not isinstance(container, Container):
+            continue
+        for holder in facts.holders.get(container, ()):
+            unit = facts.scope(holder).unit
+            around = function_of(unit, holder)
+            is_new = around is not None and around in unit.ancestors(container.node)
+            if not is_new and _changes(unit.parents.get(holder), holder):
+                yield unit, holder
 
 
 def _changes(parent: ast.AST | None, holder: ast.expr) -> bool:
-    """Whether something is put into what an expression holds, or taken out of it, right there."""
+    """Whether the container that an expression holds is changed right there."""
     match parent:
+        # words.append("kernel")
         case ast.Attribute(attr=name):
             return name in CHANGING
+        # words[0] = "kernel", or words += ["kernel"]
         case ast.Subscript(ctx=ast.Store() | ast.Del(), value=value) | ast.AugAssign(target=value):
             return value is holder
     return False
 
 
 def _is_later(unit: Unit, change: ast.AST, made: ast.AST, context: Context) -> bool:
-    """Whether something may happen after a traversal was made: it does not if it comes first in the same function, or around."""
+    """Whether a change may happen after a traversal was made.
+
+    It does not if it comes first in the same function, or stands in a function around that.
+    """
     home = context.facts.dataflow.program.unit_of(made)
     around = function_of(unit, change)
     if around is function_of(home, made):
@@ -133,11 +150,13 @@ optimizer_def = decay
 """,
 )
 def mask(use: Use, context: Context) -> Edit:
-    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are one with a mask: all else that
-    they compute is computed for each parameter by itself. That holds where one predicate is the negation of the other, as their
-    expressions show: comparisons of the path, of what its methods give, and of the shape and type of the value, since optax asks
-    a mask for parameters and for gradients. Words to compare with must not be an iterator that the first predicate uses up. And
-    nobody may look into the state of the two groups. In every other case they stay a partition.
+    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are
+    one with a mask: all else that they compute is computed for each parameter by itself. That holds
+    where one predicate is the negation of the other, as their expressions show: comparisons of the
+    path, of what its methods give, and of the shape and type of the value, since optax asks a mask
+    for parameters and for gradients. Words to compare with must not be an iterator that the first
+    predicate uses up. And nobody may look into the state of the two groups. In every other case
+    they stay a partition.
     """
     return context.masks.edit(use)
 

@@ -28,8 +28,9 @@ NAMES = {
     after="def train_step(optimizer: train_state.TrainState, batch): ...\n",
 )
 def annotation(use: Use, context: Context) -> Edit | Refusal:
-    """`Optimizer` becomes `TrainState`, `OptimizerDef` and the optimizers' classes become `optax.GradientTransformation`, also
-    inside `Optional[…]`, `Tuple[…]` and quotes, and in type aliases.
+    """`Optimizer` becomes `TrainState`, `OptimizerDef` and the optimizers' classes become
+    `optax.GradientTransformation`, also inside `Optional[…]`, `Tuple[…]` and quotes, and in type
+    aliases.
     """
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
     if use.name not in (*NAMES, *optimizers()):
@@ -61,8 +62,9 @@ def made_by_hand(use: Use) -> Refusal:
     after="assert isinstance(optimizer, train_state.TrainState)\n",
 )
 def check(use: Use, context: Context) -> Edit | Refusal:
-    """A check for `Optimizer` becomes one for `TrainState`, and one for the class of a state or of its parts, for the one that
-    takes its place in the same file. Checks for a kind of definition have no counterpart.
+    """A check for `Optimizer` becomes one for `TrainState`, and one for the class of a state or of
+    its parts, for the one that takes its place in the same file. Checks for a kind of definition
+    have no counterpart.
     """
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])

@@ -11,7 +11,10 @@ from codemods.rules.context import Context
 
 WHY = {
     PICKLED: (
-        "The optimizer is pickled here; a train state and its transformation hold functions, which cannot be.",
+        (
+            "The optimizer is pickled here; a train state and its transformation hold functions, "
+            "which cannot be."
+        ),
         "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
     ),
     COMPARED: (
@@ -19,15 +22,24 @@ WHY = {
         "Compare by `is`, or what is of interest of the two.",
     ),
     COUNTED: (
-        "The leaves of the optimizer are counted or told apart here; a train state has them in another order, and counts beside.",
+        (
+            "The leaves of the optimizer are counted or told apart here; a train state has them in "
+            "another order, and counts beside."
+        ),
         "Use the leaves of `optimizer.target`.",
     ),
     TYPED: (
-        "Its type is asked for here, which was another for each optimizer; train states have one for all.",
+        (
+            "Its type is asked for here, which was another for each optimizer; train states have "
+            "one for all."
+        ),
         "Tell optimizers apart by a name of their own.",
     ),
     BY_PATH: (
-        "The leaves of the optimizer are told apart by their paths here, which are others in a train state.",
+        (
+            "The leaves of the optimizer are told apart by their paths here, which are others in a "
+            "train state."
+        ),
         "Use the paths within `optimizer.target`.",
     ),
     TAKEN: (
@@ -35,7 +47,10 @@ WHY = {
         "Tell them apart by something else, such as a class of your own around them.",
     ),
     KEYED: (
-        "The keys of the optimizer's state dict may be asked for here, which are others in that of a train state.",
+        (
+            "The keys of the optimizer's state dict may be asked for here, which are others in "
+            "that of a train state."
+        ),
         'Ask for `["target"]` by that word, or use the state dict of `optimizer.target`.',
     ),
 }
@@ -43,19 +58,21 @@ WHY = {
 
 @rule("FO109", "an optimizer of complex parameters", "complex")
 def complex_parameters(use: Use, context: Context) -> Refusal:
-    """Five of the optimizers step complex parameters otherwise than optax does. Where the program, or one that it is imported by,
-    makes complex numbers, these are left.
+    """Five of the optimizers step complex parameters otherwise than optax does. Where the program,
+    or one that it is imported by, makes complex numbers, these are left.
     """
     return reasons.complex_parameters(
-        f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the square, and optax takes its "
-        "squared modulus.",
-        "Keep real and imaginary parts as parameters of their own, or write the rule as a transformation.",
+        f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the "
+        "square, and optax takes its squared modulus.",
+        "Keep real and imaginary parts as parameters of their own, or write the rule as a "
+        "transformation.",
     )
 
 
 @rule("FO216", "an optimizer as a whole", "whole")
 def whole(use: Use, context: Context) -> Refusal:
-    """A train state goes where its optimizer went: into and out of functions, containers, `jit`, `pmap`, `scan` and
-    checkpoints. What only a legacy optimizer can do is left, with a reason.
+    """A train state goes where its optimizer went: into and out of functions, containers, `jit`,
+    `pmap`, `scan` and checkpoints. What only a legacy optimizer can do is left, with a reason.
     """
-    return (reasons.state if use.name == KEYED else reasons.unlike)(*WHY[use.name])
+    refuse = reasons.state if use.name == KEYED else reasons.unlike
+    return refuse(*WHY[use.name])
