@@ -72,7 +72,10 @@ class Library:
         raise NotImplementedError
 
     def effect(self, name: str) -> Effect:
-        """What is known of an external function that has no behaviour; the name is empty for one from nowhere in view."""
+        """What is known of an external function that has no behaviour.
+
+        The name is empty for a function of unknown origin.
+        """
         raise NotImplementedError
 
     def method(self, owner: Object, name: str) -> Behaviour | None:
@@ -86,7 +89,11 @@ class Library:
 
 @dataclass
 class HandedBack:
-    """The functions that a function is given by some calls and returns to these, and the calls that may get each."""
+    """The functions that a function is given by some calls and returns to these.
+
+    `waiting` has, for each function that was given but is not known to be returned, the results of
+    the calls that gave it.
+    """
 
     back: set[Object] = field(default_factory=set)
     waiting: dict[Object, list[Place]] = field(default_factory=lambda: defaultdict(list))
@@ -94,24 +101,30 @@ class HandedBack:
 
 @dataclass(kw_only=True)
 class Calls(Elements):
-    """The part of the analysis that acts when objects arrive: at a callee, a receiver, a subscripted value."""
+    """The part of the analysis that acts when objects arrive.
+
+    They arrive at a callee, at the receiver of a method, at a value that is subscripted.
+    """
 
     library: Library
     places: dict[ast.expr, Place] = field(default_factory=dict)
     entered: dict[ast.AST, list[tuple[CallSite, int]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """The calls that reach each function, with the number of parameters that are bound to something else than an argument."""
+    """The calls that reach each function.
+
+    Each comes with the number of parameters, such as `self`, that no argument of the call is for.
+    """
     returned: dict[Place, dict[Place, None]] = field(default_factory=lambda: defaultdict(dict))
     """The places of what functions return, by the place that gets it."""
     got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(
         default_factory=lambda: defaultdict(dict)
     )
-    """The things of which each `operator.attrgetter` or `methodcaller` takes an attribute, and its name."""
+    """The things of which each `attrgetter` or `methodcaller` takes an attribute, and its name."""
     _handed: dict[ast.AST, HandedBack] = field(default_factory=dict)
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _special: set[tuple[str, Instance]] = field(default_factory=set)
-    """The special methods that were looked for, by name and instance."""
+    """The special methods that have been looked up, by name and instance."""
 
     # Attributes
 
@@ -123,8 +136,9 @@ class Calls(Elements):
             case External() if name == "__dict__":
                 self.solver.add(result, item)
             case External():
-                if self.library.follows(f"{item.name}.{name}"):
-                    self.solver.add(result, External(f"{item.name}.{name}"))
+                member = f"{item.name}.{name}"
+                if self.library.follows(member):
+                    self.solver.add(result, External(member))
             case Module():
                 self.module_attribute(item, name, result)
             case Instance(cls=cls):
@@ -135,14 +149,10 @@ class Calls(Elements):
                 self.solver.connect(self.field(item, name), result)
                 self._replace_method(item, name, result)
             case Container():
-                self.solver.connect(
-                    ("element", item, name), result
-                )  # a namespace, or a dict with attributes
-                if name in METHODS:
-                    self.solver.add(result, Method(item, name))
-                if item.role == POOL:
-                    self.solver.add(result, item)
-                    self.load_element(item, None, result)
+                self._load_from_container(item, name, result)
+            # @functools.singledispatch
+            # def update(model): ...
+            # @update.register(Model)
             case Function() if name == "register":
                 self.solver.add(result, Method(item, name))
             case Function():
@@ -173,19 +183,28 @@ class Calls(Elements):
         if name in METHODS:
             self.as_container(cls, lambda: self.solver.add(result, Method(item, name)))
 
+    def _load_from_container(self, item: Container, name: str, result: Place) -> None:
+        # config.optimizer, where `config` is a namespace, or a dict with attributes
+        self.solver.connect(("element", item, name), result)
+        if name in METHODS:
+            self.solver.add(result, Method(item, name))
+        if item.role == POOL:
+            self.solver.add(result, item)
+            self.load_element(item, None, result)
+
     def held_by(self, owner: Class | Opaque) -> Place:
-        """The place of what the instances of a class hold as a container does."""
+        """The place of the elements that instances of a class have as containers."""
         self.any_field(owner)
         return ("held", owner)
 
     def as_container(self, cls: Class, action: Callable[[], object]) -> None:
-        """Do what concerns the instances of a class if it derives from a container of Python, now or once that is known."""
+        """Act if a class derives from a container of Python, now or once that is known."""
 
         def react() -> None:
-            if any(
-                isinstance(base, Record) or is_container_class(base) for base in self.ancestry(cls)
-            ):
-                action()
+            for base in self.ancestry(cls):
+                if isinstance(base, Record) or is_container_class(base):
+                    action()
+                    return
 
         self.by_ancestry(cls, react)
 
@@ -223,30 +242,34 @@ class Calls(Elements):
             self.solver.watch(place, lambda item: self._bind_member(item, name, result, owner))
 
     def _bind_member(self, item: Object, name: str, result: Place, owner: Class | Instance) -> None:
-        decorators = self.decorators(item) if isinstance(item, Function) else set()
-        if isinstance(item, Partial) and item.is_method and isinstance(item.function, Function):
-            self.solver.add(result, Partial(item.call, Method(owner, name, item.function)))
-        elif (
-            isinstance(item, Instance)
-            and isinstance(owner, Instance)
-            and self._has(item, "__get__")
-        ):
-            self.call_special(item, "__get__", result, self._owner_place(owner))
-        elif not isinstance(item, Function) or "staticmethod" in decorators:
-            self.solver.add(result, item)
+        """Let what an attribute gives reach `result`, where the class has `item` under its name."""
+        match item:
+            case Function():
+                self._bind_function(item, name, result, owner)
+            # step = functools.partialmethod(update, rate=0.1)
+            case Partial(is_method=True, function=Function() as function):
+                self.solver.add(result, Partial(item.call, Method(owner, name, function)))
+            case Instance() if isinstance(owner, Instance) and self._has(item, "__get__"):
+                self.call_special(item, "__get__", result, self._owner_place(owner))
+            case _:
+                self.solver.add(result, item)
+
+    def _bind_function(
+        self, function: Function, name: str, result: Place, owner: Class | Instance
+    ) -> None:
+        decorators = self.decorators(function)
+        if "staticmethod" in decorators:
+            self.solver.add(result, function)
         elif "classmethod" in decorators:
-            self.solver.add(
-                result, Method(owner.cls if isinstance(owner, Instance) else owner, name, item)
-            )
+            cls = owner.cls if isinstance(owner, Instance) else owner
+            self.solver.add(result, Method(cls, name, function))
         elif isinstance(owner, Class):
-            self.solver.add(result, item)
+            self.solver.add(result, function)
         elif decorators & {"property", "cached_property"}:
-            self._pass_self(item, owner)
-            self.solver.connect(("return", item.node), result)
-        elif "setter" in decorators:
-            return
-        else:
-            self.solver.add(result, Method(owner, name, item))
+            self._pass_self(function, owner)
+            self.solver.connect(("return", function.node), result)
+        elif "setter" not in decorators:
+            self.solver.add(result, Method(owner, name, function))
 
     def _has(self, item: Instance, name: str) -> bool:
         return any(self.defining(item.cls, name))
@@ -296,15 +319,12 @@ class Calls(Elements):
         def arrive(member: Object) -> None:
             if isinstance(member, Function) and "setter" in self.decorators(member):
                 self._pass_self(member, item)
-                self.enter(
-                    member,
-                    CallSite(member.unit, member.node, (source,), {}, ("set", member.node)),
-                    1,
-                )
+                result = ("set", member.node)
+                site = CallSite(member.unit, member.node, (source,), {}, result)
+                self.enter(member, site, 1)
             elif isinstance(member, Instance):
-                self.call_special(
-                    member, "__set__", ("set", member, name), self._owner_place(item), source
-                )
+                owner = self._owner_place(item)
+                self.call_special(member, "__set__", ("set", member, name), owner, source)
 
         self.by_ancestry(item.cls, find)
 
@@ -326,18 +346,11 @@ class Calls(Elements):
                 self.solver.add(result, item)
             case Container():
                 self.load_element(item, key, result)
+                # to_state_dict(values)["0"]: a list has its indices as keys there.
                 if isinstance(key, str) and key.isdecimal():
-                    self.load_element(item, int(key), result)  # of the state dict of a list
-            case Instance(cls=cls):
-                self.call_special(item, "__getitem__", result)
-                if isinstance(key, int):
-                    self.by_ancestry(cls, lambda: self._load_field(cls, key, result))
-                elif key is not None:
-                    self.solver.connect(self.field(cls, key), result)  # of its state dict
-                if not isinstance(key, str):
-                    self.as_container(
-                        cls, lambda: self.solver.connect(self.any_field(cls)[0], result)
-                    )
+                    self.load_element(item, int(key), result)
+            case Instance():
+                self._load_from_item(item, key, result)
             case Namespace(owner=owner):
                 place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[0]
                 self.solver.connect(place, result)
@@ -349,12 +362,25 @@ class Calls(Elements):
                 pass  # an element of it is no such instance
             case Derived() | AnyDerived() | Result():
                 self.solver.add(result, item)
+            # to_state_dict(optimizer)["target"]
             case Thing() if isinstance(key, str):
-                self.library.attribute(self, item, key, result)  # of its state dict
-            case Thing(kind="state"):  # of a MultiOptimizer, which has one for each part
+                self.library.attribute(self, item, key, result)
+            # optimizer.state[0], of a MultiOptimizer: one state for each part
+            case Thing(kind="state"):
                 self.solver.add(result, item)
             case _:
                 pass
+
+    def _load_from_item(self, item: Instance, key: Key, result: Place) -> None:
+        cls = item.cls
+        self.call_special(item, "__getitem__", result)
+        if isinstance(key, int):
+            self.by_ancestry(cls, lambda: self._load_field(cls, key, result))
+        elif key is not None:
+            # to_state_dict(state)["optimizer"]
+            self.solver.connect(self.field(cls, key), result)
+        if not isinstance(key, str):
+            self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
 
     def _load_field(self, cls: Class, index: int, result: Place) -> None:
         names = self.fields_in_order(cls)
@@ -373,11 +399,11 @@ class Calls(Elements):
                 self.call_special(item, "__setitem__", ("stored", item), ("key of", item), source)
                 place = self.field(cls, key) if isinstance(key, str) else self.held_by(cls)
                 self.as_container(cls, lambda: self.solver.connect(source, place))
+            # vars(self)[name] = value
             case Namespace(owner=owner):
-                self.solver.connect(
-                    source,
-                    self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1],
-                )
+                place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1]
+                self.solver.connect(source, place)
+            # globals()[name] = value
             case Module():
                 self.store_in_module(item, key if isinstance(key, str) else None, source)
             case _:
@@ -396,9 +422,12 @@ class Calls(Elements):
             self.load(iterator, None, result)
 
     def spread(self, site: CallSite) -> CallSite:
-        """A call whose last argument stands for all behind a star, as well as for what is unpacked there."""
-        places, rest = site.positional[site.starred :], ("spread", site.node)
-        for place in places:
+        """The call `function(first, *rest)` with one argument for the star and all behind it.
+
+        That stands for the containers that are unpacked, and for their elements.
+        """
+        rest = ("spread", site.node)
+        for place in site.positional[site.starred :]:
             if (site.node, place) not in self._spread:
                 self._spread.add((site.node, place))
                 self.iterate(place, rest)
@@ -406,12 +435,14 @@ class Calls(Elements):
         return replace(site, positional=(*site.positional[: site.starred], rest), starred=None)
 
     def concatenate(self, source: Place, node: ast.AST, result: Place) -> None:
-        """Let `result` hold a container of all that the containers at `source` hold, at any index."""
+        """Let one container of all elements of those at `source` reach `result`, at any index."""
         outcome = Container(node, "concatenation")
 
         def arrive(item: Object) -> None:
-            if isinstance(item, Container | Derived | AnyDerived):
-                self.solver.add(result, outcome if isinstance(item, Container) else item)
+            if isinstance(item, Container):
+                self.solver.add(result, outcome)
+            elif isinstance(item, Derived | AnyDerived):
+                self.solver.add(result, item)
 
         self.solver.watch(source, arrive)
         self.merge(source, outcome)
@@ -461,27 +492,38 @@ class Calls(Elements):
                 pass
 
     def _get(self, getter: Getter, site: CallSite) -> None:
+        """`attrgetter("state.target")(x)`, `itemgetter(0, 1)(x)`, `methodcaller("step", y)(x)`."""
         if not site.positional:
             return
         place = site.positional[0]
         for number, name in enumerate(getter.attributes):
             self.solver.watch(place, partial(self._note_got, getter, name))
-            self.load_attribute(place, name, ("got", getter, number, site.node))
-            place = ("got", getter, number, site.node)
+            part = ("got", getter, number, site.node)
+            self.load_attribute(place, name, part)
+            place = part
+        self._get_items(getter, site)
+        if getter.calls:
+            given = tuple(self.places[argument] for argument in getter.call.args[1:])
+            keywords = self._keywords(getter.call)
+            self.call(place, replace(site, positional=given, keywords=keywords))
+        elif getter.attributes:
+            self.solver.connect(place, site.result)
+
+    def _get_items(self, getter: Getter, site: CallSite) -> None:
+        source = site.positional[0]
         if len(getter.keys) == 1:
-            self.load(site.positional[0], getter.keys[0], site.result)
+            self.load(source, getter.keys[0], site.result)
         elif getter.keys:
             outcome = Container(site.node, "got")
             self.solver.add(site.result, outcome)
             for index, key in enumerate(getter.keys):
-                self.load(site.positional[0], key, ("got", getter, index, site.node))
-                self.store_element(outcome, index, ("got", getter, index, site.node))
-        if getter.calls:
-            given = tuple(self.places[argument] for argument in getter.call.args[1:])
-            words = {word.arg: self.places[word.value] for word in getter.call.keywords if word.arg}
-            self.call(place, replace(site, positional=given, keywords=words))
-        elif getter.attributes:
-            self.solver.connect(place, site.result)
+                element = ("got", getter, index, site.node)
+                self.load(source, key, element)
+                self.store_element(outcome, index, element)
+
+    def _keywords(self, call: ast.Call) -> dict[str, Place]:
+        """The places of the arguments that a call gives by name."""
+        return {word.arg: self.places[word.value] for word in call.keywords if word.arg}
 
     def _note_got(self, getter: Getter, name: str, item: Object) -> None:
         if isinstance(item, Thing):
@@ -501,15 +543,38 @@ class Calls(Elements):
                 self.store_element(outcome, name, place)
 
     def enter(self, function: Function, site: CallSite, offset: int) -> None:
-        """Bind a call's arguments to the function's parameters, of which the first `offset` are bound already."""
+        """Bind a call's arguments to the function's parameters, and carry back what it returns.
+
+        The first `offset` of the parameters are bound already.
+        """
         self.entered[function.node].append((site, offset))
         arguments = function.node.args
         names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][offset:]
+        self._bind_positional(function, site, names)
         named = {*names, *(argument.arg for argument in arguments.kwonlyargs)}
-        variadic = Container(arguments.vararg) if arguments.vararg else None
         extra = Container(arguments.kwarg) if arguments.kwarg else None
+        for name, place in site.keywords.items():
+            if name in named:
+                self.solver.connect(place, ("variable", function.scope, name))
+            elif extra is not None:
+                self.store_element(extra, name, place)
+        # function(**unpacked): a second value for a parameter that is bound would be an error.
+        count = site.starred if site.starred is not None else len(site.positional)
+        bound = {*names[:count], *site.keywords}
+        for place in site.unpacked:
+            for name in sorted(named - bound):
+                self.load(place, name, ("variable", function.scope, name))
+            if extra is not None:
+                self.merge(place, extra)
+        self._leave(function, site)
+
+    def _bind_positional(self, function: Function, site: CallSite, names: list[str]) -> None:
+        """Bind positional arguments to parameters of these names, the rest to `*args`."""
+        vararg = function.node.args.vararg
+        variadic = Container(vararg) if vararg else None
         for index, place in enumerate(site.positional):
             if site.starred is not None and index >= site.starred:
+                # function(*rest, last): it is not known which parameter `last` is for.
                 for later, name in enumerate(names[site.starred :]):
                     target = ("variable", function.scope, name)
                     if index == site.starred:
@@ -522,34 +587,18 @@ class Calls(Elements):
                 self.solver.connect(place, ("variable", function.scope, names[index]))
             elif variadic is not None:
                 self.store_element(variadic, index - len(names), place)
-        for name, place in site.keywords.items():
-            if name in named:
-                self.solver.connect(place, ("variable", function.scope, name))
-            elif extra is not None:
-                self.store_element(extra, name, place)
-        bound = {
-            *names[: site.starred if site.starred is not None else len(site.positional)],
-            *site.keywords,
-        }
-        for place in site.unpacked:
-            for name in sorted(named - bound):  # a second value for one of the others is an error
-                self.load(place, name, ("variable", function.scope, name))
-            if extra is not None:
-                self.merge(place, extra)
-        self._leave(function, site)
 
     def _leave(self, function: Function, site: CallSite) -> None:
         """Carry what a function returns to a call.
 
-        What it was given by another call, it does not return to this one. A wrapper that says by `functools.wraps` that it is
-        the wrapped function is that.
+        What it was given by another call, it does not return to this one. A wrapper that says by
+        `functools.wraps` that it is the wrapped function is that.
         """
         given = (*site.positional, *site.keywords.values())
-        self.returned[site.result][("return", function.node)] = None
+        returned = ("return", function.node)
+        self.returned[site.result][returned] = None
         if not given or site.unpacked or site.starred is not None:
-            self.solver.watch(
-                ("return", function.node), lambda item: self.solver.add(site.result, item)
-            )
+            self.solver.watch(returned, lambda item: self.solver.add(site.result, item))
             return
         handed = self._handed_back(function)
 
@@ -570,25 +619,22 @@ class Calls(Elements):
         self._watch_all(given, give_back)
 
     def _handed_back(self, function: Function) -> HandedBack:
-        """Tell the functions that a function is given and returns from all else that it returns."""
+        """Tell the functions that a function is given and returns from all else it returns."""
         if function.node in self._handed:
             return self._handed[function.node]
         handed = self._handed[function.node] = HandedBack()
         arguments = function.node.args
-        names = [
-            one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        ]
+        parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        places = [("variable", function.scope, one.arg) for one in parameters]
 
         def arrive(item: Object) -> None:
             is_function = isinstance(item, Function) and not is_wrapper(item.node)
-            if not is_function or not any(
-                self.solver.has(("variable", function.scope, name), item) for name in names
-            ):
+            if is_function and any(self.solver.has(place, item) for place in places):
+                handed.back.add(item)
+                for result in handed.waiting.pop(item, ()):
+                    self.solver.add(result, item)
+            else:
                 self.solver.add(("own", function.node), item)
-                return
-            handed.back.add(item)
-            for result in handed.waiting.pop(item, ()):
-                self.solver.add(result, item)
 
         self.solver.watch(("return", function.node), arrive)
         return handed
@@ -618,23 +664,27 @@ class Calls(Elements):
         else:
             self.solver.add(site.result, instance)
         if self._has(instance, "__init__"):
-            constructor = ("__init__", cls)
-            self._class_attribute(instance, "__init__", constructor)
-            initialise = CallSite(
-                site.unit,
-                site.node,
-                site.positional,
-                site.keywords,
-                ("initialised", site.node),
-                site.starred,
-                site.unpacked,
-            )
-            self.call(constructor, initialise)
+            self._initialise(instance, site)
             return
+        # A dataclass: the arguments are for its fields.
         names = self.fields_in_order(cls)
         for name, place in zip(names, site.positional[: site.starred], strict=False):
             self.solver.connect(place, self.field(cls, name))
         self._keyword_fields(cls, site)
+
+    def _initialise(self, instance: Instance, site: CallSite) -> None:
+        constructor = ("__init__", instance.cls)
+        self._class_attribute(instance, "__init__", constructor)
+        initialise = CallSite(
+            site.unit,
+            site.node,
+            site.positional,
+            site.keywords,
+            ("initialised", site.node),
+            site.starred,
+            site.unpacked,
+        )
+        self.call(constructor, initialise)
 
     def _allocate(self, cls: Class, site: CallSite) -> None:
         """Let a class's own `__new__` say what a call of it gives."""
@@ -653,12 +703,9 @@ class Calls(Elements):
                     self.load(place, name, self.field(owner, name))
 
     def replace_fields(self, item: Object, site: CallSite) -> None:
-        """`dataclasses.replace` and the `replace` of struct dataclasses: the same object, some fields new."""
-        if isinstance(item, Instance):
-            self._keyword_fields(item.cls, site)
-            self.solver.add(site.result, item)
-        elif isinstance(item, Opaque):
-            self._keyword_fields(item, site)
+        """`dataclasses.replace(state, step=1)`, `state.replace(step=1)`: some fields are new."""
+        if isinstance(item, Instance | Opaque):
+            self._keyword_fields(item.cls if isinstance(item, Instance) else item, site)
             self.solver.add(site.result, item)
 
     def _call_method(self, owner: Object, name: str, site: CallSite) -> None:
@@ -672,7 +719,8 @@ class Calls(Elements):
             self._call_inherited(owner.owner, name, site)
         elif isinstance(owner, Module):
             self._call_of_variables(owner, site)
-        elif isinstance(owner, Function):  # of another implementation of the same function
+        elif isinstance(owner, Function):
+            # update.register(Model, update_model): another implementation of the function
             for place in arguments(site):
                 self.solver.connect(place, ("alternatives", owner.node))
                 self.solver.connect(place, site.result)
@@ -683,7 +731,10 @@ class Calls(Elements):
             behaviour(self, site)
 
     def _call_inherited(self, owner: Class | Opaque, name: str, site: CallSite) -> None:
-        """What a method of a container does for an instance of a class derived from one, or for a `__dict__`."""
+        """Let a method of containers act on an instance of a class derived from one.
+
+        A `__dict__` has these methods, too.
+        """
         read = self.any_field(owner)[0]
         for place in (*site.positional, *site.unpacked):
             self.solver.watch(place, lambda item: self._update_fields(owner, item))
@@ -710,31 +761,26 @@ class Calls(Elements):
 
     def _update_fields(self, owner: Class | Opaque, item: Object) -> None:
         """Let fields have the elements of a dict, by their keys."""
-        if isinstance(item, Container):
-            written = self.any_field(owner)[1]
-            self.by_key(
-                item,
-                lambda key: self.solver.connect(
-                    ("element", item, key),
-                    self.field(owner, key) if isinstance(key, str) else written,
-                ),
-            )
+        if not isinstance(item, Container):
+            return
+        written = self.any_field(owner)[1]
+
+        def connect(key: Key) -> None:
+            target = self.field(owner, key) if isinstance(key, str) else written
+            self.solver.connect(("element", item, key), target)
+
+        self.by_key(item, connect)
 
     def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
-        earlier = [
-            self.places[argument]
-            for argument in call.args[1:]
-            if not isinstance(argument, ast.Starred)
-        ]
-        keywords = {
-            keyword.arg: self.places[keyword.value] for keyword in call.keywords if keyword.arg
-        }
+        """A call of `partial(function, …)`: the arguments that `call` filled in come first."""
+        filled = [node for node in call.args[1:] if not isinstance(node, ast.Starred)]
+        earlier = [self.places[node] for node in filled]
         starred = None if site.starred is None else site.starred + len(earlier)
         combined = CallSite(
             site.unit,
             site.node,
             (*earlier, *site.positional),
-            keywords | site.keywords,
+            self._keywords(call) | site.keywords,
             site.result,
             starred,
             site.unpacked,
@@ -744,6 +790,7 @@ class Calls(Elements):
         self.invoke(function, combined)
 
     def _call_derivative(self, function: Object, layout: tuple[str, ...], site: CallSite) -> None:
+        """A call of `jax.value_and_grad(function)`: a tuple laid out as `layout` says."""
         value = ("value of", site.node, function)
         self.invoke(function, replace(site, result=value))
         outcome = Container(site.node, "derivative")
@@ -752,8 +799,10 @@ class Calls(Elements):
             if word == "value":
                 self.store_element(outcome, index, value)
             elif word == "auxiliary":
-                self.load(value, 1, ("auxiliary of", site.node, function))
-                self.store_element(outcome, index, ("auxiliary of", site.node, function))
+                # With `has_aux`, the function gives `(value, auxiliary)`.
+                auxiliary = ("auxiliary of", site.node, function)
+                self.load(value, 1, auxiliary)
+                self.store_element(outcome, index, auxiliary)
 
 
 def wrapping(item: Object) -> int:
@@ -762,16 +811,20 @@ def wrapping(item: Object) -> int:
 
 
 def is_wrapper(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
-    """Whether a function takes any arguments, and says by `functools.wraps` which other function it stands for."""
-    if (
-        isinstance(node, ast.Lambda)
-        or node.args.vararg is None
-        or node.args.args
-        or node.args.posonlyargs
-    ):
+    """Whether a function takes any arguments, and stands for another by `functools.wraps`.
+
+    ```
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs): ...
+    ```
+    """
+    if isinstance(node, ast.Lambda) or node.args.vararg is None:
         return False
-    return any(
-        isinstance(decorator, ast.Call)
-        and ast.unparse(decorator.func).rpartition(".")[2] == "wraps"
-        for decorator in node.decorator_list
-    )
+    if node.args.args or node.args.posonlyargs:
+        return False
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            name = ast.unparse(decorator.func)
+            if name.rpartition(".")[2] == "wraps":
+                return True
+    return False

@@ -37,11 +37,14 @@ from codemods.sources.modules import Project, Unit, file_of, name_of
 
 BUILTINS = frozenset(vars(builtins))
 ANY, UNNAMED = "*", "?"
-"""Stand for a variable of a module that is set from outside, and for one that is set so under a name that is not known."""
+"""Names that stand for variables of a module that are set from outside.
+
+`ANY` is for one that is set there at all, `UNNAMED` for one whose name is not known.
+"""
 
 LAZY = "__getattr__"
 RAISED = ("raised",)
-"""The place of all exceptions."""
+"""The place of all exceptions: which `except` clause catches which of them is not analysed."""
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -58,11 +61,13 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.BitAnd: "and",
     ast.BitXor: "xor",
 }
-"""The words of the special methods of operators."""
+"""The special method of each operator, without its underscores: `__add__` and `__radd__`."""
 
 MANY = 50
-"""If a computed name may be that of more modules, none of them is followed: what they are given is lost, and comes back wherever
-such a thing is read."""
+"""If a computed name may be that of more modules, none of them is followed.
+
+What they are given is lost, and comes back wherever such a thing is read.
+"""
 
 UNARY: dict[type[ast.unaryop], str] = {
     ast.Invert: "__invert__",
@@ -83,7 +88,11 @@ class TooDeepError(Exception):
 
 
 class Constraints(Calls):
-    """Reads all units of a project into one solver."""
+    """Reads all units of a project into one solver.
+
+    A statement or expression within another is read by few calls in between, so that code which
+    nests deeply can be read without a RecursionError.
+    """
 
     def read(self, project: Project) -> None:
         """Read every unit; `solve` may follow.
@@ -106,7 +115,12 @@ class Constraints(Calls):
         stars = [(unit, node) for unit in project.units for node in stars_of(unit)]
         stars += [(unit, node) for node, unit in self.runs.items()]
         open_stars(self.modules, stars, self._star_units, self.library.members)
-        self._starred = self._left_stars(stars)
+        self._starred = self._unanalysed_stars(stars)
+        self._read_bodies()
+        for node, unit in self.runs.items():
+            self._import_from(node, self.modules[unit])
+
+    def _read_bodies(self) -> None:
         unread: list[Unit] = []
         for unit, scope in self.modules.items():
             try:
@@ -115,14 +129,16 @@ class Constraints(Calls):
                 unread.append(unit)
         if unread:
             raise TooDeepError(unread)
-        for node, unit in self.runs.items():
-            self._import_from(node, self.modules[unit])
 
     def solve(self) -> None:
-        """Run to the fixed point. A decorator of which nothing is known is taken to hand its function through."""
+        """Run to the fixed point.
+
+        A decorator of which nothing is known is taken to hand its function through.
+        """
         self.solver.solve()
         for function, result in self.reading.decorated:
-            if all(isinstance(item, Result) for item in self.solver.at(result)):
+            is_unknown = all(isinstance(item, Result) for item in self.solver.at(result))
+            if is_unknown:
                 self.solver.connect(function, result)
                 self.solver.solve()
         while self.derivation.round():
@@ -131,15 +147,20 @@ class Constraints(Calls):
     def _star_units(self, unit: Unit, node: ast.ImportFrom) -> list[Unit]:
         return [module.unit for module in self._sources(unit, node) if module.unit is not None]
 
-    def _left_stars(self, stars: Iterable[tuple[Unit, ast.ImportFrom]]) -> dict[Scope, set[str]]:
-        """The files that are not analysed from which each module takes all names, through others or not."""
+    def _unanalysed_stars(
+        self, stars: Iterable[tuple[Unit, ast.ImportFrom]]
+    ) -> dict[Scope, set[str]]:
+        """The files that are not analysed and of which each module has all names.
+
+        A module takes the names itself by a star import, or from another module that does.
+        """
         found: dict[Scope, set[str]] = defaultdict(set)
         sources: dict[Scope, list[Scope]] = defaultdict(list)
         for unit, node in stars:
-            found[self.modules[unit]].update(self._others(unit, node))
-            sources[self.modules[unit]] += (
-                self.modules[source] for source in self._star_units(unit, node)
-            )
+            scope = self.modules[unit]
+            found[scope].update(self._others(unit, node))
+            for source in self._star_units(unit, node):
+                sources[scope].append(self.modules[source])
         changed = True
         while changed:
             before = sum(map(len, found.values()))
@@ -149,12 +170,10 @@ class Constraints(Calls):
         return found
 
     def _by_star(self, scope: Scope, name: str) -> Iterator[External]:
-        """What a name may be that a module takes by a star import from a file that is not analysed."""
-        for file in (
-            sorted(self._starred.get(scope.module, ()))
-            if scope.module.binding(name) is None
-            else ()
-        ):
+        """What an unbound name may be, if star imports take names from files not analysed."""
+        if scope.module.binding(name) is not None:
+            return
+        for file in sorted(self._starred.get(scope.module, ())):
             if self.project.may_have(file, name):
                 yield External(f"{name_of(file)}.{name}")
 
@@ -198,17 +217,7 @@ class Constraints(Calls):
                 self._assign(node.target, node, scope)
                 self._body([*node.body, *node.orelse], scope)
             case ast.With() | ast.AsyncWith():
-                for item in node.items:
-                    source = self.expression(item.context_expr, scope)
-                    if item.optional_vars is not None:
-                        self.iterate(source, item)
-                        self.solver.connect(source, item)
-                        self._enter_context(
-                            source,
-                            item,
-                            "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__",
-                        )
-                        self._assign(item.optional_vars, item, scope)
+                self._with_items(node, scope)
                 self._body(node.body, scope)
             case ast.Import():
                 self._import(node, scope)
@@ -220,20 +229,9 @@ class Constraints(Calls):
                     self.expression(node.cause, scope)
             case ast.Delete(targets=targets):
                 for target in targets:
-                    place = self.expression(target, scope)
-                    if isinstance(target, ast.Subscript) and not isinstance(
-                        self.key(target.slice), str
-                    ):
-                        self.load(
-                            self.places[target.value], None, place, whole=True
-                        )  # what is behind it moves up
+                    self._delete(target, scope)
             case ast.Match():
-                subject = self.expression(node.subject, scope)
-                for case in node.cases:
-                    self._pattern(case.pattern, subject, scope)
-                    if case.guard is not None:
-                        self.expression(case.guard, scope)
-                    self._body(case.body, scope)
+                self._match(node, scope)
             case _:
                 for child in ast.iter_child_nodes(node):
                     if isinstance(child, ast.stmt):
@@ -242,6 +240,31 @@ class Constraints(Calls):
                         self.expression(child, scope)
                     elif isinstance(child, ast.ExceptHandler):
                         self._handler(child, scope)
+
+    def _with_items(self, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
+        method = "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
+        for item in node.items:
+            source = self.expression(item.context_expr, scope)
+            if item.optional_vars is not None:
+                # A function under `contextlib.contextmanager` yields what the name gets.
+                self.iterate(source, item)
+                self.solver.connect(source, item)
+                self._enter_context(source, item, method)
+                self._assign(item.optional_vars, item, scope)
+
+    def _delete(self, target: ast.expr, scope: Scope) -> None:
+        place = self.expression(target, scope)
+        if isinstance(target, ast.Subscript) and not isinstance(self.key(target.slice), str):
+            # `del states[0]`: the elements behind it move up.
+            self.load(self.places[target.value], None, place, whole=True)
+
+    def _match(self, node: ast.Match, scope: Scope) -> None:
+        subject = self.expression(node.subject, scope)
+        for case in node.cases:
+            self._pattern(case.pattern, subject, scope)
+            if case.guard is not None:
+                self.expression(case.guard, scope)
+            self._body(case.body, scope)
 
     def _handler(self, node: ast.ExceptHandler, scope: Scope) -> None:
         if node.type is not None:
@@ -268,17 +291,20 @@ class Constraints(Calls):
             case ast.MatchOr(patterns=patterns):
                 for choice in patterns:
                     self._pattern(choice, source, scope)
+            # case [first, *rest]:
             case ast.MatchSequence(patterns=patterns):
                 for part in patterns:
                     self._part(part, source, None, scope)
             case ast.MatchStar(name=str(name)):
                 self.store_element(Container(pattern), None, source)
                 self.solver.add(self._bind(name, scope), Container(pattern))
+            # case {"optimizer": optimizer, **rest}:
             case ast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
                 for key, part in zip(keys, patterns, strict=True):
                     self._part(part, source, self.key(key), scope)
                 if rest is not None:
                     self.solver.connect(source, self._bind(rest, scope))
+            # case TrainState(step, optimizer=optimizer):
             case ast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
                 self.expression(cls, scope)
                 for index, part in enumerate(patterns):
@@ -300,16 +326,11 @@ class Constraints(Calls):
         self._parameters(node.args, inner, scope)
         if node.returns is not None:
             self.annotate(node.returns, scope, ("return", node))
-        if isinstance(scope.node, ast.ClassDef) and "staticmethod" not in self.decorators(function):
-            first = next(iter((*node.args.posonlyargs, *node.args.args)), None)
-            if first is not None and "classmethod" in self.decorators(function):
-                self.solver.add(("variable", inner, first.arg), self.class_of(scope.node))
-            elif first is not None:
-                self.solver.connect(
-                    ("self", self.class_of(scope.node)), ("variable", inner, first.arg)
-                )
+        if isinstance(scope.node, ast.ClassDef):
+            self._bind_self(function, scope.node)
         place: Place = node
         self.solver.add(place, function)
+        # Each decorator is called with what the one below it gave.
         for decorator in reversed(node.decorator_list):
             call = CallSite(scope.unit, decorator, (place,), {}, ("decorated", decorator))
             self.call(self.expression(decorator, scope), call)
@@ -318,17 +339,33 @@ class Constraints(Calls):
         self.solver.connect(place, self._bind(node.name, scope))
         self._body(node.body, inner)
 
+    def _bind_self(self, function: Function, node: ast.ClassDef) -> None:
+        """Let the first parameter of a method be an instance, or the class itself."""
+        decorators = self.decorators(function)
+        if "staticmethod" in decorators:
+            return
+        arguments = function.node.args
+        first = next(iter((*arguments.posonlyargs, *arguments.args)), None)
+        if first is None:
+            return
+        place = ("variable", function.scope, first.arg)
+        if "classmethod" in decorators:
+            self.solver.add(place, self.class_of(node))
+        else:
+            self.solver.connect(("self", self.class_of(node)), place)
+
     def _parameters(self, arguments: ast.arguments, inner: Scope, outer: Scope) -> None:
         positional = [*arguments.posonlyargs, *arguments.args]
-        defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-        for argument, default in [
+        without_default = len(positional) - len(arguments.defaults)
+        defaults = [*([None] * without_default), *arguments.defaults]
+        pairs = [
             *zip(positional, defaults, strict=True),
             *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]:
+        ]
+        for argument, default in pairs:
             if default is not None:
-                self.solver.connect(
-                    self.expression(default, outer), ("variable", inner, argument.arg)
-                )
+                source = self.expression(default, outer)
+                self.solver.connect(source, ("variable", inner, argument.arg))
         for argument in (*positional, *arguments.kwonlyargs):
             if argument.annotation is not None:
                 self.annotate(argument.annotation, outer, ("variable", inner, argument.arg))
@@ -366,12 +403,11 @@ class Constraints(Calls):
                 self.reading.imports.append(
                     Import(scope.unit, node, alias, owner, bound, alias.name)
                 )
+            # `import package.module` binds the package, with `as` the module.
+            dropped = 0 if alias.asname else alias.name.count(".")
             for path in paths:
                 steps = path.split("/")
-                self._bind_module(
-                    place,
-                    path if alias.asname else "/".join(steps[: len(steps) - alias.name.count(".")]),
-                )
+                self._bind_module(place, "/".join(steps[: len(steps) - dropped]))
 
     def _absolute(self, unit: Unit, name: str) -> tuple[str, ...]:
         return () if self.library.owns(name) else self.project.absolute(unit, name)
@@ -385,50 +421,47 @@ class Constraints(Calls):
             self.solver.add(place, External(name_of(file)))
 
     def _sources(self, unit: Unit, node: ast.ImportFrom) -> list[Module]:
-        """The modules of the project from which a statement may import; none if it is from outside."""
+        """The modules of the project from which a statement may import."""
         if node in self.runs:
             return [Module(found) for found in self.project.run_by(unit)]
-        return [
-            Module(*found)
-            for path in self._paths(unit, node)
-            if (found := self.project.at(path)) is not None
-        ]
+        found = map(self.project.at, self._paths(unit, node))
+        return [Module(*one) for one in found if one is not None]
 
     def _paths(self, unit: Unit, node: ast.ImportFrom) -> tuple[str, ...]:
         """The paths, without ending, of the modules of the project that a statement may mean."""
         name = node.module or ""
-        return (
-            (self.project.relative(unit, node.level, name),)
-            if node.level
-            else self._absolute(unit, name)
-        )
+        if node.level:
+            return (self.project.relative(unit, node.level, name),)
+        return self._absolute(unit, name)
 
     def _others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
         """The files that are not analysed from which a statement may import."""
-        found = map(self.project.left_out, () if node in self.runs else self._paths(unit, node))
+        if node in self.runs:
+            return []
+        found = map(self.project.left_out, self._paths(unit, node))
         return [file for file in found if file is not None]
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         sources = self._sources(scope.unit, node)
         others = self._others(scope.unit, node)
         for alias in node.names:
-            target = f"{'.' * node.level}{node.module or ''}.{alias.name}"
             name = alias.asname or alias.name
             if alias.name == "*":
-                self._star(node, sources, scope)
                 target = node.module or ""
-            elif not (sources or others):
-                self.solver.add(self._bind(name, scope), External(target))
-            for file in others if alias.name != "*" else ():
-                self.solver.add(self._bind(name, scope), External(f"{name_of(file)}.{alias.name}"))
-            for module in sources:
-                if alias.name != "*":
-                    self._member(module, alias.name, self._bind(name, scope))
+                self._star(node, sources, scope)
+            else:
+                target = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+                place = self._bind(name, scope)
+                if not (sources or others):
+                    self.solver.add(place, External(target))
+                for file in others:
+                    self.solver.add(place, External(f"{name_of(file)}.{alias.name}"))
+                for module in sources:
+                    self._member(module, alias.name, place)
             owner = scope.binding(name) or scope
             if sources:
-                scopes = tuple(
-                    self.modules[module.unit] for module in sources if module.unit is not None
-                )
+                units = [module.unit for module in sources if module.unit is not None]
+                scopes = tuple(self.modules[unit] for unit in units)
                 self.reading.passed_on.append(
                     PassedOn(scope.unit, node, alias, owner, name, scopes)
                 )
@@ -445,6 +478,7 @@ class Constraints(Calls):
                     self._member(module, member, ("variable", scope, member))
 
     def _member(self, module: Module, name: str, result: Place) -> None:
+        """Let what a module has under a name reach `result`: a variable, or a module within."""
         if module.unit is not None:
             scope = self.modules[module.unit]
             self.solver.connect(("variable", scope, name), result)
@@ -469,7 +503,10 @@ class Constraints(Calls):
         return place
 
     def _made_available(self, package: Module, name: str, result: Place) -> None:
-        """What a package gives out that it does not bind, by a `__getattr__` or the like, is from one of its modules."""
+        """Let a name that a package does not bind be that of any of its modules.
+
+        A package may give out such names by a `__getattr__` or the like.
+        """
         for unit in self.project.within(package.directory):
             if name in self.modules[unit].names or unit is package.unit:
                 self.solver.connect(("variable", self.modules[unit], name), result)
@@ -479,12 +516,11 @@ class Constraints(Calls):
             self.solver.add(result, module)
             return
         self._member(module, name, result)
-        if (
-            name in CONTAINER_METHODS
-            and module.unit is not None
-            and name not in self.modules[module.unit].names
-        ):
-            self.solver.add(result, Method(module, name))  # of `globals()`
+        if name not in CONTAINER_METHODS or module.unit is None:
+            return
+        if name not in self.modules[module.unit].names:
+            # `globals().update(…)`: the module stands for the dict of its variables.
+            self.solver.add(result, Method(module, name))
 
     def load_from_module(self, module: Module, name: Key, result: Place) -> None:
         if isinstance(name, str):
@@ -494,15 +530,21 @@ class Constraints(Calls):
             for member in (*sorted(scope.names), ANY, UNNAMED):
                 place = ("variable", scope, member)
                 items = self.solver.at(place)
-                if items and all(
-                    map(_is_left_out, items)
-                ):  # a table of a whole library: one name for all
+                if items and all(map(_is_unanalysed, items)):
+                    # A module that imports a whole library: one name stands for all of it.
                     self.solver.add(result, External(f"{name_of(module.unit.path)}.{ANY}"))
-                    self.solver.watch(
-                        place, lambda item: _is_left_out(item) or self.solver.add(result, item)
-                    )
+                    self._load_analysed(place, result)
                 else:
                     self.solver.connect(place, result)
+
+    def _load_analysed(self, source: Place, result: Place) -> None:
+        """Let all at `source` reach `result` that is defined in an analysed file."""
+
+        def arrive(item: Object) -> None:
+            if not _is_unanalysed(item):
+                self.solver.add(result, item)
+
+        self.solver.watch(source, arrive)
 
     def store_in_module(self, module: Module, name: str | None, source: Place) -> None:
         if module.unit is None:
@@ -517,25 +559,28 @@ class Constraints(Calls):
             self.solver.connect(source, ("variable", scope, member))
 
     def import_module(self, call: ast.Call, site: CallSite) -> None:
-        named = named_module(call, str(PurePosixPath(site.unit.path).parent).replace("/", "."))
+        directory = str(PurePosixPath(site.unit.path).parent)
+        named = named_module(call, directory.replace("/", "."))
         if isinstance(named, str):
+            # importlib.import_module("package.models")
             paths = self._absolute(site.unit, named)
             for path in paths:
                 self._bind_module(site.result, path)
             if not paths:
                 self.solver.add(site.result, External(named))
             return
-        for name in self.library.modules if named is not ANY_NAME else ():
-            if named.fullmatch(name):
-                self.solver.add(site.result, External(name))
-        units, others = self.project.matching(named), self.project.others_matching(named)
+        # importlib.import_module(f"package.configs.{name}")
+        if named is not ANY_NAME:
+            for name in self.library.modules:
+                if named.fullmatch(name):
+                    self.solver.add(site.result, External(name))
+        units = self.project.matching(named)
+        others = self.project.others_matching(named)
         if len(units) + len(others) > MANY:
             units, others = [], ["*.py"]
         for unit in units:
-            self.solver.add(
-                site.result,
-                Module(unit, str(PurePosixPath(unit.path).parent) if unit.is_package else ""),
-            )
+            inner = str(PurePosixPath(unit.path).parent) if unit.is_package else ""
+            self.solver.add(site.result, Module(unit, inner))
         for file in others:
             self.solver.add(site.result, External(name_of(file)))
 
@@ -550,12 +595,11 @@ class Constraints(Calls):
                 self.store_element(Container(target), None, source)
                 self._assign(value, target, scope)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                starred = next(
-                    (i for i, element in enumerate(elements) if isinstance(element, ast.Starred)),
-                    len(elements),
-                )
+                is_exact = True
                 for index, element in enumerate(elements):
-                    self.load(source, index if index < starred else None, ("unpacked", element))
+                    # first, *rest, last = values: from the star on, any element may come.
+                    is_exact = is_exact and not isinstance(element, ast.Starred)
+                    self.load(source, index if is_exact else None, ("unpacked", element))
                     self._assign(element, ("unpacked", element), scope)
             case ast.Attribute(value=value, attr=name):
                 self.reading.attributes.append((scope.unit, target))
@@ -564,7 +608,7 @@ class Constraints(Calls):
                 self.store_attribute(owner, name, source)
             case ast.Subscript(value=value, slice=key):
                 owner = self.expression(value, scope)
-                if isinstance(key, ast.Slice):
+                if isinstance(key, ast.Slice):  # values[1:3] = others
                     source = self._sliced(target, owner, source)
                 self.derivation.add_store(Store(scope.unit, target, owner, source))
                 self.store(owner, self.key(key), source)
@@ -573,7 +617,7 @@ class Constraints(Calls):
                 self.expression(target, scope)
 
     def _sliced(self, target: ast.expr, owner: Place, source: Place) -> Place:
-        """The elements that a slice is given; all others may be elsewhere behind it."""
+        """The elements that a slice is set to; those behind it may move to any index."""
 
         def arrive(item: Object) -> None:
             if isinstance(item, Container):
@@ -624,12 +668,13 @@ class Constraints(Calls):
                 case ast.Constant() as quoted:
                     others.pop(quoted, None)
                     self.annotate(quoted, scope, self.inside(target, named))
-                case ast.Subscript(slice=ast.Constant(value=str()) as quoted):  # Type["X"]
+                case ast.Subscript(slice=ast.Constant(value=str()) as quoted):  # Type["Model"]
                     others.pop(quoted, None)
                     self.annotate(quoted, scope, ("class", quoted))
                 case _:
                     self._declare(named, target)
-        for quoted in others:  # of which the value has no part
+        # Quoted types of which the value has no part: the parameters of a Callable.
+        for quoted in others:
             self.annotate(quoted, scope, ("declared", quoted))
 
     def _declare(self, named: TypeWithin, target: Place) -> None:
@@ -655,7 +700,7 @@ class Constraints(Calls):
     # Expressions
 
     def expression(self, node: ast.expr, scope: Scope) -> Place:
-        """The place of an expression's value; the expression is read when it is met first."""
+        """The place of an expression's value; the expression is read the first time."""
         if node not in self.places:
             self.places[node] = node
             self.reading.scopes[node] = scope
@@ -685,16 +730,9 @@ class Constraints(Calls):
                 self._dict(node, keys, values, scope)
             case ast.Subscript(value=value, slice=key):
                 self.expression(key, scope)
-                self.load(
-                    self.expression(value, scope),
-                    self.key(key),
-                    node,
-                    whole=isinstance(key, ast.Slice),
-                )
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self._load_by_name(self.expression(value, scope), key.value, node)
-                if isinstance(key, ast.Name) and key.id == "__name__":
-                    self._load_own_module(self.expression(value, scope), scope.unit, node)
+                source = self.expression(value, scope)
+                self.load(source, self.key(key), node, whole=isinstance(key, ast.Slice))
+                self._load_from_namespace(source, key, node, scope.unit)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test, scope)
                 for branch in (body, orelse):
@@ -718,11 +756,11 @@ class Constraints(Calls):
                 source = self.expression(value, scope)
                 self.solver.connect(source, node)
                 if type(operator) in UNARY:
-                    self.solver.watch(
-                        source, partial(self._operate_on, UNARY[type(operator)], node)
-                    )
+                    method = UNARY[type(operator)]
+                    self.solver.watch(source, partial(self._operate_on, method, node))
             case ast.Yield(value=value) | ast.YieldFrom(value=value):
                 self._yield(node, value, scope)
+                # state = yield metrics, where a caller has `generator.send(state)`
                 self.solver.connect(("element", Container(scope.node, GENERATOR), "sent"), node)
             case ast.Starred(value=value):
                 self.iterate(self.expression(value, scope), node)
@@ -733,26 +771,26 @@ class Constraints(Calls):
         return node
 
     def _binary(self, node: ast.BinOp, scope: Scope) -> None:
-        """`left op right`: either operand, one container of what both hold, or what a special method gives."""
-        sides = (self.expression(node.left, scope), self.expression(node.right, scope))
+        """`left op right`: an operand, a container of both, or what a special method gives."""
+        left = self.expression(node.left, scope)
+        right = self.expression(node.right, scope)
         name = OPERATORS.get(type(node.op), "")
-        for side, other in (sides, sides[::-1]):
+        for side, other in ((left, right), (right, left)):
             self.solver.watch(side, partial(self._operate, name, other, node))
             if name in JOINING:
                 self.concatenate(side, node, node)
 
     def _augment(self, node: ast.AugAssign, scope: Scope) -> None:
         """`target op= value`: what is added, or what a special method of either gives."""
-        source, result = self.expression(node.value, scope), ("augmented", node)
+        source = self.expression(node.value, scope)
         current = self._current(node.target, scope)
-        name = OPERATORS.get(type(node.op), "")
+        result = ("augmented", node)
         self.solver.connect(source, result)
-        for side, other, prefixes in (
-            (current, source, ("__i", "__")),
-            (source, current, ("__r",)),
-        ):
-            methods = [f"{prefix}{name}__" for prefix in prefixes]
-            self.solver.watch(side, partial(self._call_methods, methods, other, result))
+        name = OPERATORS.get(type(node.op), "")
+        of_target = [f"__i{name}__", f"__{name}__"]
+        self.solver.watch(current, partial(self._call_methods, of_target, source, result))
+        of_value = [f"__r{name}__"]
+        self.solver.watch(source, partial(self._call_methods, of_value, current, result))
         self._assign(node.target, result, scope)
 
     def _call_methods(self, names: list[str], given: Place, result: Place, item: Object) -> None:
@@ -782,16 +820,23 @@ class Constraints(Calls):
         if not isinstance(item, Container):
             self.solver.add(node, item)
 
+    def _load_from_namespace(self, source: Place, key: ast.expr, result: Place, unit: Unit) -> None:
+        """What a subscript of a table of modules or of variables gives."""
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            self._load_by_name(source, key.value, result)
+        if isinstance(key, ast.Name) and key.id == "__name__":
+            self._load_own_module(source, unit, result)
+
     def _load_by_name(self, source: Place, name: str, result: Place) -> None:
         """What a namespace has under a name: `sys.modules[name]`, `vars(module)[name]`."""
 
         def arrive(item: Object) -> None:
-            if isinstance(item, External) and item.name == "sys.modules":
-                self.solver.add(result, External(name))
-            elif isinstance(item, External) and self.library.follows(f"{item.name}.{name}"):
-                self.solver.add(result, External(f"{item.name}.{name}"))
-            elif isinstance(item, Module):
+            if isinstance(item, Module):
                 self._member(item, name, result)
+            elif isinstance(item, External):
+                member = name if item.name == "sys.modules" else f"{item.name}.{name}"
+                if item.name == "sys.modules" or self.library.follows(member):
+                    self.solver.add(result, External(member))
 
         self.solver.watch(source, arrive)
 
@@ -815,38 +860,33 @@ class Constraints(Calls):
                 self.expression(argument, scope)
             else:
                 positional.append(self.expression(argument, scope))
-        keywords = {
-            keyword.arg: self.expression(keyword.value, scope)
-            for keyword in node.keywords
-            if keyword.arg
-        }
-        unpacked = [
-            self.expression(keyword.value, scope)
-            for keyword in node.keywords
-            if keyword.arg is None
-        ]
+        named = [keyword for keyword in node.keywords if keyword.arg]
+        keywords = {str(one.arg): self.expression(one.value, scope) for one in named}
+        starred_twice = [keyword for keyword in node.keywords if keyword.arg is None]
+        unpacked = [self.expression(one.value, scope) for one in starred_twice]
         call = CallSite(
             scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope
         )
-        self.derivation.add(self.expression(node.func, scope), call)
-        self.call(self.expression(node.func, scope), call)
+        callee = self.expression(node.func, scope)
+        self.derivation.add(callee, call)
+        self.call(callee, call)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "__new__":
             for place in positional[:1]:
                 self.solver.watch(place, partial(self._make_instance, node))
 
     def _make_instance(self, call: ast.Call, item: Object) -> None:
-        """`super().__new__(cls)`."""
+        """`super().__new__(cls)` gives an instance of `cls`."""
         if isinstance(item, Class):
             self.solver.add(call, Instance(item))
 
     def _display(self, node: ast.expr, elements: list[ast.expr], scope: Scope) -> None:
+        """`(a, b)`, `[a, b]`, `{a, b}`: elements behind a star may be at any index."""
         self.solver.add(node, Container(node))
-        exact = True
+        is_exact = True
         for index, element in enumerate(elements):
-            exact = exact and not isinstance(element, ast.Starred)
-            self.store_element(
-                Container(node), index if exact else None, self.expression(element, scope)
-            )
+            is_exact = is_exact and not isinstance(element, ast.Starred)
+            source = self.expression(element, scope)
+            self.store_element(Container(node), index if is_exact else None, source)
 
     def _dict(
         self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope
@@ -854,7 +894,7 @@ class Constraints(Calls):
         self.solver.add(node, Container(node))
         for key, value in zip(keys, values, strict=True):
             source = self.expression(value, scope)
-            if key is None:
+            if key is None:  # {**others}
                 self.merge(source, Container(node))
             else:
                 self.solver.connect(self.expression(key, scope), ("keys", Container(node)))
@@ -891,17 +931,20 @@ class Constraints(Calls):
         self.solver.add(("return", function), Container(function, GENERATOR))
         if isinstance(node, ast.YieldFrom):
             self.merge(source, Container(function, GENERATOR))
-            self.solver.connect(source, node)  # which brings what the other generator returns
+            # The value of `yield from` is what the other generator returns.
+            self.solver.connect(source, node)
         else:
             self.store_element(Container(function, GENERATOR), None, source)
 
     @staticmethod
     def key(node: ast.expr) -> int | str | None:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | str):
-            return node.value if not isinstance(node.value, int) or node.value >= 0 else None
-        return None
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, int | str)):
+            return None
+        # values[-1] is not followed: lengths are not known.
+        is_negative = isinstance(node.value, int) and node.value < 0
+        return None if is_negative else node.value
 
 
-def _is_left_out(item: Object) -> bool:
+def _is_unanalysed(item: Object) -> bool:
     """Whether something is defined in a file that is not analysed."""
     return isinstance(item, External) and file_of(item.name) is not None

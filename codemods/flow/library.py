@@ -37,7 +37,10 @@ BY_FILE = (
 """What gives a module, or its namespace, for a file or a name."""
 
 PRYING = frozenset(("builtins.setattr", "builtins.vars", *BY_FILE))
-"""What may read or set fields where no attribute says so, though what goes through it is followed."""
+"""What may read or set fields where no attribute says so.
+
+What goes through these functions is followed all the same.
+"""
 
 
 def hands_through(index: int, name: str) -> Behaviour:
@@ -69,13 +72,11 @@ def derivative(value: bool) -> Behaviour:
     """`jax.grad`, `jax.value_and_grad` and their kin."""
 
     def behaviour(flow: Calls, site: CallSite) -> None:
-        layout = (
-            ("value", "gradient")
-            if value
-            else ("gradient", "auxiliary")
-            if site.constant("has_aux")
-            else ()
-        )
+        layout: tuple[str, ...] = ()
+        if value:
+            layout = ("value", "gradient")
+        elif site.constant("has_aux"):
+            layout = ("gradient", "auxiliary")
 
         def arrive(item: Object) -> None:
             if wrapping(item) < DEEPEST_WRAPPING:
@@ -91,21 +92,24 @@ def derivative(value: bool) -> Behaviour:
 def _apply(
     flow: Calls, site: CallSite, function: object, arguments: tuple[object, ...], result: object
 ) -> None:
+    """Let `function` be called with `arguments`, and give its result to `result`."""
     flow.call(function, CallSite(site.unit, site.node, arguments, {}, result, None, (), site.scope))
 
 
 def scan(flow: Calls, site: CallSite) -> None:
     """`jax.lax.scan(f, init, xs)`: `f(carry, x)` gives `(carry, y)`."""
-    function, initial, inputs = (
-        site.argument(0, "f"),
-        site.argument(1, "init"),
-        site.argument(2, "xs"),
-    )
+    function = site.argument(0, "f")
+    initial = site.argument(1, "init")
+    inputs = site.argument(2, "xs")
     if function is None or initial is None:
         return
-    carry, step, element = ("carry", site.node), ("step", site.node), ("input", site.node)
+    carry = ("carry", site.node)
+    step = ("step", site.node)
+    element = ("input", site.node)
+    output = ("output", site.node)
     flow.solver.connect(initial, carry)
     if inputs is not None:
+        # A slice of a pytree is like the pytree, an element of a list is one of its elements.
         flow.solver.connect(inputs, element)
         flow.iterate(inputs, element)
     _apply(flow, site, function, (carry, element), step)
@@ -113,17 +117,15 @@ def scan(flow: Calls, site: CallSite) -> None:
     outcome = Container(site.node, "scan")
     flow.solver.add(site.result, outcome)
     flow.store_element(outcome, 0, carry)
-    flow.load(step, 1, ("output", site.node))
-    flow.store_element(outcome, 1, ("output", site.node))
+    flow.load(step, 1, output)
+    flow.store_element(outcome, 1, output)
 
 
 def while_loop(flow: Calls, site: CallSite) -> None:
     """`jax.lax.while_loop(cond_fun, body_fun, init_val)`."""
-    condition, body, initial = (
-        site.argument(0, "cond_fun"),
-        site.argument(1, "body_fun"),
-        site.argument(2, "init_val"),
-    )
+    condition = site.argument(0, "cond_fun")
+    body = site.argument(1, "body_fun")
+    initial = site.argument(2, "init_val")
     if condition is None or body is None or initial is None:
         return
     flow.solver.connect(initial, site.result)
@@ -133,7 +135,8 @@ def while_loop(flow: Calls, site: CallSite) -> None:
 
 def fori_loop(flow: Calls, site: CallSite) -> None:
     """`jax.lax.fori_loop(lower, upper, body_fun, init_val)`."""
-    body, initial = site.argument(2, "body_fun"), site.argument(3, "init_val")
+    body = site.argument(2, "body_fun")
+    initial = site.argument(3, "init_val")
     if body is None or initial is None:
         return
     flow.solver.connect(initial, site.result)
@@ -141,21 +144,20 @@ def fori_loop(flow: Calls, site: CallSite) -> None:
 
 
 def cond(flow: Calls, site: CallSite) -> None:
-    """`jax.lax.cond(pred, true_fun, false_fun, *operands)`, and the older form with an operand for each branch."""
+    """`jax.lax.cond(pred, true_fun, false_fun, *operands)`, and an older form of it."""
     if len(site.positional) == 5:
-        _apply(flow, site, site.positional[2], (site.positional[1],), site.result)
-        _apply(flow, site, site.positional[4], (site.positional[3],), site.result)
+        # jax.lax.cond(pred, true_operand, true_fun, false_operand, false_fun)
+        _, true_operand, true_function, false_operand, false_function = site.positional
+        _apply(flow, site, true_function, (true_operand,), site.result)
+        _apply(flow, site, false_function, (false_operand,), site.result)
+    operands = site.positional[3:]
+    operand = site.keywords.get("operand")
+    if not operands and operand is not None:
+        operands = (operand,)
     for index, name in ((1, "true_fun"), (2, "false_fun")):
         branch = site.argument(index, name)
         if branch is not None:
-            operand = site.keywords.get("operand")
-            _apply(
-                flow,
-                site,
-                branch,
-                site.positional[3:] or ((operand,) if operand is not None else ()),
-                site.result,
-            )
+            _apply(flow, site, branch, operands, site.result)
 
 
 def switch(flow: Calls, site: CallSite) -> None:
@@ -189,7 +191,8 @@ def map_slices(flow: Calls, site: CallSite) -> None:
 
 def pair_up(flow: Calls, site: CallSite) -> None:
     """`zip(a, b, …)`: tuples with an element of each."""
-    pairs, pair = Container(site.node, "zip"), Container(site.node, "tuple")
+    pairs = Container(site.node, "zip")
+    pair = Container(site.node, "tuple")
     flow.solver.add(site.result, pairs)
     flow.solver.add(("tuple", site.node), pair)
     flow.store_element(pairs, None, ("tuple", site.node))
@@ -199,6 +202,7 @@ def pair_up(flow: Calls, site: CallSite) -> None:
         if site.starred is None:
             flow.store_element(pair, index, element)
         else:
+            # zip(*pairs): an argument is an element of `pairs`, and its elements are in the result.
             flow.iterate(element, ("transposed", site.node))
             flow.store_element(pair, None, ("transposed", site.node))
 
@@ -206,7 +210,8 @@ def pair_up(flow: Calls, site: CallSite) -> None:
 def enumerate_elements(flow: Calls, site: CallSite) -> None:
     """`enumerate(xs)`: pairs of a number and an element."""
     if site.positional:
-        pairs, pair = Container(site.node, "enumerate"), Container(site.node, "tuple")
+        pairs = Container(site.node, "enumerate")
+        pair = Container(site.node, "tuple")
         flow.solver.add(site.result, pairs)
         flow.solver.add(("tuple", site.node), pair)
         flow.store_element(pairs, None, ("tuple", site.node))
@@ -243,11 +248,10 @@ def make_dict(flow: Calls, site: CallSite) -> None:
 
 
 def _copy_fields(flow: Calls, item: Object, outcome: Container) -> None:
-    """Let a dict have the elements of what is neither a container nor a namespace, such as a configuration that carries some."""
+    """Let a dict have the fields of an object that acts as a dict, such as a configuration."""
     if isinstance(item, Instance | Opaque):
-        flow.store_element(
-            outcome, None, flow.any_field(item.cls if isinstance(item, Instance) else item)[0]
-        )
+        owner = item.cls if isinstance(item, Instance) else item
+        flow.store_element(outcome, None, flow.any_field(owner)[0])
 
 
 def replace(flow: Calls, site: CallSite) -> None:
@@ -265,9 +269,8 @@ def replace(flow: Calls, site: CallSite) -> None:
 
 def parent_class(flow: Calls, site: CallSite) -> None:
     """`super()`."""
-    node = next(
-        (outer for outer in site.unit.ancestors(site.node) if isinstance(outer, ast.ClassDef)), None
-    )
+    outer = site.unit.ancestors(site.node)
+    node = next((one for one in outer if isinstance(one, ast.ClassDef)), None)
     if node is None:
         return
     cls = flow.class_of(node)
@@ -281,18 +284,21 @@ def parent_class(flow: Calls, site: CallSite) -> None:
 
 
 def vjp(flow: Calls, site: CallSite) -> None:
-    """`jax.vjp(fun, *primals)` and its kin: what the function gives, then something of no interest, then an auxiliary output."""
+    """`jax.vjp(fun, *primals)`, `jax.jvp(fun, primals, tangents)`, `jax.linearize`.
+
+    They give a tuple: what the function gives, then something of no interest, then an auxiliary
+    output.
+    """
     function = site.argument(0, "fun")
     if function is None:
         return
-    value, outcome = ("value", site.node), Container(site.node, "vjp")
+    value = ("value", site.node)
+    outcome = Container(site.node, "vjp")
     arguments: tuple[Place, ...] = site.positional[1:]
-    if (
-        isinstance(site.node, ast.Call)
-        and len(site.node.args) > 1
-        and isinstance(site.node.args[1], ast.Tuple)
-    ):
-        arguments = tuple(flow.places[item] for item in site.node.args[1].elts)  # of `jvp`
+    given = site.node.args[1:] if isinstance(site.node, ast.Call) else []
+    if given and isinstance(given[0], ast.Tuple):
+        # jax.jvp(loss, (params,), (tangents,))
+        arguments = tuple(flow.places[item] for item in given[0].elts)
     _apply(flow, site, function, arguments, value)
     flow.solver.add(site.result, outcome)
     flow.store_element(outcome, 0, value)
@@ -306,14 +312,17 @@ def evaluate(flow: Calls, site: CallSite) -> None:
     function = site.argument(0, "fun")
     if function is not None:
         keywords = {name: place for name, place in site.keywords.items() if name != "fun"}
-        flow.call(
-            function, CallSite(site.unit, site.node, site.positional[1:], keywords, site.result)
-        )
+        given = site.positional[1:]
+        flow.call(function, CallSite(site.unit, site.node, given, keywords, site.result))
 
 
 def flatten(flow: Calls, site: CallSite) -> None:
-    """`jax.tree_util.tree_flatten(tree)`: the structure stands for the tree from which it can be made again."""
-    outcome, leaves = Container(site.node, "flattened"), ("leaves", site.node)
+    """`jax.tree_util.tree_flatten(tree)`: the leaves, and the structure.
+
+    The structure stands for the tree, as the tree can be made of it again.
+    """
+    outcome = Container(site.node, "flattened")
+    leaves = ("leaves", site.node)
     flow.solver.add(site.result, outcome)
     _list_leaves(flow, site, leaves)
     flow.store_element(outcome, 0, leaves)
@@ -328,15 +337,16 @@ def list_leaves(flow: Calls, site: CallSite) -> None:
 
 
 def _list_leaves(flow: Calls, site: CallSite, result: Place) -> None:
-    """A list of arrays, or of whatever a function takes for leaves."""
+    """Let a list of the leaves reach `result`: arrays, or whatever `is_leaf` takes for leaves."""
     leaf = ("leaf", site.node)
+    leaves = Container(site.node, LEAVES)
     flow.solver.add(leaf, Result(vocabulary.ARRAY))
-    flow.store_element(Container(site.node, LEAVES), None, leaf)
-    flow.solver.add(result, Container(site.node, LEAVES))
+    flow.store_element(leaves, None, leaf)
+    flow.solver.add(result, leaves)
     tree = site.argument(0, "tree")
     if tree is not None and site.argument(1, "is_leaf") is not None:
-        flow.merge(tree, Container(site.node, LEAVES))
-        flow.store_element(Container(site.node, LEAVES), None, tree)
+        flow.merge(tree, leaves)
+        flow.store_element(leaves, None, tree)
 
 
 def choose(flow: Calls, site: CallSite) -> None:
@@ -345,12 +355,16 @@ def choose(flow: Calls, site: CallSite) -> None:
         flow.iterate(place, site.result)
         if len(site.positional) > 1:
             flow.solver.connect(place, site.result)
-    if (key := site.keywords.get("key")) is not None:
+    key = site.keywords.get("key")
+    if key is not None:
         _apply(flow, site, key, (site.result,), ("key", site.node))
 
 
 def chain(flow: Calls, site: CallSite) -> None:
-    """`itertools.chain(xs, ys)`, `itertools.chain.from_iterable(xss)`, `itertools.cycle(xs)`: a container of all elements."""
+    """`itertools.chain(xs, ys)`, `itertools.cycle(xs)`: a container of all elements.
+
+    So is `itertools.chain.from_iterable(xss)`, where the elements of elements count.
+    """
     outcome = Container(site.node, "chain")
     flow.solver.add(site.result, outcome)
     for place in site.positional:
@@ -362,9 +376,11 @@ def chain(flow: Calls, site: CallSite) -> None:
 def sort(flow: Calls, site: CallSite) -> None:
     """`sorted(xs, key=…)`."""
     chain(flow, replace_positional(site, site.positional[:1]))
-    if (key := site.keywords.get("key")) is not None and site.positional:
-        flow.iterate(site.positional[0], ("sorted", site.node))
-        _apply(flow, site, key, (("sorted", site.node),), ("key", site.node))
+    key = site.keywords.get("key")
+    if key is not None and site.positional:
+        element = ("sorted", site.node)
+        flow.iterate(site.positional[0], element)
+        _apply(flow, site, key, (element,), ("key", site.node))
 
 
 def select(flow: Calls, site: CallSite) -> None:
@@ -372,8 +388,9 @@ def select(flow: Calls, site: CallSite) -> None:
     if len(site.positional) == 2:
         function, elements = site.positional
         chain(flow, replace_positional(site, (elements,)))
-        flow.iterate(elements, ("tested", site.node))
-        _apply(flow, site, function, (("tested", site.node),), ("test", site.node))
+        element = ("tested", site.node)
+        flow.iterate(elements, element)
+        _apply(flow, site, function, (element,), ("test", site.node))
 
 
 def replace_positional(site: CallSite, positional: tuple[Place, ...]) -> CallSite:
@@ -384,8 +401,9 @@ def replace_positional(site: CallSite, positional: tuple[Place, ...]) -> CallSit
 def repeat(flow: Calls, site: CallSite) -> None:
     """`itertools.repeat(x)`."""
     if site.positional:
-        flow.solver.add(site.result, Container(site.node, "repeat"))
-        flow.store_element(Container(site.node, "repeat"), None, site.positional[0])
+        outcome = Container(site.node, "repeat")
+        flow.solver.add(site.result, outcome)
+        flow.store_element(outcome, None, site.positional[0])
 
 
 def make_default_dict(flow: Calls, site: CallSite) -> None:
@@ -398,23 +416,25 @@ def make_default_dict(flow: Calls, site: CallSite) -> None:
 
 
 def record(flow: Calls, site: CallSite) -> None:
-    """`collections.namedtuple(name, "first second")` and `typing.NamedTuple(name, [("first", type)])`."""
-    node = (
-        site.node.args[1] if isinstance(site.node, ast.Call) and len(site.node.args) > 1 else None
-    )
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        flow.solver.add(site.result, Record(tuple(node.value.replace(",", " ").split())))
-    elif isinstance(node, ast.Tuple | ast.List):
-        firsts = [
-            item.elts[0] if isinstance(item, ast.Tuple) and item.elts else item
-            for item in node.elts
-        ]
-        names = [
-            item.value
-            for item in firsts
-            if isinstance(item, ast.Constant) and isinstance(item.value, str)
-        ]
-        flow.solver.add(site.result, Record(tuple(names)))
+    """`namedtuple(name, "first second")`, `typing.NamedTuple(name, [("first", type)])`."""
+    if not isinstance(site.node, ast.Call) or len(site.node.args) < 2:
+        return
+    match site.node.args[1]:
+        case ast.Constant(value=str(text)):
+            flow.solver.add(site.result, Record(tuple(text.replace(",", " ").split())))
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            names = map(_field_name, elements)
+            flow.solver.add(site.result, Record(tuple(name for name in names if name is not None)))
+
+
+def _field_name(node: ast.expr) -> str | None:
+    """The name of a field: `"first"`, or `("first", type)`."""
+    match node:
+        case ast.Constant(value=str(name)):
+            return name
+        case ast.Tuple(elts=[ast.Constant(value=str(name)), *_]):
+            return name
+    return None
 
 
 def cast(flow: Calls, site: CallSite) -> None:
@@ -429,9 +449,8 @@ def namespace(flow: Calls, site: CallSite) -> None:
 
     def arrive(item: Object) -> None:
         if isinstance(item, Instance | Opaque):
-            flow.solver.add(
-                site.result, Namespace(item.cls if isinstance(item, Instance) else item)
-            )
+            owner = item.cls if isinstance(item, Instance) else item
+            flow.solver.add(site.result, Namespace(owner))
         elif isinstance(item, Module | Container | External):
             flow.solver.add(site.result, item)
 
@@ -471,9 +490,11 @@ def kind_of(flow: Calls, site: CallSite) -> None:
 
 def dataclass_field(flow: Calls, site: CallSite) -> None:
     """`dataclasses.field(default=…, default_factory=…)`."""
-    if (default := site.keywords.get("default")) is not None:
+    default = site.keywords.get("default")
+    if default is not None:
         flow.solver.connect(default, site.result)
-    if (factory := site.keywords.get("default_factory")) is not None:
+    factory = site.keywords.get("default_factory")
+    if factory is not None:
         _apply(flow, site, factory, (), site.result)
 
 
@@ -495,9 +516,7 @@ def getter(word: str) -> Behaviour:
         node = site.node
         if not isinstance(node, ast.Call):
             return
-        values = [
-            argument.value if isinstance(argument, ast.Constant) else None for argument in node.args
-        ]
+        values = [_literal(argument) for argument in node.args]
         names = [value for value in values if isinstance(value, str)]
         if word == "itemgetter":
             keys = tuple(value if isinstance(value, int | str) else None for value in values)
@@ -510,8 +529,15 @@ def getter(word: str) -> Behaviour:
     return behaviour
 
 
+def _literal(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
 def map_tree(flow: Calls, site: CallSite) -> None:
-    """`jax.tree_util.tree_map(f, tree, …)`: like the tree. With `is_leaf`, the function may be given any part of it."""
+    """`jax.tree_util.tree_map(f, tree, …)`: like the tree.
+
+    With `is_leaf`, the function may be given any part of it.
+    """
     tree = site.argument(1, "tree")
     if tree is not None:
         flow.solver.connect(tree, site.result)
@@ -520,12 +546,12 @@ def map_tree(flow: Calls, site: CallSite) -> None:
 
 
 def mixing(flow: Calls, site: CallSite) -> None:
-    """Whatever goes in may come out, go into a container, or be given to a function that goes in, too."""
+    """Any argument may be given back, be put into another, or be given to one that is a function."""
     flow.mix(site, arguments(site))
 
 
 def import_by_name(flow: Calls, site: CallSite) -> None:
-    """`importlib.import_module("package.module")`, and what else gives a module for its name or its file."""
+    """`importlib.import_module("package.module")`, and what else gives a module for a name."""
     if isinstance(site.node, ast.Call):
         flow.import_module(site.node, site)
 
@@ -535,10 +561,12 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
     node = site.node
     if len(site.positional) < 2 or not isinstance(node, ast.Call):
         return
-    if isinstance(node.args[1], ast.Constant) and isinstance(node.args[1].value, str):
-        flow.load_attribute(site.positional[0], node.args[1].value, site.result)
-    else:
-        flow.solver.watch(site.positional[0], lambda item: _load_any(flow, item, site.result))
+    owner = site.positional[0]
+    match node.args[1]:
+        case ast.Constant(value=str(name)):
+            flow.load_attribute(owner, name, site.result)
+        case _:
+            flow.solver.watch(owner, lambda item: _load_any(flow, item, site.result))
     for place in site.positional[2:]:
         flow.solver.connect(place, site.result)
 
@@ -546,9 +574,8 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
 def _load_any(flow: Calls, item: Object, result: Place) -> None:
     """Let any attribute of an object reach `result`."""
     if isinstance(item, Instance | Opaque):
-        flow.solver.connect(
-            flow.any_field(item.cls if isinstance(item, Instance) else item)[0], result
-        )
+        owner = item.cls if isinstance(item, Instance) else item
+        flow.solver.connect(flow.any_field(owner)[0], result)
     elif isinstance(item, Module):
         flow.load_from_module(item, None, result)
     elif isinstance(item, Container):
@@ -561,11 +588,10 @@ def of_class(name: str) -> Behaviour:
     def behaviour(flow: Calls, site: CallSite) -> None:
         if site.positional and site.starred != 0:
             starred = None if site.starred is None else site.starred - 1
-            flow.load_attribute(site.positional[0], name, ("by class", site.node))
-            flow.call(
-                ("by class", site.node),
-                dataclasses.replace(site, positional=site.positional[1:], starred=starred),
-            )
+            method = ("by class", site.node)
+            flow.load_attribute(site.positional[0], name, method)
+            rest = site.positional[1:]
+            flow.call(method, dataclasses.replace(site, positional=rest, starred=starred))
 
     return behaviour
 
@@ -585,9 +611,8 @@ def set_named_attribute(flow: Calls, site: CallSite) -> None:
 def _store_any(flow: Calls, item: Object, source: Place) -> None:
     """Let any attribute of an object be what is at `source`."""
     if isinstance(item, Instance | Opaque):
-        flow.solver.connect(
-            source, flow.any_field(item.cls if isinstance(item, Instance) else item)[1]
-        )
+        owner = item.cls if isinstance(item, Instance) else item
+        flow.solver.connect(source, flow.any_field(owner)[1])
     elif isinstance(item, Module):
         flow.store_in_module(item, None, source)
     elif isinstance(item, Container):
@@ -629,10 +654,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(("builtins.list", "builtins.tuple"), make_list),
     **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
     **dict.fromkeys(
-        (
-            *vocabulary.CONVERT_CHECKPOINT,
-            "typing.NewType",
-        ),
+        (*vocabulary.CONVERT_CHECKPOINT, "typing.NewType"),
         hands_through(1, "target"),
     ),
     **dict.fromkeys(vocabulary.LINEARIZE, vjp),
@@ -641,13 +663,13 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(("builtins.max", "builtins.min", "random.choice", "random.sample"), choose),
     **dict.fromkeys(
         (
-            *(
-                "itertools.chain",
-                "itertools.chain.from_iterable",
-                "itertools.cycle",
-                "itertools.islice",
-            ),
-            *("builtins.set", "builtins.frozenset", "builtins.reversed"),
+            "itertools.chain",
+            "itertools.chain.from_iterable",
+            "itertools.cycle",
+            "itertools.islice",
+            "builtins.set",
+            "builtins.frozenset",
+            "builtins.reversed",
         ),
         chain,
     ),
