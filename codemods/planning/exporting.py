@@ -311,9 +311,10 @@ def _parts(use: Use) -> set[ast.AST]:
 def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Kept:
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
     where = ", ".join(unit.place(line) for line in lines[:3])
+    needs = "needs" if len(lines) == 1 else "need"
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
     is_suppressed = inside and all(found.status == "suppressed" for found in inside)
     status: Status = "suppressed" if is_suppressed else "unresolved"
     return status, reasons.name_kept(
-        f"{where} still needs this import.", "Migrate what needs it first."
+        f"{where} still {needs} this import.", "Migrate what needs it first."
     )

@@ -485,7 +485,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
             program = plan.facts.together(decision.use.unit)
             cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
-            decision.refuse(_because_of(cause, traces.way(cause.use)))
+            decision.refuse(_because_of(cause, decision.use, traces.way(cause.use)))
 
 
 def _keep_modules(plan: Plan) -> None:
@@ -527,18 +527,24 @@ def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterab
     return decision.use.things
 
 
-def _because_of(cause: Decision, way: Way | None) -> Refusal:
+def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
+    """Why a use stays for the sake of another of its group; the same reason, if both are one place."""
+    if cause.refusal is not None and cause.use.node is use.node:
+        return cause.refusal
     where = cause.use.where
-    reached = f"The same optimizer reaches {where}"
-    if way is not None:
-        reached = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}"
+    if where == use.where:
+        site = "Another use of the same optimizer on this line"
+    elif way is not None:
+        site = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}, which"
+    else:
+        site = f"The same optimizer reaches {where}, which"
     if cause.status == "suppressed":
         return reasons.left_by_choice(
-            f"{reached}, which is suppressed or not selected.",
+            f"{site} is suppressed or not selected.",
             "Include that site, or use `--partial`.",
         )
     assert cause.refusal is not None
     return reasons.sibling(
-        f"{reached}, which cannot be migrated ({cause.refusal.code}): {cause.refusal.reason}",
+        f"{site} cannot be migrated ({cause.refusal.code}): {cause.refusal.reason}",
         f"Change {where} first, or use `--partial`.",
     )
