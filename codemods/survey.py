@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
@@ -13,28 +12,13 @@ from codemods.analysis.removed_names import UNKNOWN, names_removed, removed_uses
 from codemods.analysis.uses import Use
 from codemods.model import Source
 from codemods.removed.present import unknown
-from codemods.removed.table import Removed, once_modules, row_of
+from codemods.removed.table import LEGACY, NEVER, Found, Removed, once_modules, row_of
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.prefilter import mentions_legacy
 from codemods.sources.text import UndecodableError, decode
-from codemods.vocabulary import PACKAGE
-
-LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
-NEVER = "never"
-"""How a name was removed that today's package does not have, while no removal is known. `gone` is the version looked at."""
 
 POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
-
-
-@dataclass(frozen=True)
-class Found:
-    """A use of a removed name, or what keeps a file from being read, which has no row."""
-
-    path: str
-    line: int
-    row: Removed | None
-    problem: str = ""
 
 
 def survey(sources: Iterable[Source]) -> Iterator[Found]:

@@ -22,7 +22,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from codemods.vocabulary import PACKAGE
+
 ATTRIBUTE = "attribute"
+NEVER = "never"
+"""How a name was removed that today's package does not have, while no removal is known. `gone` is the version looked at."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,19 @@ class Removed:
     @property
     def package(self) -> str:
         return self.name.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A use of a removed name, or what keeps a file from being read, which has no row."""
+
+    path: str
+    line: int
+    row: Removed | None
+    problem: str = ""
+
+
+LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
 
 @cache

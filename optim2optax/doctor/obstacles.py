@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from codemods.model import Options, Source
-from codemods.removed.table import Removed, packages
-from codemods.survey import LEGACY, NEVER, Found, survey
+from codemods.removed.table import LEGACY, NEVER, Found, Removed, packages
 from packaging.version import Version
 
 MODERNIZE = "optim2optax rewrite --modernize"
@@ -56,6 +55,8 @@ def installed() -> dict[str, Version]:
 
 def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> list[Obstacle]:
     """What keeps some files from running with these versions: the commonest first, what no command mends last."""
+    from codemods.survey import survey  # imports all that analyses code
+
     grouped: dict[tuple[Removed | None, str], list[Found]] = defaultdict(list)
     for found in survey(sources):
         if found.row is None or _concerns(found.row, versions[found.row.package]):
