@@ -79,15 +79,14 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     names = {use.name, *(thing.name for thing in use.things)}
     if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME, "custom"} - composite():
         return Keep()
+    remedy = "Use the optax function instead, and rename the arguments where it is called."
     if use.name not in optimizers() or not names.isdisjoint(composite()):
-        return reasons.run_time_class(
-            f"The class `{use.name}` is used as a value.",
-            "Use the optax function instead, and rename the arguments where it is called.",
-        )
+        return reasons.run_time_class(f"The class `{use.name}` is used as a value.", remedy)
+    # optimizer_class is optim.Adam, optimizer_class.__name__
     if not use.things or use.name in context.exposed:
         return reasons.run_time_class(
             f"The class `{use.name}` is used as a value, and more than a call may become of it.",
-            "Use the optax function instead, and rename the arguments where it is called.",
+            remedy,
         )
     return as_function(use, context)
 

@@ -59,12 +59,12 @@ class Context(Stepping):
 
     @cached_property
     def clippings(self) -> Clippings:
-        """The clippings that join a chain."""
+        """The clippings of gradients that become the first link of a chain."""
         return Clippings(self, self.schedules, self.masks)
 
     @cached_property
     def kept(self) -> Kept:
-        """What stays around a step."""
+        """The statements around a step that stay, and why."""
         return Kept(self.origins)
 
     @cached_property
@@ -186,7 +186,7 @@ class Context(Stepping):
         return next(filter(None, reasons), "")
 
     def _groups(self, things: Iterable[Thing]) -> set[Thing]:
-        """The groups in which some things migrate."""
+        """The groups, each of which migrates as a whole, to which some things belong."""
         groups = self.facts.groups
         return {groups[thing] for thing in things if thing in groups}
 
@@ -241,7 +241,7 @@ class Context(Stepping):
 
     @cached_property
     def exposed(self) -> frozenset[str]:
-        """The legacy classes in the place of which no function can stand."""
+        """The legacy classes that no function can replace."""
         taken = (
             legacy_name(item.name) for item in self.taken_by_classes if isinstance(item, External)
         )
@@ -249,7 +249,7 @@ class Context(Stepping):
 
     @cached_property
     def taken_by_classes(self) -> frozenset[Object]:
-        """What a class gets as an attribute through a variable, so that it must be no function."""
+        """What a class gets as an attribute through a variable: a function would be a method."""
         return frozenset(taken_by_classes(self.facts))
 
     @cached_property

@@ -17,7 +17,7 @@ from codemods.rules.definitions import refuse_traversals
 from codemods.rules.types import made_by_hand, named
 
 TAKEN = ("create", "state_dict", "restore_state", "init", "update")
-"""Methods of which a train state or a transformation has its own."""
+"""The methods that a train state or a transformation has under the same name."""
 
 
 @rule(
@@ -48,7 +48,7 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
 
 
 def has_no_base(what: str) -> Refusal:
-    """Why a class of the user's own stays that does something."""
+    """Why a class of the user's own stays: what it does has no counterpart in a base."""
     return reasons.custom_definition(
         f"This class {what}.",
         "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns "

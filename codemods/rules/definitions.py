@@ -68,7 +68,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _refuse_other(use: Use) -> Refusal:
-    """Why a call of a class stays that is none of the optimizers."""
+    """Why a call of another class than those of the optimizers stays."""
     if use.name == "OptimizerDef":
         return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
     if is_unknown_class(use.name):

@@ -86,7 +86,7 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     if is_alone and not _is_unpacked_otherwise(call, use.unit):
         return Replace(use.unit.span(call), VALUE_AND_GRAD, holes)
     assigned = _assigned(use, context)
-    lines = _nested_and_flat(assigned, use.unit) if assigned is not None else ()
+    lines = _evaluation_into_targets(assigned, use.unit) if assigned is not None else ()
     if assigned is not None and lines:
         return ReplaceStatement(use.unit.span(assigned.statement), lines, holes)
     anywhere = f"{{support:{LOSS_AND_GRADIENT.name}}}({{owner}}.params, {{loss_fn}})"
@@ -106,8 +106,8 @@ class Assigned(NamedTuple):
     gives_pair: bool
 
 
-def _nested_and_flat(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
-    """Statements for a result that jax.value_and_grad nests; none if the targets do not fit."""
+def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
+    """Statements that assign a result of `jax.value_and_grad`; empty if the targets do not fit."""
     targets, gives_pair = assigned.targets, assigned.gives_pair
     # result = optimizer.compute_gradient(loss_fn)
     if isinstance(assigned.statement.targets[0], ast.Name):

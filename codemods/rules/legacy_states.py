@@ -24,7 +24,7 @@ parameter."""
 
 
 def viewed_as(use: Use, context: Context) -> str | None:
-    """The optimizer in whose legacy form the state at a use is kept, if it is."""
+    """The optimizer in whose legacy form the state at a use is read, if there is one."""
     read = context.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else []
     return _only_view(read if use.name == "state" else use.things, context)
 

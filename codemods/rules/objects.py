@@ -126,14 +126,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         Argument("params", index=values_of(call).index(given["target"])),
         Argument("tx", template=transformation),
     )
-    return RewriteCall(
-        use.unit.span(call),
-        f"{state}.create",
-        arguments,
-        holes,
-        supports + needed,
-        then=_array_as_step(made, context),
-    )
+    span, then = use.unit.span(call), _array_as_step(made, context)
+    return RewriteCall(span, f"{state}.create", arguments, holes, supports + needed, then=then)
 
 
 def _transformation(
@@ -278,9 +272,9 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         if isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
             return Keep()
         # if isinstance(optimizer.state, tuple): step = optimizer.state[0].step
-        branch = _asks_for_parts(use, parent)
+        branch = _check_of_state_type(use, parent)
         if branch is not None:
-            return _without_question(branch, use)
+            return _without_check(branch, use)
     name = viewed_as(use, context)
     if name is None or not isinstance(use.node, ast.Attribute):
         return state_is_used()
@@ -293,7 +287,7 @@ def _is_new_state_or_step(use: Use, context: Context) -> bool:
     return is_new_state(call, use.unit, context) or new_step(call, use.unit, context) is not None
 
 
-def _without_question(branch: ast.If, use: Use) -> Edit | Refusal:
+def _without_check(branch: ast.If, use: Use) -> Edit | Refusal:
     """What `if isinstance(optimizer.state, tuple)` becomes: its body alone, if that is simple."""
     # not `if isinstance(optimizer.state, tuple): return …` on one line
     is_below = branch.body[0].lineno > branch.lineno
@@ -312,7 +306,7 @@ def _is_numbered(node: ast.AST | None) -> bool:
     return False
 
 
-def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
+def _check_of_state_type(use: Use, parent: ast.AST | None) -> ast.If | None:
     """The `if isinstance(optimizer.state, tuple)` around a use, if its branches become the same."""
     branch = use.unit.parents.get(parent) if isinstance(parent, ast.Call) else None
     if not isinstance(branch, ast.If) or branch.test is not parent or not branch.orelse:

@@ -20,7 +20,7 @@ from codemods.rules.context import Context
 from codemods.sources.modules import Unit
 
 ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
-"""What sets a variable, and is not there to set it again."""
+"""The nodes that set a variable only once: parameters, definitions and imports."""
 
 
 @rule(
