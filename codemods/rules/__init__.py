@@ -78,6 +78,7 @@ def _paragraphs(text: str) -> str:
 @cache
 def catalogue() -> Mapping[str, Rule]:
     """Every rule and reason, by code."""
+    # a module registers its rules when it is imported
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return MappingProxyType(dict(sorted(_registered.items())))

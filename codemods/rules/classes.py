@@ -21,6 +21,7 @@ COMMONEST = ("Adam", "GradientDescent", "Momentum")
 """The classes that a lookup by name gets in a project that names none."""
 
 LOOKUPS = frozenset(("builtins.getattr", "builtins.hasattr"))
+"""The functions that look a class up by its name."""
 
 CALLABLE = Support("Callable", "", ("from typing import Callable",))
 
@@ -56,10 +57,13 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     it may have made out of view. So is the module `flax.optim` where a variable holds it, or where
     it is found by its name, with all that it made.
     """
+    # getattr(optim, name)
     if use.kind == "module":
         return _looked_up(use, context)
+    # optimizer_class: Type[optim.Optimizer]
     if use.kind == "class":
         return _annotation(use)
+    # optim.Adam.apply_param_gradient = clipped
     if use.kind == "patched":
         return reasons.run_time_class(
             f"An attribute of `flax.optim{use.name and '.'}{use.name}` is set here, for all that "
@@ -71,18 +75,18 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
         return reasons.create_as_value(
             f"`{use.name}` is taken from its class.", "Call it on the object itself."
         )
+    # optimizer_class(rate): it stays, as functions take the place of the classes that it may call
     names = {use.name, *(thing.name for thing in use.things)}
     if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME, "custom"} - composite():
         return Keep()
+    remedy = "Use the optax function instead, and rename the arguments where it is called."
     if use.name not in optimizers() or not names.isdisjoint(composite()):
-        return reasons.run_time_class(
-            f"The class `{use.name}` is used as a value.",
-            "Use the optax function instead, and rename the arguments where it is called.",
-        )
+        return reasons.run_time_class(f"The class `{use.name}` is used as a value.", remedy)
+    # optimizer_class is optim.Adam, optimizer_class.__name__
     if not use.things or use.name in context.exposed:
         return reasons.run_time_class(
             f"The class `{use.name}` is used as a value, and more than a call may become of it.",
-            "Use the optax function instead, and rename the arguments where it is called.",
+            remedy,
         )
     return as_function(use, context)
 
@@ -122,11 +126,8 @@ def _annotation(use: Use) -> Edit | Refusal:
     """`Type[Optimizer]` is the type of what makes a transformation."""
     outer = use.parent
     if isinstance(outer, ast.Subscript) and outer.slice is use.node:
-        return Replace(
-            use.unit.span(outer),
-            "Callable[..., {optax}.GradientTransformation]",
-            supports=(CALLABLE,),
-        )
+        template = "Callable[..., {optax}.GradientTransformation]"
+        return Replace(use.unit.span(outer), template, supports=(CALLABLE,))
     return reasons.run_time_class(
         f"The class `{use.name}` stands in the type of a class.",
         "Annotate with what makes the optax transformation.",
@@ -139,7 +140,6 @@ def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
     if any(thing in context.overrides.injected for thing in definitions):
         return True
     calls = (thing.node for thing in definitions if isinstance(thing.node, ast.Call))
-    unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
-    return unset and not context.steps(
-        found for thing in definitions for found in context.optimizers_of(thing)
-    )
+    is_unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
+    made = (found for thing in definitions for found in context.optimizers_of(thing))
+    return is_unset and not context.steps(made)

@@ -59,12 +59,12 @@ class Context(Stepping):
 
     @cached_property
     def clippings(self) -> Clippings:
-        """The clippings that join a chain."""
+        """The clippings of gradients that become the first link of a chain."""
         return Clippings(self, self.schedules, self.masks)
 
     @cached_property
     def kept(self) -> Kept:
-        """What stays around a step."""
+        """The statements around a step that stay, and why."""
         return Kept(self.origins)
 
     @cached_property
@@ -116,6 +116,7 @@ class Context(Stepping):
         ]
         uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
         uses += uses_taken_for_others(self.facts)
+        # a dict without values keeps its order, as a set does not: the output depends on it
         things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
         for use in uses:
             things[use.node].update(dict.fromkeys(use.things))
@@ -168,6 +169,7 @@ class Context(Stepping):
 
     def _named_out_of_view(self, created: Use) -> Iterator[str]:
         """That steps set a rate by its name, though parameters get their names out of view."""
+        # jax.jit(definition.create)(params) has no call of its own
         made = self.facts.things(created.call, "optimizer") if created.call is not None else []
         sets_rate = any(self.overrides.of(step) is not None for step in self.steps(made))
         if not sets_rate or self.param_names.may_be_rate:
@@ -184,13 +186,14 @@ class Context(Stepping):
         return next(filter(None, reasons), "")
 
     def _groups(self, things: Iterable[Thing]) -> set[Thing]:
-        """The groups in which some things migrate."""
+        """The groups, each of which migrates as a whole, to which some things belong."""
         groups = self.facts.groups
         return {groups[thing] for thing in things if thing in groups}
 
     def _handed_out(self, created: Use) -> Iterator[str]:
         """The first function out of view that gets the optimizer or its definition, if any does."""
         ours = self._groups(created.things)
+        # evaluate(optimizer, model), from a package that is not read
         for unit, call in self._unknown_calls:
             if ours & self._groups(self._legacy_within(call)):
                 yield (
@@ -226,6 +229,7 @@ class Context(Stepping):
         """What reads a checkpoint from before the migration, if the program restores one."""
         ours = self._groups(created.things)
         for use in self.facts.uses:
+            # checkpoints.restore_checkpoint(directory, optimizer)
             if use.kind == "restored" and ours & self._groups(use.things):
                 yield (
                     f"It is restored at {use.where}, where a checkpoint from before the migration "
@@ -237,7 +241,7 @@ class Context(Stepping):
 
     @cached_property
     def exposed(self) -> frozenset[str]:
-        """The legacy classes in the place of which no function can stand."""
+        """The legacy classes that no function can replace."""
         taken = (
             legacy_name(item.name) for item in self.taken_by_classes if isinstance(item, External)
         )
@@ -245,7 +249,7 @@ class Context(Stepping):
 
     @cached_property
     def taken_by_classes(self) -> frozenset[Object]:
-        """What a class gets as an attribute through a variable, so that it must be no function."""
+        """What a class gets as an attribute through a variable: a function would be a method."""
         return frozenset(taken_by_classes(self.facts))
 
     @cached_property
@@ -258,6 +262,7 @@ class Context(Stepping):
             sure = proven and all(map(self.facts.legacy.definitions, use.things))
             node = use.node
             states = self.facts.things(node, "state") if isinstance(node, ast.expr) else []
+            # optimizers of several classes, or of unknown ones, have no name in common
             for state in states:
                 names[state] |= made if sure else {""}
         known = {state: next(iter(found)) for state, found in names.items() if len(found) == 1}
@@ -283,6 +288,7 @@ class Context(Stepping):
         """The files that read or make states, each of which has classes of its own for them."""
         found = {use.unit for use in self._reads_of_states()}
         for use in self.facts.uses:
+            # OptimizerState(step, param_states)
             if use.kind == "definition" and use.name in self.classes_of_states:
                 found.add(use.unit)
         return found
@@ -327,6 +333,7 @@ def free_name(unit: Unit, *choices: str) -> str:
 def _is_asked_for_step(use: Use) -> bool:
     """Whether a use of the state is `optimizer.state.step` or `optimizer.state[0].step`."""
     parent = use.parent
+    # not states[optimizer.state].step
     if isinstance(parent, ast.Subscript) and parent.value is use.node:
         parent = use.unit.parents.get(parent)
     return isinstance(parent, ast.Attribute) and parent.attr == "step"

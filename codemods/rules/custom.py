@@ -17,7 +17,7 @@ from codemods.rules.definitions import refuse_traversals
 from codemods.rules.types import made_by_hand, named
 
 TAKEN = ("create", "state_dict", "restore_state", "init", "update")
-"""Methods of which a train state or a transformation has its own."""
+"""The methods that a train state or a transformation has under the same name."""
 
 
 @rule(
@@ -48,7 +48,7 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
 
 
 def has_no_base(what: str) -> Refusal:
-    """Why a class of the user's own stays that does something."""
+    """Why a class of the user's own stays: what it does has no counterpart in a base."""
     return reasons.custom_definition(
         f"This class {what}.",
         "Write it as an `optax.GradientTransformation`: `init` makes the state, `update` turns "
@@ -63,6 +63,7 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     definitions that these may have keep their interface (FO706).
     """
     assert isinstance(use.node, ast.Call)
+    # LoggingOptimizer((kernels, optim.Adam(1e-3)), (others, optim.Momentum(0.1)))
     classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
     if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
         return refuse_traversals(use.node, context) or Keep()
@@ -85,8 +86,10 @@ def state(use: Use, context: Context) -> Edit | Refusal:
     with the same fields; so does one that a function makes of an optimizer's state (FO213).
     """
     viewed = bool(context.viewed) and not legacy_bases(use, context.facts)
+    # def init_state(self, params) -> OptimizerState
     if use.kind == "annotation" and not viewed:
         return named(use, "{optax}.OptState")
+    # OptimizerState(0, param_states), for no optimizer in view
     if not viewed and not use.things:
         return made_by_hand(use)
     return named(use, f"{{support:{OPTIMIZER_STATE.name}}}", (OPTIMIZER_STATE,))

@@ -49,6 +49,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
         refusal = refuse_traversals(use.node, context)
     if refusal is not None:
         return refusal
+    # optim.MultiOptimizer((kernels, decay_def), (others, no_decay_def)) is decay_def with a mask
     whole = context.masks.found.get(use.node)
     if whole is not None:
         return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
@@ -60,13 +61,14 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     scheduled = context.schedules.of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
         return replace(conversion, rate=scheduled.rates[use.node])
+    # a MultiOptimizer has no rate of its own
     if use.name in composite():
         return conversion
     return _with_rate(conversion, use, context)
 
 
 def _refuse_other(use: Use) -> Refusal:
-    """Why a call of a class stays that is none of the optimizers."""
+    """Why a call of another class than those of the optimizers stays."""
     if use.name == "OptimizerDef":
         return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
     if is_unknown_class(use.name):
@@ -89,6 +91,7 @@ def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edi
             f"`{use.name}` is made without a learning rate, and no step in view sets one.",
             "Give the constructor a learning rate.",
         )
+    # where a comment has no room, a note says that 0.0 is a placeholder
     rate = first_rate(use, context, context.overrides)
     note = "" if rate or has_room(use) else PLACEHOLDER
     return replace(conversion, inject=True, rate=rate, note=note)

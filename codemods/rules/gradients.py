@@ -77,14 +77,16 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """
     call = use.call
     loss = _loss(call)
+    # jax.jit(optimizer.compute_gradient)
     if call is None or loss is None:
         return _refuse()
     holes = _holes(use)
+    # optimizer.compute_gradient(loss_fn), anywhere in an expression: both give (loss, gradient)
     is_alone = _gives_pair(loss, context.facts) is False
     if is_alone and not _is_unpacked_otherwise(call, use.unit):
         return Replace(use.unit.span(call), VALUE_AND_GRAD, holes)
     assigned = _assigned(use, context)
-    lines = _nested_and_flat(assigned, use.unit) if assigned is not None else ()
+    lines = _evaluation_into_targets(assigned, use.unit) if assigned is not None else ()
     if assigned is not None and lines:
         return ReplaceStatement(use.unit.span(assigned.statement), lines, holes)
     anywhere = f"{{support:{LOSS_AND_GRADIENT.name}}}({{owner}}.params, {{loss_fn}})"
@@ -104,8 +106,8 @@ class Assigned(NamedTuple):
     gives_pair: bool
 
 
-def _nested_and_flat(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
-    """Statements for a result that jax.value_and_grad nests; none if the targets do not fit."""
+def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
+    """Statements that assign a result of `jax.value_and_grad`; empty if the targets do not fit."""
     targets, gives_pair = assigned.targets, assigned.gives_pair
     # result = optimizer.compute_gradient(loss_fn)
     if isinstance(assigned.statement.targets[0], ast.Name):
@@ -137,6 +139,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     if assigned is None or not _is_divisible(assigned, use, context):
         return general
     override = context.overrides.of(use)
+    # optimizer.optimize(loss_fn, weight_decay=0.1)
     if override is not None and override.arg != "learning_rate":
         return reasons.overrides(
             f"This step overrides `{override.arg}`.",
@@ -161,11 +164,14 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
 def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
     """Whether a step can be divided into the evaluation of its gradient, and a step with that."""
     given = len(values_of(assigned.call))
+    # optimizer.optimize(loss_fn, learning_rate=rate): the helper hands all hyperparameters on
     if context.keeps_interface(use) and given > 1:
         return False
+    # one argument is the loss function, and a second one the learning rate
     overrides = context.given_override(use) is not None
     if len(assigned.targets) != 2 + assigned.gives_pair or given != 1 + overrides:
         return False
+    # the owner stands twice in the result: make_optimizer().optimize(loss_fn) would make two
     return is_plain(use.owner)
 
 
@@ -217,7 +223,10 @@ def _anywhere(use: Use, context: Context) -> Edit | Refusal:
 
 
 VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
+"""A template for the loss and the gradient."""
+
 GRADIENTS = ("grad", "grads", "gradient", "optimizer_grad")
+"""Names for a variable that holds the gradient, best first."""
 
 
 def _evaluation(values: list[str], gradient: str, gives_pair: bool) -> str:
@@ -234,6 +243,7 @@ def _loss(call: ast.Call | None) -> ast.expr | None:
 
 
 def _refuse() -> Refusal:
+    """Why a call stays that may average over devices, or is given more than a loss function."""
     return reasons.statement_form(
         "This method is not called with a loss function alone, or averages over devices.",
         "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
@@ -271,6 +281,7 @@ def _assigned(use: Use, context: Context) -> Assigned | None:
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
     """Whether a loss function returns `(loss, auxiliary)`; None if that is not known."""
+    # a loss function that is a parameter may be several
     functions = facts.functions(loss)
     if len(functions) != 1:
         return None
@@ -280,6 +291,7 @@ def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
 
 def _is_pair(value: ast.expr, facts: Facts) -> bool | None:
     """Whether an expression is a pair, or else no tuple; None for what may be another tuple."""
+    # return loss, logits
     if isinstance(value, ast.Tuple):
         is_unpacked = any(isinstance(element, ast.Starred) for element in value.elts)
         if not is_unpacked:

@@ -37,5 +37,6 @@ def legacy_import(use: Use, context: Context) -> Keep | Refusal:
 
 def shares_its_line(unit: Unit, statement: ast.stmt) -> bool:
     """Whether a statement is the one-line body of another, as in `if new: import this`."""
+    # a module has no line
     parent = unit.parents.get(statement)
     return getattr(parent, "lineno", 0) == statement.lineno

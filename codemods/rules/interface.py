@@ -23,7 +23,7 @@ FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 """The fields of an optimizer, and those of a train state."""
 
 STORED = {"state_dict": STATE_DICT, "restore_state": RESTORE_STATE_DICT}
-"""The methods of a definition that store what it is given, and what they take."""
+"""The methods of a definition that make and read state dicts, with their signatures."""
 
 RESTORED = Support(
     name="restored",
@@ -36,7 +36,7 @@ RESTORED = Support(
 )
 
 ARGUMENTS = "FO905"
-"""The reason of a call that legacy did not take."""
+"""The code of the reason why a call stays that legacy did not accept."""
 
 ANNOTATED = ("OptimizerDef", "OptimizerState")
 """The classes that an annotation may name beside those of the optimizers."""
@@ -71,7 +71,7 @@ STAYING = frozenset(
 """The kinds of uses that stay as they are."""
 
 IN_PARTS = ("state.", "traversal.")
-"""How the kinds of uses begin of things that stay what they are."""
+"""The beginnings of the kinds of uses of states and traversals, which stay as they are."""
 
 
 def is_decided(use: Use) -> bool:

@@ -24,7 +24,7 @@ parameter."""
 
 
 def viewed_as(use: Use, context: Context) -> str | None:
-    """The optimizer in whose legacy form the state at a use is kept, if it is."""
+    """The optimizer in whose legacy form the state at a use is read, if there is one."""
     read = context.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else []
     return _only_view(read if use.name == "state" else use.things, context)
 
@@ -34,6 +34,7 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
 
     Any other expression has a state that was made so, in the legacy form already.
     """
+    # `state.param_states`, within a function that is given `optimizer.state`
     if not isinstance(node, ast.Attribute) or node.attr != "state":
         return Keep()
     supports = to_legacy(optimizer)
@@ -47,6 +48,7 @@ def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     made = {definition.name for definition in context.definitions(use)}
     if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.things)):
         return None
+    # the legacy form is that of one class, so all optimizers here have to be of one
     [name] = made
     items = [*context.facts.objects(value)]
     if not is_viewable(name) or not items:
@@ -57,6 +59,7 @@ def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
 def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
     """Whether an object is a state that is read in the legacy form, or made by the program."""
     match item:
+        # optimizer.state
         case Thing(kind="state"):
             return context.viewed.get(item) == optimizer
         # OptimizerState(step, param_states)

@@ -56,6 +56,7 @@ def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
     # save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
     if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
         return False
+    # where it is replicated in the same function, what comes before that has no copies
     scope = context.facts.scope(node)
     replicated = (found for found in context.facts.uses if found.kind == "optimizer.replicate")
     ours = (found for found in replicated if not {*found.things}.isdisjoint(use.things))
@@ -97,6 +98,7 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
     assert isinstance(use.node, ast.expr)
     if not _may_have_copies(use.node, use, context):
         return Keep()
+    # checkpoints.save_checkpoint(directory, state.optimizer, step)
     if not isinstance(use.node, ast.Name):
         return _refuse_copies()
     return Replace(use.span, f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,))

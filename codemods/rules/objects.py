@@ -106,6 +106,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     `jax.jit(definition.create)(params)` the method becomes a function of the parameters.
     """
     call = use.call
+    # jax.jit(definition.create)(params)
     if call is None:
         return _create_within(use, context)
     given = _arguments(call, CREATE)
@@ -117,6 +118,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     transformation, holes, supports = found
     made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
     state, needed = _state_class(made, context)
+    # tree_map over several train states compares their static fields, `apply_fn` among them
     joined = not context.handling.joined.isdisjoint(made)
     apply_fn = "None" if joined else apply_function(call, given["target"], use.unit, context.facts)
     arguments = (
@@ -124,14 +126,8 @@ def create(use: Use, context: Context) -> Edit | Refusal:
         Argument("params", index=values_of(call).index(given["target"])),
         Argument("tx", template=transformation),
     )
-    return RewriteCall(
-        use.unit.span(call),
-        f"{state}.create",
-        arguments,
-        holes,
-        supports + needed,
-        then=_array_as_step(made, context),
-    )
+    span, then = use.unit.span(call), _array_as_step(made, context)
+    return RewriteCall(span, f"{state}.create", arguments, holes, supports + needed, then=then)
 
 
 def _transformation(
@@ -167,6 +163,7 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
             "`create` is passed on instead of being called.",
             "Call it where the parameters are known, outside of other functions.",
         )
+    # the call of the result makes the optimizers, so they are found by their definition
     links = context.facts.legacy.links
     made = [outer for outer, inner in links if inner in use.things and outer.kind == "optimizer"]
     state, supports = _state_class(made, context)
@@ -208,6 +205,7 @@ def _needs_any_params(made: list[Thing], context: Context) -> bool:
 
 
 def _known_needs(optimizers: list[Thing], context: Context) -> set[bool]:
+    """What is known of the parameters of optimizers: whether these may be no mapping."""
     needs = map(context.parameters.need_any, optimizers)
     return {need for need in needs if need is not None}
 
@@ -238,6 +236,7 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     step in all of them: there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
+    # definition.init_state(params).step
     if any(thing.name == BARE for thing in use.things):
         return reasons.state(
             "The state that a definition made without an optimizer has no step of its own any "
@@ -247,8 +246,10 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     owner = owner_of_state(use.owner)
     if owner is None or not context.facts.things(owner, "optimizer"):
         return Keep()
+    # optimizer.state[name].step
     if isinstance(use.owner, ast.Subscript) and not _is_numbered(use.owner):
         return Keep()
+    # optimizer.state.step = 0
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
     template = context.counted.read(use, owner, "{owner}.step")
@@ -264,14 +265,16 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     if use.name == "state":
         parent = use.parent
+        # optimizer.state[0].step, of a MultiOptimizer
         if parent is not None and _is_numbered(parent):
             parent = use.unit.parents.get(parent)
         # optimizer.state.step: that is a use of its own
         if isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
             return Keep()
-        branch = _asks_for_parts(use, parent)
+        # if isinstance(optimizer.state, tuple): step = optimizer.state[0].step
+        branch = _check_of_state_type(use, parent)
         if branch is not None:
-            return _without_question(branch, use)
+            return _without_check(branch, use)
     name = viewed_as(use, context)
     if name is None or not isinstance(use.node, ast.Attribute):
         return state_is_used()
@@ -284,9 +287,11 @@ def _is_new_state_or_step(use: Use, context: Context) -> bool:
     return is_new_state(call, use.unit, context) or new_step(call, use.unit, context) is not None
 
 
-def _without_question(branch: ast.If, use: Use) -> Edit | Refusal:
+def _without_check(branch: ast.If, use: Use) -> Edit | Refusal:
     """What `if isinstance(optimizer.state, tuple)` becomes: its body alone, if that is simple."""
+    # not `if isinstance(optimizer.state, tuple): return …` on one line
     is_below = branch.body[0].lineno > branch.lineno
+    # not an `elif`, nor a statement within a loop or another branch
     is_statement_of_function = isinstance(use.unit.parents[branch], ast.FunctionDef)
     if is_below and is_statement_of_function and "#" not in use.unit.source(branch):
         return TakeBody(use.unit.span(branch))
@@ -301,7 +306,7 @@ def _is_numbered(node: ast.AST | None) -> bool:
     return False
 
 
-def _asks_for_parts(use: Use, parent: ast.AST | None) -> ast.If | None:
+def _check_of_state_type(use: Use, parent: ast.AST | None) -> ast.If | None:
     """The `if isinstance(optimizer.state, tuple)` around a use, if its branches become the same."""
     branch = use.unit.parents.get(parent) if isinstance(parent, ast.Call) else None
     if not isinstance(branch, ast.If) or branch.test is not parent or not branch.orelse:
@@ -334,6 +339,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
             "Call it in a function of its own.",
         )
     override = context.overrides.of(use)
+    # optimizer.apply_gradient(grads, **overrides)
     if override is not None and override.arg is None:
         return _set_unpacked(use, context, call, override)
     given = _arguments(call, STEP)
@@ -348,10 +354,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if override is not None:
         return _set_rate(legacy, override, context)
     if context.overrides.keeps_rate(use):
-        rate = made_with(RATE, use, context)
-        if rate is None:
-            return keeps_rate("Pass `learning_rate=` here too.")
-        return _set_again(legacy, rate, context)
+        return _set_first_rate(legacy, context)
     function = "{owner}.apply_gradients"
     return RewriteCall(use.unit.span(call), function, (legacy.gradients,), legacy.holes)
 
@@ -367,12 +370,21 @@ class LegacyStep:
 
 
 def _legacy_step(use: Use, call: ast.Call, gradients: ast.expr, averaged: str) -> LegacyStep:
-    """A step whose gradients are said by a template, or stay as they are written."""
+    """A step whose gradients come from a template, or stay as they are written."""
     if averaged == "{grads}":
         same = Argument("grads", index=values_of(call).index(gradients))
         return LegacyStep(use, call, same, (use.owner_hole,))
     holes = (use.owner_hole, ("grads", use.unit.span(gradients)))
     return LegacyStep(use, call, Argument("grads", template=averaged), holes)
+
+
+def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
+    """A step that sets no rate, where others do: it takes that of the constructor."""
+    # the state may still have the rate of another step, so this one is set again
+    rate = made_with(RATE, legacy.use, context)
+    if rate is None:
+        return keeps_rate("Pass `learning_rate=` here too.")
+    return _set_again(legacy, rate, context)
 
 
 def averaged_gradients(use: Use, context: Context) -> str | Refusal:
@@ -386,6 +398,7 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all "
             "devices.",
         )
+    # an axis is None where it is computed, or for an optimizer that averages nothing
     if len(axes) > 1 or None in axes:
         return reasons.deprecated_method(
             "Not all optimizers that take this step average the gradients over the same devices.",
@@ -407,10 +420,12 @@ def _set_rate(legacy: LegacyStep, override: ast.keyword, context: Context) -> Ed
         return refusal
     if override.arg != RATE:
         return _set_hyper_params(legacy, override, context)
+    # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
     if not _may_come_first(legacy.call, override, context):
         return _step_with_rate(legacy, context)
     rate = len(legacy.call.args) + legacy.call.keywords.index(override)
     opt_state, supports = with_rate("{owner}.opt_state", f"{{argument:{rate}}}", context)
+    # optimizer.replace(opt_state=…): the optimizer is read twice, and the rate before the gradients
     moved = (legacy.use.owner, override.value)
     return _with_state(legacy, opt_state, supports, moved, context)
 
@@ -464,6 +479,7 @@ def _set_unpacked(
         return reasons.unpacked_arguments(
             "The arguments of this call are unpacked.", "Name the arguments."
         )
+    # without a number to fall back on, the rate has to be among the overrides
     if rate is None and not all(map(_is_made_without_rate, context.definitions(use))):
         return keeps_rate("Pass `learning_rate=` in any case.")
     read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
@@ -535,6 +551,7 @@ def _may_precede(call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context:
     scope = context.facts.scope(call)
     if scope.binding("opt_state") is not None:
         return False
+    # a lambda or a comprehension has no statements, and a class would get an attribute
     if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
         return False
     may_swap = context.facts.dataflow.may_swap
@@ -581,6 +598,7 @@ def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
 def _refuse_overrides(call: ast.Call) -> Refusal | None:
     """Why the hyperparameters that a step sets cannot be set in the state, if they cannot."""
     for keyword in call.keywords:
+        # optimizer.apply_gradient(grads, weight_decay=0.1)
         if keyword.arg not in ("grads", *OVERRIDES):
             remedy = "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
             return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
@@ -623,6 +641,7 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
         if keyword.arg == "params" and use.evidence != "proven":
             return Keep()  # of an optimizer that an earlier, partial run has migrated here
         new = _new_fields(index, keyword, use, context)
+        # optimizer.replace(state=average(optimizer.state))
         if new is None:
             return _other_state(keyword.value, use, call, context)
         if isinstance(new, Refusal):
@@ -647,7 +666,7 @@ class NewFields:
 def _new_fields(
     index: int, keyword: ast.keyword, use: Use, context: Context
 ) -> NewFields | Refusal | None:
-    """The counterpart of one keyword; None for a state of which no function of the old is known."""
+    """The counterpart of one keyword; None for a state that comes from elsewhere."""
     if keyword.arg == "target":
         return NewFields((Argument("params", index=index),))
     if keyword.arg != "state":
@@ -733,6 +752,7 @@ def reflection(use: Use, context: Context) -> Refusal:
 
 
 def _attribute(use: Use, template: str) -> Edit | Refusal:
+    """An attribute under another name, if it is only read."""
     assert isinstance(use.node, ast.Attribute)
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)

@@ -108,15 +108,17 @@ def _in_map(use: Use, context: Context) -> Edit | None:
         return None
     owner = ("owner", use.unit.span(_owner(states)))
     span = use.unit.span(call)
-    # tree_map(function, first.state.param_states, second.state.param_states)
+    # the second tree of tree_map(average, first.state.param_states, second.state.param_states)
     if states is not call.args[1]:
         return Replace(use.unit.span(states), "{owner}", (owner,))
     function = Argument(None, index=0)
     others = tuple(Argument(None, index=index) for index in range(2, len(call.args)))
+    # tree_map(average, first.state.param_states, second.state.param_states)
     if others:
         arguments = (function, Argument(None, template="{owner}"), *others)
         name = f"{{support:{MAP_PARAM_STATES.name}}}"
         return RewriteCall(span, name, arguments, (owner,), (MAP_PARAM_STATES,))
+    # tree_map(halve, optimizer.state.param_states)
     transformation = Argument(None, template="{owner}.tx")
     arguments = (transformation, function, Argument(None, template="{owner}.opt_state"))
     return RewriteCall(span, "{optax}.tree_utils.tree_map_params", arguments, (owner,))
@@ -130,6 +132,7 @@ def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
         return False
     things: list[Thing] = []
     for tree in call.args[1:]:
+        # a path, as it comes to stand twice: make_optimizer().state.param_states
         owner = _owner_of_state(_without_params(tree), "param_states", context)
         if owner is None or not is_path(owner):
             return False
@@ -159,6 +162,7 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
     The count of steps in `opt_state` comes with the first states. What callers give a parameter of
     a function has the legacy layout.
     """
+    # states = tree_map(…), then optimizer.state.replace(param_states=states)
     found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
     calls = [call for call in found if _maps_states(call, context)]
     of_owner = [call for call in calls if ast.dump(_owner(call.args[1])) == ast.dump(owner)]
@@ -188,6 +192,7 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
     if found is None:
         return None
     value, owner = found
+    # both may come to stand twice: in `step=` and in the count within `opt_state`
     if not is_path(owner) or not is_plain(value):
         return None
     return value if counts_in_state(owner, context) is not None else None
@@ -220,6 +225,7 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
         return True
     names: set[str] = set()
     for thing in things:
+        # where no definition is known, an optimizer has the name of its class itself
         definitions = context.facts.legacy.definitions(thing) or [thing]
         names.update(definition.name for definition in definitions)
     names -= composite()
@@ -245,6 +251,7 @@ def _new_model(node: ast.AST | None, unit: Unit, context: Context) -> ValueAndOw
 
 def _replaced(use: Use, context: Context) -> Edit | None:
     """`optimizer.state.param_states.replace(params=…)`, thrown away as before."""
+    # the node is the attribute `param_states`, its parent `.replace`, and that one's the call
     call = use.unit.parents.get(use.unit.parents[use.node])
     found = _new_model(call, use.unit, context)
     if not isinstance(call, ast.Call) or found is None or not _is_mapped(*found, use.unit, context):
@@ -279,6 +286,7 @@ def _states(use: Use) -> ast.expr:
 
 
 def _without_params(node: ast.expr) -> ast.expr:
+    """`optimizer.state.param_states`, if this is that or its `params`."""
     return node.value if isinstance(node, ast.Attribute) and node.attr == "params" else node
 
 

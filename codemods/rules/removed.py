@@ -68,13 +68,13 @@ def device_put_sharded(shards, devices):
         ("import jax",),
     ),
 }
-"""The functions that are written into a file, by the names of what they take the place of."""
+"""The functions that are added to a file, by the names of those that they replace."""
 
 PRIMARY = (ast.Attribute, ast.Call, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript)
-"""What binds tighter than any operator."""
+"""The expressions that bind tighter than any operator."""
 
 ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
-"""What begins the names of the functions that make arrays."""
+"""The beginnings of the names of the functions that make arrays."""
 
 
 @rule(

@@ -74,11 +74,7 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if not isinstance(statement, ast.stmt) or result is None:
         return _refuse()
     if not _is_own_state(given["state"], use, context):
-        return reasons.state(
-            "The state that this step is given comes from elsewhere, in the layout of the legacy "
-            "optimizer.",
-            "Make it by `init_state` of the same definition, where that is in view.",
-        )
+        return _refuse_state()
     new_state, last = result
     update = f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})"
     holes = [use.owner_hole]
@@ -152,7 +148,17 @@ def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:
     return False
 
 
+def _refuse_state() -> Refusal:
+    """Why a step stays whose state may be that of an optimizer, or of another definition."""
+    return reasons.state(
+        "The state that this step is given comes from elsewhere, in the layout of the legacy "
+        "optimizer.",
+        "Make it by `init_state` of the same definition, where that is in view.",
+    )
+
+
 def _refuse() -> Refusal:
+    """Why a step stays that is not a statement of its own, or is given what is not known."""
     return reasons.statement_form(
         "The result of this step is not unpacked or returned in a statement of its own, or what it "
         "is given is not plain to see.",

@@ -20,7 +20,7 @@ from codemods.rules.context import Context
 from codemods.sources.modules import Unit
 
 ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
-"""What sets a variable, and is not there to set it again."""
+"""The nodes that set a variable only once: parameters, definitions and imports."""
 
 
 @rule(
@@ -37,6 +37,7 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     `flax.traverse_util.ModelParamTraversal`.
     """
     assert isinstance(use.node, ast.Call)
+    # a traversal that is part of nothing lives on in flax.traverse_util
     is_linked = any(inner in use.things for _, inner in context.facts.legacy.links)
     if not is_linked:
         return Replace(use.unit.span(use.node.func), "{ModelParamTraversal}")
@@ -58,6 +59,7 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
             "first.",
             "Give the predicate a variable of its own.",
         )
+    # a function that is an attribute of a class would become a method
     is_static = stands_in_class(use.node, use.unit, context.facts)
     template = "staticmethod({predicate})" if is_static else "{predicate}"
     return Replace(use.span, template, (("predicate", use.unit.span(predicate)),))
@@ -69,6 +71,7 @@ def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | No
     functions = context.facts.functions(predicate)
     own = {inner for function in functions for inner in ast.walk(function.node)}
     for node in _names_in_bodies(functions):
+        # parameters and variables of the predicate itself are new in each call
         found = definitions.variable(node)
         if found is None or found.scope.node in own:
             continue

@@ -17,6 +17,7 @@ NAMES = {
     "OptimizerDef": "{optax}.GradientTransformation",
     "OptimizerState": "{optax}.OptState",
 }
+"""Templates for the classes that annotations and checks name."""
 
 
 @rule(
@@ -40,6 +41,7 @@ def annotation(use: Use, context: Context) -> Edit | Refusal:
 
 def named(use: Use, template: str, supports: tuple[Support, ...] = ()) -> Edit:
     """A name in the place of a legacy one, which may be called, or stand in a quoted annotation."""
+    # "Optional[optim.Optimizer]"
     if isinstance(use.node, ast.Constant):
         return ReplaceQuoted(use.span, ((use.quoted, template),), supports)
     node = use.node.func if isinstance(use.node, ast.Call) else use.node
@@ -68,6 +70,7 @@ def check(use: Use, context: Context) -> Edit | Refusal:
     """
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])
+    # isinstance(state, OptimizerState): each file has a class of its own for that
     support = context.classes_of_states.get(use.name)
     if support is not None and context.states_in == {use.unit}:
         return Replace(use.span, f"{{support:{support.name}}}", supports=(support,))
