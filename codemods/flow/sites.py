@@ -15,8 +15,9 @@ Key = int | str | None
 
 @dataclass(frozen=True, eq=False)
 class CallSite:
-    """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked.
+    """A call: the places of its arguments, and of its result.
 
+    From `starred` on, positional arguments are unpacked; `unpacked` are those behind two stars.
     `partials` are the calls that filled in arguments before, in the order of these.
     """
 
@@ -31,13 +32,16 @@ class CallSite:
     partials: tuple[ast.Call, ...] = ()
 
     def argument(self, index: int, name: str) -> Place | None:
-        """The place of a parameter's argument, by position or name; None when it is not given plainly."""
+        """The place of a parameter's argument, by position or name.
+
+        None if it is not given, or given in a container that is unpacked.
+        """
         if index < len(self.positional) and (self.starred is None or index < self.starred):
             return self.positional[index]
         return self.keywords.get(name)
 
     def constant(self, name: str) -> object:
-        """The literal given to a keyword; None when it is not given or is no literal."""
+        """The literal given to a keyword; None if it is not given or is no literal."""
         if isinstance(self.node, ast.Call):
             for keyword in self.node.keywords:
                 if keyword.arg == name and isinstance(keyword.value, ast.Constant):

@@ -1,8 +1,8 @@
 """The worklist: objects move along edges between places until nothing is new.
 
-Only what is new at a place moves on from there, all of it at once (difference propagation: Pearce, Kelly and Hankin 2003).
-Places in a cycle are not made one, as the literature does: measured on large libraries, cycles are few, and finding them costs
-more.
+Only what is new at a place moves on from there, all of it at once (difference propagation: Pearce,
+Kelly and Hankin 2003). Places in a cycle are not made one, as the literature does: measured on
+large libraries, cycles are few, and finding them costs more.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from codemods.flow.objects import ANY_DERIVED, Derived, Object, Place
 
 Watcher = Callable[[Object], object]
 
-
 MANY = 8
-"""Of so many derived objects at one place each goes on by itself."""
+"""Up to so many derived objects at one place, each moves on by itself."""
 
 
 class EntangledError(RuntimeError):
@@ -26,14 +25,15 @@ class EntangledError(RuntimeError):
 
 
 class Solver:
-    """Sets of objects at places, edges that carry them on, and watchers that are told of each new one.
+    """Points-to sets of places, edges along which objects move, and watchers called for each object.
 
-    Everything is kept in order of arrival, so that a run depends on its input alone. With more than `most` objects at places
-    it raises EntangledError.
+    Everything is kept in order of arrival, so that a run depends on its input alone. With more than
+    `most` objects at places it raises EntangledError.
 
-    Of more than a few objects at one place that are derived by code out of view, it hardly matters any more which they are:
-    they go on as one, `AnyDerived`. Watchers are told of that alone; whoever asks what is `at` a place is told of each object for
-    which it stands, which is all that came to any such place.
+    Of more than a few objects at one place that are derived by code out of view, it hardly matters
+    any more which they are: they move on as one, `AnyDerived`. Watchers are called for that alone.
+    The answer to what is `at` a place has each object for which it stands: all that came to any
+    such place.
     """
 
     def __init__(self, most: float = math.inf) -> None:
@@ -41,8 +41,8 @@ class Solver:
         self._derived: dict[Object, None] = {}
         """What `AnyDerived` stands for."""
         self._every: dict[tuple[Object, ...], tuple[Object, ...]] = {}
-        """What objects stand for that are together at a place, `AnyDerived` among them."""
-        self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
+        """What the objects at a place stand for, if `AnyDerived` is among them."""
+        self._objects: dict[Place, dict[Object, bool]] = {}  # True once watchers have been called
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
         self._new: dict[Place, list[Object]] = {}
@@ -59,9 +59,8 @@ class Solver:
         if ANY_DERIVED not in objects:
             return objects
         if objects not in self._every:
-            self._every[objects] = tuple(
-                dict.fromkeys(every for item in objects for every in self.members(item))
-            )
+            every = chain.from_iterable(map(self.members, objects))
+            self._every[objects] = tuple(dict.fromkeys(every))
         return self._every[objects]
 
     def has(self, place: Place, item: Object) -> bool:
@@ -75,7 +74,7 @@ class Solver:
 
     @property
     def derived(self) -> int:
-        """For how many objects `AnyDerived` stands."""
+        """The number of objects for which `AnyDerived` stands."""
         return len(self._derived)
 
     def members(self, item: Object) -> Iterable[Object]:
@@ -83,7 +82,7 @@ class Solver:
         return self._derived if item is ANY_DERIVED else (item,)
 
     def since(self, place: Place, start: int) -> list[Object]:
-        """The objects that have reached a place behind the first `start` of them, `AnyDerived` as it is."""
+        """The objects at a place behind the first `start` of them, `AnyDerived` as it is."""
         objects = self._objects.get(place, {})
         return list(islice(objects, start, None)) if len(objects) > start else []
 
@@ -92,7 +91,7 @@ class Solver:
         return tuple(self._objects)
 
     def add(self, place: Place, item: Object) -> bool:
-        """Let an object reach a place. Whether it was not there before."""
+        """Let an object reach a place. Returns whether it was not there before."""
         return item not in self._objects.get(place, ()) and self._reach(place, [item])
 
     def connect(self, source: Place, target: Place) -> None:
@@ -109,8 +108,9 @@ class Solver:
     def watch(self, place: Place, watcher: Watcher) -> None:
         """Call `watcher` once for every object that reaches `place`, now or later."""
         self._watchers.setdefault(place, []).append(watcher)
-        for item, told in tuple(self._objects.get(place, {}).items()):
-            if told:
+        # For objects that are still on their way, `solve` will call it.
+        for item, is_settled in tuple(self._objects.get(place, {}).items()):
+            if is_settled:
                 watcher(item)
 
     def take_touched(self) -> dict[Place, None]:
@@ -160,12 +160,14 @@ class Solver:
             objects = self._objects[place]
             for item in new:
                 objects[item] = True
+                # A copy: a watcher may add others to this place, which `watch` calls itself.
                 for watcher in self._watchers.get(place, [])[:]:
                     watcher(item)
 
     def _move(self, items: Iterable[Object], target: Place) -> None:
-        there = self._objects.get(target, ())
-        if new := [item for item in items if item not in there]:
+        present = self._objects.get(target, ())
+        new = [item for item in items if item not in present]
+        if new:
             self._reach(target, new)
 
     def _reach(self, place: Place, new: list[Object]) -> bool:
@@ -187,17 +189,20 @@ class Solver:
         return True
 
     def _with_derived_as_one(self, place: Place, new: list[Object]) -> list[Object]:
-        """What is new at a place, where that is too much that is derived with `AnyDerived` in its place."""
+        """What is new at a place, with `AnyDerived` for too many derived objects."""
         arriving = [item for item in new if isinstance(item, Derived)]
         if not arriving and ANY_DERIVED not in new:
             return new
-        there = self._objects.get(place, {})
-        several = [*(item for item in there if isinstance(item, Derived)), *arriving]
-        if len(several) > MANY and not self._derived.keys() >= {*several}:
+        present = self._objects.get(place, {})
+        derived = [item for item in present if isinstance(item, Derived)]
+        derived += arriving
+        if len(derived) > MANY and not self._derived.keys() >= {*derived}:
             self.version += 1
-            self._derived.update(dict.fromkeys(several))
+            self._derived.update(dict.fromkeys(derived))
             self._every.clear()
-        if len(several) <= MANY and ANY_DERIVED not in there and ANY_DERIVED not in new:
+        if len(derived) <= MANY and ANY_DERIVED not in present and ANY_DERIVED not in new:
             return new
-        left = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
-        return left if ANY_DERIVED in there else [*left, ANY_DERIVED]
+        others = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
+        if ANY_DERIVED not in present:
+            others.append(ANY_DERIVED)
+        return others
