@@ -1,4 +1,4 @@
-"""Arguments that stood below each other, behind an opening parenthesis, and do so again behind one at another column."""
+"""Arguments that are aligned behind an opening parenthesis, and are again when that has moved."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ DEEPER = (2, 4, 8)
 
 
 def realigned(before: str, after: str) -> str:
-    """New code in which the arguments of changed calls are aligned, where the old code aligned them at the same column."""
-    columns = {
-        column for call in _calls(before) if (column := _continued_at(call)) == _begins_at(call)
-    }
+    """New code in which the arguments of changed calls are aligned again.
+
+    These are calls whose further lines begin at a column at which old calls had aligned arguments.
+    """
+    aligned = [call for call in _calls(before) if _continued_at(call) == _begins_at(call)]
+    columns = {*map(_begins_at, aligned)}
     if not columns:
         return after
     columns |= {column + deeper for column in columns for deeper in DEEPER}
-    old, lines = {*before.split("\n")}, after.split("\n")
+    old = {*before.split("\n")}
+    lines = after.split("\n")
     fixed = _within_strings(after)
+    # The outer calls of a line first: they move the inner ones.
     calls = sorted(_calls(after), key=lambda call: (call.lineno, call.col_offset))
     for number in sorted({call.func.end_lineno or 0 for call in calls}):
         for call in calls:
@@ -29,13 +33,20 @@ def realigned(before: str, after: str) -> str:
             column = _continued_at(call)
             inside = range(number + 1, (call.end_lineno or 0) + 1)
             if column in columns and fixed.isdisjoint(inside) and after.isascii():
+                by = _begins_at(call) - column
                 for line in inside:
-                    lines[line - 1] = _shifted(lines[line - 1], column, _begins_at(call) - column)
+                    lines[line - 1] = _shifted(lines[line - 1], column, by)
     return "\n".join(lines)
 
 
 def _calls(code: str) -> Iterator[ast.Call]:
-    """The calls with several arguments of which the first stands behind the opening parenthesis, and others on further lines."""
+    """The calls whose arguments begin behind the opening parenthesis and go on below.
+
+    ```
+    step(optimizer,
+         batch)
+    ```
+    """
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Call):
             first, *others = _arguments(node) or [node]
@@ -63,13 +74,15 @@ def _continued_at(call: ast.Call) -> int:
 
 def _within_strings(code: str) -> set[int]:
     """The lines that begin within a string."""
-    tokens = tokenize.generate_tokens(StringIO(code).readline)
-    strings = (
-        token for token in tokens if token.start[0] < token.end[0] and token.type == tokenize.STRING
-    )
-    return {line for token in strings for line in range(token.start[0] + 1, token.end[0] + 1)}
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(StringIO(code).readline):
+        if token.type == tokenize.STRING:
+            found.update(range(token.start[0] + 1, token.end[0] + 1))
+    return found
 
 
 def _shifted(line: str, column: int, by: int) -> str:
     indent = len(line) - len(line.lstrip(" "))
-    return " " * max(0, indent + by) + line.lstrip(" ") if indent >= column else line
+    if indent < column:
+        return line
+    return " " * max(0, indent + by) + line.lstrip(" ")

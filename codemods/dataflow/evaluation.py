@@ -65,9 +65,10 @@ class Evaluations:
     # Several evaluations
 
     def whole(self, unit: Unit, node: ast.AST) -> Effects:
-        """The effects of all that is evaluated within a node, calls included, on what is not its own.
+        """The effects of all that is evaluated within a node, calls included.
 
-        What a function does is no effect of its definition.
+        Those on variables of its own are left out. What a function does is no effect of its
+        definition.
         """
         found = Effects()
         for inner in evaluated(node):

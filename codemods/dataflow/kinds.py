@@ -1,4 +1,4 @@
-"""What plain values expressions are: text, numbers, arrays, containers, as far as that is certain."""
+"""The kinds of expressions: text, numbers, arrays, containers, as far as that is certain."""
 
 from __future__ import annotations
 

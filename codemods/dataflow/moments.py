@@ -331,7 +331,7 @@ class Dataflow:
 
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
-        """The variables of modules that are set as attributes, or may be through the module itself."""
+        """The variables of modules that are set as attributes, or may be by `globals()`."""
         found: set[Cell] = set(self._behind.writes)
         for unit, node in self.program.flow.reading.attributes:
             if not isinstance(node.ctx, ast.Load):
@@ -422,7 +422,7 @@ class Dataflow:
         return found
 
     def _may_have_older(self, owner: Owner, carriers: Collection[Object]) -> bool:
-        """Whether a run of a function may get something from outside that an earlier run has made."""
+        """Whether a run of a function may get something that an earlier run has made."""
         if isinstance(owner, ast.Module):
             return False
         function = self.program.functions.get(owner)

@@ -50,7 +50,10 @@ Behaviour = Callable[["Calls", CallSite], object]
 
 
 class Library:
-    """What is known of code outside the project. The flow analysis knows nothing else about any package."""
+    """What is known of code outside the project.
+
+    The flow analysis knows nothing else about any package.
+    """
 
     modules: tuple[str, ...] = ()
     """The modules of interest, which an import may mean by a name that is computed."""

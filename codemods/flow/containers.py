@@ -86,7 +86,7 @@ BY_NAME = (
 
 
 def is_container_class(item: Object) -> bool:
-    """Whether something is a class of Python whose instances, or those of subclasses, hold elements."""
+    """Whether something is a class of Python whose instances have elements."""
     return isinstance(item, External) and item.name.startswith(CLASSES)
 
 

@@ -38,7 +38,10 @@ Carrier = Container | Instance | Opaque | Partial | Method | Function | Derivati
 
 
 class Contents:
-    """Keeps account of what carriers carry while the solution grows; they may contain each other."""
+    """Keeps account of what carriers carry while the solution grows.
+
+    They may contain each other.
+    """
 
     def __init__(self, flow: Calls) -> None:
         self.flow = flow

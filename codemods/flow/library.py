@@ -510,7 +510,7 @@ def iterator(flow: Calls, site: CallSite) -> None:
 
 
 def getter(word: str) -> Behaviour:
-    """`operator.attrgetter`, `operator.itemgetter` and `operator.methodcaller` with literal names."""
+    """`operator.attrgetter`, `operator.itemgetter`, `operator.methodcaller` with literal names."""
 
     def behaviour(flow: Calls, site: CallSite) -> None:
         node = site.node
@@ -546,7 +546,7 @@ def map_tree(flow: Calls, site: CallSite) -> None:
 
 
 def mixing(flow: Calls, site: CallSite) -> None:
-    """Any argument may be given back, be put into another, or be given to one that is a function."""
+    """Any argument may be given back, put into another, or given to one that is a function."""
     flow.mix(site, arguments(site))
 
 

@@ -13,7 +13,7 @@ from codemods.sources.modules import Unit
 
 T = TypeVar("T")
 Place = Hashable
-"""Where objects are: an expression (its `ast` node) or a tuple such as `("variable", scope, name)`."""
+"""Where objects are: an expression (its `ast` node), or a tuple: `("variable", scope, name)`."""
 
 
 def interned(cls: type[T]) -> type[T]:

@@ -31,7 +31,7 @@ class Roots:
         self._known: dict[ast.expr, set[str]] = {}
 
     def of(self, place: Place) -> Mapping[Place, None]:
-        """The places where everything at a place begins, as nothing comes to them from elsewhere."""
+        """The places from which everything at a place comes, and to which nothing comes."""
         self._forget()
         if place not in self._found:
             self._follow(place)

@@ -40,7 +40,7 @@ class Scope:
 
     @property
     def function(self) -> Scope:
-        """The function, class or module that a comprehension or lambda is in, or the scope itself."""
+        """The function, class or module that a comprehension or lambda is in; else the scope."""
         inner = isinstance(self.node, ast.Lambda | Comprehension)
         return self.parent.function if inner and self.parent is not None else self
 

@@ -52,5 +52,6 @@ class CallSite:
 Effect = Literal["none", "result", "contents", "unknown"]
 """What code out of view does with its arguments.
 
-It neither keeps nor returns them; it makes its result of them; it keeps and gives back the very objects; or nothing is known.
+It neither keeps nor returns them (`none`); it makes its result of them (`result`); it keeps and
+gives back the very objects (`contents`); or nothing is known.
 """

@@ -25,7 +25,9 @@ class EntangledError(RuntimeError):
 
 
 class Solver:
-    """Points-to sets of places, edges along which objects move, and watchers called for each object.
+    """Points-to sets of places, edges along which objects move, and watchers of places.
+
+    A watcher is called once for each object that reaches its place.
 
     Everything is kept in order of arrival, so that a run depends on its input alone. With more than
     `most` objects at places it raises EntangledError.

@@ -1,4 +1,4 @@
-"""Syntax trees, without the warnings about somebody's strings and without a search for garbage."""
+"""Syntax trees, without warnings of the compiler and without a search for garbage."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ DEEPEST = 1_000
 
 
 def parse(code: str) -> ast.Module:
-    """The syntax tree, without the warnings that the compiler has about somebody's strings."""
+    """The syntax tree, without the warnings of the compiler about escapes in strings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(code)
 
 
 def nests_deeply(tree: ast.Module) -> bool:
-    """Whether the parser of LibCST, which is native and recursive, might overflow the stack: some is flat for `ast` alone."""
+    """Whether the parser of LibCST, which is native and recursive, might overflow the stack.
+
+    What is flat for `ast` may be deep for it: `a and b and c`, a dotted name.
+    """
     level: list[ast.AST] = [tree]
     depth = 0
     while level and depth <= DEEPEST:
@@ -41,7 +44,10 @@ def _is_long(node: ast.AST) -> bool:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Do without the search for cycles of garbage, which takes a third of a run and finds next to none."""
+    """Do without the search for cycles of garbage.
+
+    It takes a third of a run and finds next to none.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
