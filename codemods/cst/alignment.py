@@ -26,16 +26,21 @@ def realigned(before: str, after: str) -> str:
     fixed = _within_strings(after)
     # The outer calls of a line first: they move the inner ones.
     calls = sorted(_calls(after), key=lambda call: (call.lineno, call.col_offset))
-    for number in sorted({call.func.end_lineno or 0 for call in calls}):
+    numbers = {call.func.end_lineno or 0 for call in calls}
+    for number in sorted(numbers):
         for call in calls:
+            # A line that is as it was has its arguments below as they were, too.
             if call.func.end_lineno != number or lines[number - 1] in old:
                 continue
             column = _continued_at(call)
-            inside = range(number + 1, (call.end_lineno or 0) + 1)
-            if column in columns and fixed.isdisjoint(inside) and after.isascii():
-                by = _begins_at(call) - column
-                for line in inside:
-                    lines[line - 1] = _shifted(lines[line - 1], column, by)
+            last = call.end_lineno or 0
+            inside = range(number + 1, last + 1)
+            # Lines within a string must stay; columns of `ast` are characters in ASCII alone.
+            if column not in columns or not fixed.isdisjoint(inside) or not after.isascii():
+                continue
+            by = _begins_at(call) - column
+            for line in inside:
+                lines[line - 1] = _shifted(lines[line - 1], column, by)
     return "\n".join(lines)
 
 
@@ -48,14 +53,21 @@ def _calls(code: str) -> Iterator[ast.Call]:
     ```
     """
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Call):
-            first, *others = _arguments(node) or [node]
-            if others and first.lineno == node.func.end_lineno and others[-1].lineno > first.lineno:
-                yield node
+        if not isinstance(node, ast.Call):
+            continue
+        arguments = _arguments(node)
+        if len(arguments) < 2:
+            continue
+        first = arguments[0].lineno
+        last = arguments[-1].lineno
+        if first == node.func.end_lineno and last > first:
+            yield node
 
 
 def _arguments(call: ast.Call) -> list[ast.expr | ast.keyword]:
-    return sorted([*call.args, *call.keywords], key=lambda one: (one.lineno, one.col_offset))
+    """The arguments of a call in the order of the source."""
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    return sorted(arguments, key=lambda one: (one.lineno, one.col_offset))
 
 
 def _begins_at(call: ast.Call) -> int:
@@ -67,6 +79,7 @@ def _continued_at(call: ast.Call) -> int:
     starts: dict[int, int] = {}
     for argument in _arguments(call)[1:]:
         starts.setdefault(argument.lineno, argument.col_offset)
+    # Arguments beside the first are on no further line.
     starts.pop(call.func.end_lineno or 0, None)
     columns = {*starts.values()}
     return columns.pop() if len(columns) == 1 else -1
@@ -77,7 +90,9 @@ def _within_strings(code: str) -> set[int]:
     found: set[int] = set()
     for token in tokenize.generate_tokens(StringIO(code).readline):
         if token.type == tokenize.STRING:
-            found.update(range(token.start[0] + 1, token.end[0] + 1))
+            first, _ = token.start
+            last, _ = token.end
+            found.update(range(first + 1, last + 1))
     return found
 
 

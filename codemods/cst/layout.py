@@ -67,8 +67,11 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
     before = call.whitespace_before_args
     multiline = isinstance(before, cst.ParenthesizedWhitespace)
     last = call.args[-1] if call.args else None
-    commas = [argument.comma for argument in call.args[:-1] if not comments_of(argument)]
-    between = commas[0] if commas else cst.Comma(whitespace_after=before if multiline else BLANK)
+    # The first comma without a comment is the model for all.
+    plain = (argument for argument in call.args[:-1] if not comments_of(argument))
+    model = next(plain, None)
+    space = before if multiline else BLANK
+    between = cst.Comma(whitespace_after=space) if model is None else model.comma
     arranged = []
     for index, argument in enumerate(arguments):
         was_last = last is not None and argument.value is last.value
@@ -76,6 +79,7 @@ def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.
             arranged.append(_continued(argument, was_last, before, between))
         elif last is None or was_last:
             arranged.append(argument)
+        # Another argument is the last now: it closes the call in the place of the old one.
         elif comments_of(argument):
             arranged.append(_closing_behind_comment(last, argument))
         else:
@@ -210,8 +214,9 @@ def fit(
 
     Lines may be as long as they were.
     """
-    hanging = len(module.default_indent) == 2
-    before = max(map(len, _lines(module, original).split("\n"))) + indent
+    hanging = len(module.default_indent) == 2  # as Google's style has it
+    old_lines = _lines(module, original).split("\n")
+    before = max(map(len, old_lines)) + indent
     limit = before + TOLERANCE if before > limit else limit
     for _ in range(MOST_BREAKS):
         breaker = _Breaker(module, updated, hanging, limit - indent)
@@ -231,6 +236,7 @@ def joined(
 ) -> cst.SimpleStatementLine:
     """A statement on one line, if it was too long for one before, and is not any more."""
     text = _lines(module, updated)
+    # Comments end in a line break, and strings may have some.
     if "#" in text or '"""' in text or "\\" in text:
         return updated
     length_before = indent + len(_lines(module, _flat(original)))
@@ -297,6 +303,7 @@ class _Breaker(cst.CSTTransformer):
         return self._broken(updated_node) if original_node is self.chosen else updated_node
 
     def visit_Arg_value(self, node: cst.Arg) -> None:
+        # f(rate if warm else 0.0): it breaks before `if`.
         choice = node.value
         if self.chosen is None and isinstance(choice, cst.IfExp):
             line = self._line(self.text.find(self.module.code_for_node(choice)))
@@ -312,12 +319,16 @@ class _Breaker(cst.CSTTransformer):
 
     def _line(self, index: int) -> str:
         """The line on which something stands."""
-        return self.text[self.text.rfind("\n", 0, index) + 1 :].split("\n", 1)[0]
+        start = self.text.rfind("\n", 0, index) + 1
+        line, _, _ = self.text[start:].partition("\n")
+        return line
 
     def _broken(self, call: cst.Call) -> cst.Call:
         step = self.base + 4
         inner = _newline(step)
-        width = step + sum(len(self.module.code_for_node(argument)) for argument in call.args)
+        texts = map(self.module.code_for_node, call.args)
+        width = step + sum(map(len, texts))
+        # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0
         stacked = width + behind > self.limit
         arguments = list(call.args)
@@ -345,7 +356,8 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     node: cst.BaseExpression = call
     while isinstance(node, cst.Call | cst.Attribute):
         if isinstance(node, cst.Call):
-            size = sum(len(module.code_for_node(argument)) for argument in node.args)
+            texts = map(module.code_for_node, node.args)
+            size = sum(map(len, texts))
             if size > width and not _is_broken(node):
                 best, width = node, size
             node = node.func

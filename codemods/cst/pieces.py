@@ -33,7 +33,8 @@ class Piece:
     @property
     def comments(self) -> list[cst.Comment]:
         above = [line.comment for line in _lines(self.before)]
-        return [comment for comment in (*above, self.behind and self.behind.comment) if comment]
+        behind = self.behind.comment if self.behind else None
+        return [comment for comment in (*above, behind) if comment]
 
     def named(self, keyword: str | None) -> Piece:
         """The same under another keyword, or by position."""
@@ -85,10 +86,12 @@ class Layout:
         self.between: Space | None = self.newline
         if len(behind) > 1 and not isinstance(behind[0], Newline):
             self.between = behind[0]
-        self.trailing_comma = bool(behind) and isinstance(call.args[-1].comma, cst.Comma)
+        last = call.args[-1] if call.args else None
+        self.trailing_comma = last is not None and isinstance(last.comma, cst.Comma)
         before: Space | None = opening if isinstance(opening, Newline) else None
         self.pieces: list[Piece] = []
         for argument, after in zip(call.args, behind, strict=True):
+            # The space up to the next argument: first a comment on this one, then those above it.
             ahead = before and _without_comment(before)
             self.pieces.append(Piece(argument, ahead, _line_end(after)))
             before = after
@@ -102,6 +105,7 @@ class Layout:
         """
         opening = self.opening
         first = pieces[0].before if pieces else None
+        # Comments above the first argument stand in the space behind the parenthesis.
         if isinstance(opening, Newline) and self.pieces:
             opening = opening.with_changes(empty_lines=_lines(first))
         elif first is not None and pieces[0].comments:
@@ -133,6 +137,7 @@ class Layout:
         behind = piece.behind
         for other in others:
             above.extend(_lines(other.before))
+            # There is room for one comment behind a piece.
             if behind and other.behind:
                 above.append(cst.EmptyLine(comment=other.behind.comment))
             behind = behind or other.behind

@@ -66,7 +66,10 @@ class _Fill(cst.CSTTransformer):
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         name = _name_of(original_node)
-        return updated_node if name is None else _closed(_value(self.holes[name]).deep_clone())
+        if name is None:
+            return updated_node
+        value = _value(self.holes[name])
+        return _closed(value.deep_clone())
 
     def leave_Index(self, original_node: cst.Index, updated_node: cst.Index) -> cst.Index:
         name = _name_of(original_node.value)
@@ -78,6 +81,7 @@ class _Fill(cst.CSTTransformer):
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.Subscript:
+        # "{owner}[{slices}]"
         match original_node.slice:
             case [cst.SubscriptElement(slice=cst.Index(value=value))] if _name_of(value) == SLICES:
                 hole = _value(self.holes[SLICES])
@@ -93,6 +97,7 @@ class _Fill(cst.CSTTransformer):
         if name is None:
             return updated_node
         hole = self.holes[name]
+        # "f({argument})", where the argument may be `rate=0.1`
         if isinstance(hole, cst.Arg):
             return hole.deep_clone()
         return updated_node.with_changes(value=_closed_if_open(hole.deep_clone()))

@@ -33,13 +33,19 @@ class Path:
     attributes: tuple[str, ...]
 
 
+Stores = dict[tuple[ast.AST, str], list[ast.AST]]
+"""What sets each variable, by the node of its scope and its name."""
+
+Loads = dict[Variable, list[ast.Name]]
+
+
 class Definitions:
     """Follows values backwards, as far as only one way leads."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._stores: dict[Unit, dict[tuple[ast.AST, str], list[ast.AST]]] = {}
-        self._loads: dict[Unit, dict[Variable, list[ast.Name]]] = {}
+        self._stores: dict[Unit, Stores] = {}
+        self._loads: dict[Unit, Loads] = {}
 
     def variable(self, node: ast.AST | None) -> Variable | None:
         """The variable that a name means where it is read; None for a builtin, and for no name."""
@@ -70,8 +76,8 @@ class Definitions:
             self._loads[variable.unit] = self._loads_of(variable.unit)
         return self._loads[variable.unit].get(variable, [])
 
-    def _loads_of(self, unit: Unit) -> dict[Variable, list[ast.Name]]:
-        found: dict[Variable, list[ast.Name]] = defaultdict(list)
+    def _loads_of(self, unit: Unit) -> Loads:
+        found: Loads = defaultdict(list)
         for node in unit.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 bound = self.program.scope(unit, node).binding(node.id)
@@ -108,11 +114,13 @@ class Definitions:
         A parameter is set where its function begins.
         """
         site = self.program.site(variable.unit, name)
-        if site is None or site.owner is not self.program.scope(variable.unit, name).function.node:
+        scope = self.program.scope(variable.unit, name)
+        if site is None or site.owner is not scope.function.node:
             return None
         order = self.program.order(site.owner)
         numbers: dict[int, ast.AST] = {}
         for store in self.stores(variable):
+            # An import sets its names at the end of the statement.
             setter = variable.unit.parents[store] if isinstance(store, ast.alias) else store
             number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
             if number is None or variable.scope.node is not site.owner:
@@ -140,6 +148,7 @@ class Definitions:
         match self.stores(variable):
             case [ast.FunctionDef() as function]:
                 return function
+            # rate = 0.1, but not `first, second = rates`
             case [ast.Name() as name]:
                 match variable.unit.parents.get(name):
                     case ast.Assign(targets=[_]) | ast.AnnAssign(value=ast.expr()) as statement:
@@ -237,8 +246,8 @@ def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
 
 
-def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
-    found: dict[tuple[ast.AST, str], list[ast.AST]] = defaultdict(list)
+def _stores_of(unit: Unit) -> Stores:
+    found: Stores = defaultdict(list)
     elsewhere: dict[str, list[ast.AST]] = defaultdict(list)
     for node in unit.nodes:
         for name in names_set(node):

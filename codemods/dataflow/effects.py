@@ -40,7 +40,9 @@ class Field:
         """Whether a change of one may be a change of the other."""
         if self.name != other.name and None not in (self.name, other.name):
             return False
-        return not (self.owners and other.owners and self.owners.isdisjoint(other.owners))
+        if not self.owners or not other.owners:  # one of them may be of any object
+            return True
+        return not self.owners.isdisjoint(other.owners)
 
 
 Cell = Variable | Field

@@ -199,8 +199,11 @@ class Evaluations:
         decorators = getattr(node, "decorator_list", ())
         acts = any(map(self.is_unknown_decorator, decorators))
         around = self.program.scope(unit, node) if names else self.program.flow.modules[unit]
-        writes: set[Cell] = {Variable(around.binding(name) or around, name) for name in names}
-        return Effects(writes=writes, acts=acts)
+        found = Effects(acts=acts)
+        for name in names:
+            scope = around.binding(name) or around
+            found.writes.add(Variable(scope, name))
+        return found
 
     def _name(self, unit: Unit, node: ast.Name) -> Effects:
         scope = self.program.scope(unit, node)
@@ -281,8 +284,10 @@ class Evaluations:
     def _states(items: Iterable[Object]) -> frozenset[Object]:
         """The objects, if it is known of all what they are."""
         found = frozenset(items)
-        known = all(isinstance(item, STATES) and not is_any(item) for item in found)
-        return found if known else frozenset()
+        for item in found:
+            if not isinstance(item, STATES) or is_any(item):
+                return frozenset()
+        return found
 
     def _element(self, value: ast.expr, name: object, node: ast.Subscript) -> Effects:
         if self.program.full_name(value):
@@ -297,8 +302,9 @@ class Evaluations:
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses an iterator up."""
         owners = self._states(self.program.objects(source))
-        reads: set[Cell] = {Field(None, owners)} if owners else set()
-        return Effects(reads) if self.kinds.is_again(source) else Effects(acts=True)
+        if not self.kinds.is_again(source):
+            return Effects(acts=True)
+        return Effects({Field(None, owners)}) if owners else Effects()
 
     # Classes of the project
 
@@ -334,7 +340,9 @@ class Evaluations:
         if self.program.callees.get(node):
             return False
         name = self.program.full_name(_called(node))
-        return not (pure.is_pure(name) or self.program.flow.library.function(name) is not None)
+        if pure.is_pure(name):
+            return False
+        return self.program.flow.library.function(name) is None
 
     # Calls
 

@@ -62,8 +62,11 @@ class Kinds:
                 return self.of(first) if self.of(first) == self.of(second) else ""
             case ast.Name():
                 return self._of_name(node)
+            # ["train", "eval"]
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
-                return TEXTS if elements and {self.of(one) for one in elements} == {TEXT} else ""
+                kinds = {*map(self.of, elements)}
+                return TEXTS if kinds == {TEXT} else ""
+            # [name.strip() for name in names]
             case ast.ListComp(elt=element):
                 return TEXTS if self.of(element) == TEXT else ""
             # x.T, x.at[0], x[0]
@@ -83,6 +86,7 @@ class Kinds:
             return ""
         stores = self.definitions.reaching(node, variable)
         if stores is None:
+            # Set in another function: it is the same if only one statement sets it.
             stores = self.definitions.stores(variable)
             stores = stores if len(stores) == 1 else []
         kinds = {self._of_store(store, variable) for store in stores}

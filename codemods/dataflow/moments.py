@@ -66,7 +66,8 @@ class Dataflow:
         if not effects.acts:
             return False
         # It may do anything: change objects that have escaped, and call functions that have.
-        if any(isinstance(cell, Field) and not self._is_hidden(cell) for cell in cells):
+        fields = (cell for cell in cells if isinstance(cell, Field))
+        if not all(map(self._is_hidden, fields)):
             return True
         shared = (cell for cell in cells if not _is_local(cell))
         return any(self._is_written(cell, self._behind.writes) for cell in shared)
@@ -74,14 +75,18 @@ class Dataflow:
     def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
         if isinstance(cell, Variable):
             return cell in written
-        return any(isinstance(other, Field) and self._overlap(cell, other) for other in written)
+        fields = (other for other in written if isinstance(other, Field))
+        return any(self._overlap(cell, other) for other in fields)
 
     def _overlap(self, one: Field, other: Field) -> bool:
+        if not one.overlaps(other):
+            return False
+        # If the owner of one is not known, it is at least no object that has not escaped.
         if one.owners and not other.owners:
-            return one.overlaps(other) and not self._is_hidden(one)
+            return not self._is_hidden(one)
         if other.owners and not one.owners:
-            return one.overlaps(other) and not self._is_hidden(other)
-        return one.overlaps(other)
+            return not self._is_hidden(other)
+        return True
 
     def _is_hidden(self, cell: Field) -> bool:
         """Whether the objects of a cell have not escaped to code out of view."""
@@ -136,7 +141,8 @@ class Dataflow:
         """Whether it is known what an expression may be, and all of that is made in view."""
         owners = self.program.objects(node)
         for owner in owners:
-            if not isinstance(owner, Instance | Container | Class | Module) or is_any(owner):
+            is_made_in_view = isinstance(owner, Instance | Container | Class | Module)
+            if not is_made_in_view or is_any(owner):
                 return False
         return bool(owners)
 
@@ -144,7 +150,8 @@ class Dataflow:
         """Whether an object may have methods that are out of view."""
         if not isinstance(owner, Instance):
             return False
-        return any(not isinstance(item, Class) for item in self.program.flow.ancestry(owner.cls))
+        ancestry = self.program.flow.ancestry(owner.cls)
+        return not all(isinstance(base, Class) for base in ancestry)
 
     def _within(self, items: Iterable[Object]) -> set[Object]:
         """Objects, and all that can be reached from them."""
@@ -163,7 +170,9 @@ class Dataflow:
                     for place in self.program.flow.field_places(owner):
                         pending += solver.at(place)
                 case Method(owner=owner, function=function):
-                    pending += [owner] if function is None else [owner, function]
+                    pending.append(owner)
+                    if function is not None:
+                        pending.append(function)
                 case Partial(call=call, function=function):
                     pending.append(function)
                     for node in values_of(call)[1:]:
@@ -225,7 +234,10 @@ class Dataflow:
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
         run = self._run(first, second)
-        return run is not None and run[0].dominates(*run[1:])
+        if run is None:
+            return False
+        order, start, end = run
+        return order.dominates(start, end)
 
     def between(self, first: ast.AST, second: ast.AST) -> list[ast.AST] | None:
         """What may be evaluated after one node and before another is next.
@@ -242,7 +254,10 @@ class Dataflow:
     def may_follow(self, second: ast.AST, first: ast.AST) -> bool:
         """Whether one node may be evaluated after another in a run of a function."""
         run = self._run(first, second)
-        return run is None or run[2] in run[0].forward(run[1])
+        if run is None:
+            return True
+        order, start, end = run
+        return end in order.forward(start)
 
     def _run(self, first: ast.AST, second: ast.AST) -> tuple[Order, int, int] | None:
         """The order in which two nodes are evaluated, and their numbers in it.
@@ -304,7 +319,8 @@ class Dataflow:
         """Whether a variable is set once and for all in each run of its scope."""
         stores = self.definitions.stores(variable)
         # Several imports of one name count as one: `try: import x; except ImportError: …`
-        if len(stores) != 1 and not all(isinstance(store, ast.alias) for store in stores):
+        are_imports = all(isinstance(store, ast.alias) for store in stores)
+        if len(stores) != 1 and not are_imports:
             return False
         for store in stores:
             if any(isinstance(outer, LOOPS) for outer in self._around(store, variable)):
@@ -337,11 +353,11 @@ class Dataflow:
             if not isinstance(node.ctx, ast.Load):
                 found |= self.evaluations.own(unit, node).writes
         for unit, call in self.program.flow.reading.calls:
-            name = self.program.full_name(call.func)
-            if name in ("builtins.globals", "builtins.exec", "builtins.eval"):
+            function = self.program.full_name(call.func)
+            if function in ("builtins.globals", "builtins.exec", "builtins.eval"):
                 scope = self.program.flow.modules[unit]
                 found |= {Variable(scope, name) for name in scope.names}
-            elif name == "builtins.setattr":
+            elif function == "builtins.setattr":
                 found |= self.evaluations.own(unit, call).writes
         return {cell for cell in found if isinstance(cell, Variable)}
 
@@ -371,8 +387,11 @@ class Dataflow:
                 if self._change(order, starts & ends, cells):
                     return True
                 continue
+            # What uses it is called from elsewhere: the change may be there.
             callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
-            if callers is None or self._are_own(cells, owner) or self._change(order, ends, cells):
+            if callers is None or self._are_own(cells, owner):
+                return True
+            if self._change(order, ends, cells):
                 return True
             pending += [site.owner for site in callers]
         return self._changes_on_the_way(made, meeting, above, cells)
@@ -443,7 +462,9 @@ class Dataflow:
 
 def _is_local(cell: Cell) -> bool:
     """Whether a variable is set within its own function alone."""
-    if not isinstance(cell, Variable) or isinstance(cell.scope.node, ast.Module | ast.ClassDef):
+    if not isinstance(cell, Variable):
+        return False
+    if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
         return False
     declared = (node for node in ast.walk(cell.scope.node) if isinstance(node, ast.Nonlocal))
     return not any(cell.name in node.names for node in declared)

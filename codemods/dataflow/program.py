@@ -87,7 +87,9 @@ class Program:
     @cached_property
     def scopes(self) -> dict[ast.AST, Scope]:
         """The scopes, by what opens them."""
-        found: dict[ast.AST, Scope] = {scope.node: scope for scope in self.flow.modules.values()}
+        found: dict[ast.AST, Scope] = {}
+        for scope in self.flow.modules.values():
+            found[scope.node] = scope
         for node, scope in self.flow.reading.scopes.items():
             found.setdefault(scope.node, scope)
             if isinstance(node, ast.ClassDef):
@@ -147,6 +149,7 @@ class Program:
         entered = self.flow.entered.get(function, ())
         if isinstance(function, ast.Lambda) and not entered:
             return self._mapping(function)
+        # Calls without an expression, such as that of a property, have no place in the order.
         calls = [call for call, _ in entered if isinstance(call.node, ast.expr)]
         found = [self.site(call.unit, call.node) for call in calls]
         known = [site for site in found if site is not None]

@@ -53,6 +53,7 @@ def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.
       call: the call.
       earlier: calls of `functools.partial` that filled in arguments before, the innermost first.
     """
+    # Those of `functools.partial(step, rate)` without `step`.
     calls = [ast.Call(one.func, one.args[1:], one.keywords) for one in earlier]
     calls.append(call)
     positional: list[ast.expr] = []
@@ -63,7 +64,9 @@ def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.
         if not unpacked:
             positional += plain
         unpacked |= len(plain) < len(one.args)
-        keywords.update({word.arg: word.value for word in one.keywords if word.arg is not None})
+        for word in one.keywords:
+            if word.arg is not None:
+                keywords[word.arg] = word.value
     words = chain.from_iterable(one.keywords for one in calls)
     unpacked |= any(word.arg is None for word in words)
     return bind_values(signature, positional, keywords, unpacked)
@@ -116,8 +119,12 @@ def taking(*names: str, **defaults: object) -> Signature:
         1: Parameter.VAR_POSITIONAL,
         2: Parameter.VAR_KEYWORD,
     }
-    found = [Parameter(name.lstrip("*"), kinds[name.count("*")]) for name in names]
-    found += [Parameter(name, kinds[0], default=value) for name, value in defaults.items()]
+    found: list[Parameter] = []
+    for name in names:
+        kind = kinds[name.count("*")]
+        found.append(Parameter(name.lstrip("*"), kind))
+    for name, value in defaults.items():
+        found.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value))
     return Signature(sorted(found, key=lambda parameter: parameter.kind))
 
 
@@ -160,7 +167,8 @@ def names_by_position(parameters: ast.arguments, bound: int = 0) -> list[str]:
 
 def values_of(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call in the order of the source, whatever they are given to."""
-    return [*call.args, *(word.value for word in call.keywords)]
+    by_name = [word.value for word in call.keywords]
+    return [*call.args, *by_name]
 
 
 def is_unpacked(call: ast.Call) -> bool:

@@ -164,6 +164,7 @@ class Calls(Elements):
                 self.solver.add(result, Method(item, name))
             case Derived() | AnyDerived():
                 self.solver.add(result, item)
+            # optimizer.target, optimizer.apply_gradient
             case Thing() | Result():
                 if isinstance(item, Thing):
                     self.library.attribute(self, item, name, result)
@@ -354,9 +355,10 @@ class Calls(Elements):
                     self.load_element(item, int(key), result)
             case Instance():
                 self._load_from_item(item, key, result)
+            # vars(self)["optimizer"]
             case Namespace(owner=owner):
-                place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[0]
-                self.solver.connect(place, result)
+                self.solver.connect(self._read_place(owner, key), result)
+            # sys.modules[__name__].__dict__["optimizer"]
             case Module():
                 self.load_from_module(item, key, result)
             case Opaque() if isinstance(key, str):
@@ -383,7 +385,12 @@ class Calls(Elements):
             # to_state_dict(state)["optimizer"]
             self.solver.connect(self.field(cls, key), result)
         if not isinstance(key, str):
-            self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
+
+            def connect() -> None:
+                read, _ = self.any_field(cls)
+                self.solver.connect(read, result)
+
+            self.as_container(cls, connect)
 
     def _load_field(self, cls: Class, index: int, result: Place) -> None:
         names = self.fields_in_order(cls)
@@ -404,13 +411,26 @@ class Calls(Elements):
                 self.as_container(cls, lambda: self.solver.connect(source, place))
             # vars(self)[name] = value
             case Namespace(owner=owner):
-                place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1]
-                self.solver.connect(source, place)
+                self.solver.connect(source, self._write_place(owner, key))
             # globals()[name] = value
             case Module():
                 self.store_in_module(item, key if isinstance(key, str) else None, source)
             case _:
                 pass
+
+    def _read_place(self, owner: Class | Opaque, key: Key) -> Place:
+        """Where to read a field: any of them, if its name is not known."""
+        if isinstance(key, str):
+            return self.field(owner, key)
+        read, _ = self.any_field(owner)
+        return read
+
+    def _write_place(self, owner: Class | Opaque, key: Key) -> Place:
+        """Where to write a field of which the name may not be known."""
+        if isinstance(key, str):
+            return self.field(owner, key)
+        _, written = self.any_field(owner)
+        return written
 
     def iterate(self, source: Place, result: Place) -> None:
         """Let whatever a loop over `source` gives reach `result`."""
@@ -738,7 +758,7 @@ class Calls(Elements):
 
         A `__dict__` has these methods, too.
         """
-        read = self.any_field(owner)[0]
+        read, _ = self.any_field(owner)
         for place in (*site.positional, *site.unpacked):
             self.solver.watch(place, lambda item: self._update_fields(owner, item))
             if name not in MERGING:
@@ -746,7 +766,7 @@ class Calls(Elements):
         for word, place in site.keywords.items():
             self.solver.connect(place, self.field(owner, word))
         key = key_argument(site)
-        self.solver.connect(self.field(owner, key) if isinstance(key, str) else read, site.result)
+        self.solver.connect(self._read_place(owner, key), site.result)
         if key is None and isinstance(owner, Class):
             outcome = Container(owner.node, POOL)
             self.solver.add(site.result, outcome)
@@ -766,11 +786,11 @@ class Calls(Elements):
         """Let fields have the elements of a dict, by their keys."""
         if not isinstance(item, Container):
             return
-        written = self.any_field(owner)[1]
+        self.any_field(owner)  # which any field is read from now on
 
         def connect(key: Key) -> None:
-            target = self.field(owner, key) if isinstance(key, str) else written
-            self.solver.connect(("element", item, key), target)
+            element = ("element", item, key)
+            self.solver.connect(element, self._write_place(owner, key))
 
         self.by_key(item, connect)
 

@@ -97,6 +97,7 @@ class Contents:
         """The objects of which a place is a part."""
         yield from self._inside.get(place, ())
         match place:
+            # The other places of a container lead to that of all its elements.
             case ("elements" | "keys", Container() as container):
                 yield container
             case ("field", Class() as cls, _) | ("some field" | "held", Class() as cls):
@@ -127,6 +128,7 @@ class Contents:
         pending = [holder]
         while pending:
             item = pending.pop()
+            # What is derived from a thing is carried by containers alone, see `Token`.
             passes = isinstance(token, Thing) or isinstance(item, Container)
             if passes and token not in self._carried[item]:
                 self._carried[item][token] = None
@@ -152,6 +154,7 @@ class Contents:
         match item:
             case Function(node=node):
                 yield ("return", node)
+            # functools.partial(train_step, optimizer)
             case Partial(call=call):
                 for value in values_of(call):
                     given = value.value if isinstance(value, ast.Starred) else value
@@ -165,6 +168,7 @@ class Contents:
 def _wrapped(item: Object) -> Iterator[Object]:
     """The objects that one is made of."""
     match item:
+        # trainer.step, with `trainer` as its owner
         case Method(owner=owner, function=function):
             yield owner
             if function is not None:

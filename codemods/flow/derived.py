@@ -109,7 +109,8 @@ class Derivation:
         sites: dict[CallSite, Place] = {}
         stores: dict[Store, None] = {}
         for place in touched:
-            sites.update((site, callee) for callee, site in self._sites.get(place, ()))
+            calls = self._sites.get(place, ())
+            sites.update((site, callee) for callee, site in calls)
             stores.update(dict.fromkeys(self._stores.get(place, ())))
         new = False
         for site, callee in sites.items():
@@ -121,8 +122,10 @@ class Derivation:
     def is_unknown(self, callee: Place) -> bool:
         """Whether nothing is known of some function that is called."""
         found = self.flow.solver.at(callee)
-        external = any(isinstance(item, External) and self._is_out_of_view(item) for item in found)
-        return external or all(self._is_out_of_view(item) for item in found)
+        externals = (item for item in found if isinstance(item, External))
+        if any(map(self._is_out_of_view, externals)):
+            return True
+        return all(map(self._is_out_of_view, found))
 
     def _is_out_of_view(self, item: object) -> bool:
         match item:
@@ -130,8 +133,10 @@ class Derivation:
                 return self.flow.library.function(name) is None
             case Result():
                 return True
+            # Trainer(optimizer), where Trainer derives from a class out of view
             case Class():
                 return self._has_no(item, "__init__")
+            # model(optimizer)
             case Instance(cls=cls):
                 return self._has_no(cls, "__call__")
         return False
@@ -227,9 +232,13 @@ class Derivation:
         """What a function out of view does with its arguments: of several, the worst."""
         if not isinstance(site.node, ast.Call):
             return "unknown"
-        effects = {self.flow.library.effect(name) for name in self.roots.names(site.node.func)}
+        names = self.roots.names(site.node.func)
+        effects = {*map(self.flow.library.effect, names)}
         order: tuple[Effect, ...] = ("unknown", "result", "contents", "none")
-        return next((effect for effect in order if effect in effects), "unknown")
+        for effect in order:
+            if effect in effects:
+                return effect
+        return "unknown"
 
     def _mix(self, site: CallSite) -> bool:
         """Let a call give back its arguments; a method of a container keeps them, too."""

@@ -60,8 +60,11 @@ def _is_old_form(call: ast.Call) -> bool:
 
 def _package(call: ast.Call, own: str) -> str | None:
     """The package to which a relative name relates."""
-    given = next((word.value for word in call.keywords if word.arg == "package"), None)
-    anchor = given or (call.args[1] if len(call.args) > 1 else None)
+    anchor = call.args[1] if len(call.args) > 1 else None
+    for word in call.keywords:
+        if word.arg == "package":
+            anchor = word.value
+            break
     match anchor:
         case ast.Constant(value=str(name)):
             return name

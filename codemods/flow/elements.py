@@ -108,6 +108,7 @@ class Elements(Classes):
             return
         if target not in self._taking_all:
             self._taking_all.add(target)
+            # Also the elements of the containers that become elements of it, now or later.
             for place in (("elements", target), ("keys", target)):
                 self.solver.watch(place, lambda item: self._merge_within(item, target))
         self._merged.add((source, target))
@@ -141,10 +142,10 @@ class Elements(Classes):
             site = self.spread(site)
         if name in SHIFTING:
             self.scramble(container)
-        if name in STORING:
+        if name in STORING:  # states.append(state)
             for place in site.positional:
                 self.store_element(container, None, place)
-        elif name in MERGING:
+        elif name in MERGING:  # states.update(others)
             self._merge_all(container, site)
         elif name == "setdefault":
             key = key_argument(site)
@@ -153,7 +154,7 @@ class Elements(Classes):
             self.load_element(container, key, site.result)
         elif name in READING:
             self._read(container, name, site)
-        elif name in SAME:
+        elif name in SAME:  # states.copy()
             self.solver.add(site.result, container)
             self._merge_all(container, site)
         elif name == "items":

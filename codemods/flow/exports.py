@@ -27,8 +27,10 @@ def open_stars(
     """
     opened = [(modules[unit], node) for unit, node in stars]
     for scope, node in opened:
-        if not list(found(scope.unit, node)):
+        is_outside = not list(found(scope.unit, node))
+        if is_outside:
             scope.names.update(members(node.module or ""))
+    # Modules may import stars from each other, in a circle.
     changed = True
     while changed:
         changed = False
@@ -77,7 +79,8 @@ def _added(unit: Unit, node: ast.Name) -> set[str] | None:
             call = unit.parents[method]
             if not isinstance(call, ast.Call) or len(call.args) != 1:
                 return None
-            return _words(ast.List(call.args) if method.attr == "append" else call.args[0])
+            names = ast.List(call.args) if method.attr == "append" else call.args[0]
+            return _words(names)
         case _:
             return None
 

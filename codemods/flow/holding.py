@@ -35,7 +35,8 @@ def holders(
         for place in parts(item):
             for inner in solver.standing(place):
                 outer[unwrapped(inner)].append(item)
-    found = {item for item in objects if is_one(item)}
+    # Outwards from the objects of the kind.
+    found = set(filter(is_one, objects))
     pending = list(found)
     while pending:
         new = set(outer[pending.pop()]) - found

@@ -37,7 +37,7 @@ class Roots:
             self._follow(place)
         bits = self._found[place]
         if bits not in self._roots:
-            digits = map(int, bin(bits)[:1:-1])
+            digits = map(int, bin(bits)[:1:-1])  # the lowest first, without "0b"
             self._roots[bits] = dict.fromkeys(compress(self._all, digits))
         return self._roots[bits]
 
@@ -65,9 +65,10 @@ class Roots:
             for source in sources:
                 if source in self._found:
                     gathered[place] |= self._found[source]
-                elif source in number:
+                elif source in number:  # a cycle
                     lowest[place] = min(lowest[place], number[source])
                 else:
+                    # Its sources first; the loop goes on with the next of this place afterwards.
                     enter(source)
                     break
             else:
@@ -80,7 +81,8 @@ class Roots:
                     gathered[behind] |= self._found.get(place, 0)
 
     def _sources(self, place: Place) -> list[Place]:
-        return [*self.flow.solver.incoming().get(place, ()), *self.flow.returned.get(place, ())]
+        incoming = self.flow.solver.incoming()
+        return [*incoming.get(place, ()), *self.flow.returned.get(place, ())]
 
     def _bit(self, root: Place) -> int:
         self._all.append(root)

@@ -36,7 +36,8 @@ class CallSite:
 
         None if it is not given, or given in a container that is unpacked.
         """
-        if index < len(self.positional) and (self.starred is None or index < self.starred):
+        known = len(self.positional) if self.starred is None else self.starred
+        if index < known and index < len(self.positional):
             return self.positional[index]
         return self.keywords.get(name)
 

@@ -173,8 +173,8 @@ class Solver:
             self._reach(target, new)
 
     def _reach(self, place: Place, new: list[Object]) -> bool:
-        many = len(new) + len(self._objects.get(place, ())) > MANY
-        if many or ANY_DERIVED in new:
+        count = len(new) + len(self._objects.get(place, ()))
+        if count > MANY or ANY_DERIVED in new:
             new = self._with_derived_as_one(place, new)
             if not new:
                 return False
@@ -184,6 +184,7 @@ class Solver:
             raise EntangledError
         self._objects.setdefault(place, {}).update(dict.fromkeys(new, False))
         self._touched[place] = None
+        # A place is pending once, however much is new there.
         if place not in self._new:
             self._new[place] = []
             self._pending.append(place)

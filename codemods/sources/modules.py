@@ -58,12 +58,9 @@ class Unit:
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias) -> Span:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        return (
-            node.lineno,
-            self.columns.character(node.lineno, node.col_offset),
-            node.end_lineno,
-            self.columns.character(node.end_lineno, node.end_col_offset),
-        )
+        start = self.columns.character(node.lineno, node.col_offset)
+        end = self.columns.character(node.end_lineno, node.end_col_offset)
+        return node.lineno, start, node.end_lineno, end
 
     def line(self, number: int) -> int:
         """The line of the file for a line of the code."""
@@ -75,7 +72,10 @@ class Unit:
 
     def cell(self, number: int) -> str:
         """The cell in which a line of the code is, for people; empty if this is no notebook."""
-        return f"cell {self.places[number - 1][0]}" if self.places else ""
+        if not self.places:
+            return ""
+        cell, _ = self.places[number - 1]
+        return f"cell {cell}"
 
     def source(self, node: ast.expr | ast.stmt) -> str:
         return self.columns.segment(node)
@@ -120,7 +120,8 @@ class Layout:
         if path in self._directories:
             package = str(PurePosixPath(path, "__init__.py"))
             return package if package in self._files else None, path
-        return (f"{path}.py", "") if f"{path}.py" in self._files else None
+        file = f"{path}.py"
+        return (file, "") if file in self._files else None
 
     def relative(self, importer: str, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
@@ -140,6 +141,7 @@ class Layout:
         here = folder.split("/") if folder else []
         parts = name.split(".")
         if parts[0] in sys.stdlib_module_names:
+            # A script finds modules in its own folder first, a module of a package does not.
             beside = "/".join((*here, *parts))
             is_script = str(PurePosixPath(folder, "__init__.py")) not in self._files
             return (beside,) if is_script and self.at(beside) is not None else ()
@@ -148,8 +150,9 @@ class Layout:
         for path in self._endings.get(parts[-1], ()):
             steps = path.split("/")
             root = steps[: -len(parts)]
-            if steps[-len(parts) :] == parts and self.at(path) is not None:
-                ranked.append((-_shared(here, root), len(root), path))
+            if steps[-len(parts) :] != parts or self.at(path) is None:
+                continue
+            ranked.append((-_shared(here, root), len(root), path))
         if not ranked:
             return ()
         most, depth, first = min(ranked)
@@ -203,7 +206,8 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
     """Whether the dotted name of a file, from any of its folders on, is as a pattern says."""
     steps = path.removesuffix(".py").removesuffix("/__init__").split("/")
-    return any(pattern.fullmatch(".".join(steps[start:])) for start in range(len(steps)))
+    endings = (".".join(steps[start:]) for start in range(len(steps)))
+    return any(map(pattern.fullmatch, endings))
 
 
 def name_of(path: str) -> str:
@@ -245,7 +249,10 @@ class Project:
     def left_out(self, path: str) -> str | None:
         """The file of the module at a path without its ending, if it is not analysed."""
         found = self._layout.at(path)
-        return found[0] if found is not None and found[0] in self.others else None
+        if found is None:
+            return None
+        file, _ = found
+        return file if file in self.others else None
 
     def relative(self, importer: Unit, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""

@@ -82,7 +82,8 @@ class Notebook:
     def _divided(self, code: str) -> list[str]:
         """The new source of each cell. Code before the first marker goes to the first cell."""
         before, *rest = MARKER.split(code)
-        bodies = dict(zip(map(int, rest[::2]), rest[1::2], strict=True))
+        numbers = map(int, rest[::2])
+        bodies = dict(zip(numbers, rest[1::2], strict=True))
         sources = []
         for cell in self.cells:
             body = bodies[cell.number].removesuffix("\n")
@@ -101,12 +102,19 @@ class Notebook:
         if not old.startswith("["):
             return json.dumps(source, ensure_ascii=escape)
         # An array of lines: the white space between them, and old lines, stay as they are.
-        spans = list(_elements(self.text, cell.extent[0]))
+        start, end = cell.extent
+        spans = list(_elements(self.text, start))
         first, last = spans[0], spans[-1]
-        opening = self.text[cell.extent[0] + 1 : first[0]]
-        between = self.text[first[1] : spans[1][0]] if len(spans) > 1 else f",{opening or ' '}"
-        closing = self.text[last[1] : cell.extent[1]]
-        written = {json.loads(self.text[start:end]): self.text[start:end] for start, end in spans}
+        opening = self.text[start + 1 : first[0]]
+        between = f",{opening or ' '}"
+        if len(spans) > 1:
+            second = spans[1]
+            between = self.text[first[1] : second[0]]
+        closing = self.text[last[1] : end]
+        written: dict[object, str] = {}
+        for span in spans:
+            literal = self.text[slice(*span)]
+            written[json.loads(literal)] = literal
         new = LINES.findall(source)
         lines = [written.get(line) or json.dumps(line, ensure_ascii=escape) for line in new]
         return f"[{opening}{between.join(lines)}{closing}"
@@ -139,16 +147,19 @@ def read_notebook(content: bytes) -> Notebook:
         code.append(f"{opening(cell.number)}\n{cell.body}\n")
         starts = _starts_of_lines(text, cell.extent)
         numbers = [bisect_right(newlines, start) + 1 for start in starts]
-        lines = _lines_of(cell)
+        last = len(numbers) - 1
         places.append((cell.number, numbers[0]))
-        places += [(cell.number, numbers[min(line, len(numbers) - 1)]) for line in lines]
+        lines = (min(line, last) for line in _lines_of(cell))
+        places += ((cell.number, numbers[line]) for line in lines)
     return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
 
 
 def _starts_of_lines(text: str, extent: Extent) -> list[int]:
     """Where the lines of a source begin in the file: one number, if it is one string there."""
     start, _ = extent
-    lines = [first for first, _ in _elements(text, start)] if text[start] == "[" else []
+    if text[start] != "[":
+        return [start]
+    lines = [first for first, _ in _elements(text, start)]
     return lines or [start]
 
 
@@ -184,7 +195,9 @@ def only_code(content: bytes) -> str:
     kept: list[str] = []
     end = 0
     for first, last in cells:
-        kept += ["\n" * text.count("\n", end, first), text[first:last]]
+        # What is between cells becomes empty lines, so that lines keep their numbers.
+        lines_between = text.count("\n", end, first)
+        kept += ["\n" * lines_between, text[first:last]]
         end = last
     return "".join(kept) or text
 
@@ -214,6 +227,7 @@ def _trimmed(body: str, old: str) -> str:
 
 
 def _other_language(notebook: dict[str, object]) -> bool:
+    """Whether the cells of a notebook are not in Python: `"kernelspec": {"language": "R"}`."""
     match notebook:
         case {"metadata": {"kernelspec": {"language": name}}} if name:
             pass
@@ -245,8 +259,14 @@ def _elements(text: str, index: int) -> Iterator[Extent]:
     while text[index] != "]":
         _, extent = _value(text, index)
         yield extent
-        index = _skip(text, extent[1])
-        index = _skip(text, index + 1) if text[index] == "," else index
+        index = _behind_comma(text, extent)
+
+
+def _behind_comma(text: str, extent: Extent) -> int:
+    """Where the next element begins behind one, or the array or object ends."""
+    _, end = extent
+    index = _skip(text, end)
+    return _skip(text, index + 1) if text[index] == "," else index
 
 
 def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
@@ -256,8 +276,7 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
         key, (_, end) = _value(text, index)
         _, extent = _value(text, _skip(text, end) + 1)
         yield str(key), extent
-        index = _skip(text, extent[1])
-        index = _skip(text, index + 1) if text[index] == "," else index
+        index = _behind_comma(text, extent)
 
 
 def string_extents(text: str, extent: Extent) -> list[Extent]:
@@ -285,7 +304,8 @@ def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
             continue
         source = json.loads(text[slice(*members["source"])])
         lines = [source] if isinstance(source, str) else source
-        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        is_text = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+        if not is_text:
             raise UndecodableError(f"cell {number} holds something else than text")
         if source:
             yield number, "".join(lines), members["source"]
@@ -346,13 +366,15 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
     while lines:
         line = lines.pop(0)
         found = MAGIC.match(line)
+        # A line within a string, or behind an open bracket, is no magic.
         if found is None or _is_open("\n".join(done)):
             done.append(line)
             continue
         magic = found["magic"]
         while magic.endswith("\\") and lines:
             magic += "\n" + lines.pop(0)
-        placeholder = f"{found['indent']}{found['assigned'] or ''}__magic_{len(magics)}__"
+        target = found["assigned"] or ""  # files = !ls
+        placeholder = f"{found['indent']}{target}__magic_{len(magics)}__"
         timed = TIMED.fullmatch(magic)
         if timed is not None and not found["assigned"] and _parses(timed["code"]):
             # %time train(): the code behind it is read.

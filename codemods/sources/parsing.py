@@ -25,6 +25,7 @@ def nests_deeply(tree: ast.Module) -> bool:
     """
     level: list[ast.AST] = [tree]
     depth = 0
+    # Level by level, as a recursion would be too deep itself.
     while level and depth <= DEEPEST:
         depth += 1
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -35,8 +36,10 @@ def nests_deeply(tree: ast.Module) -> bool:
 
 def _is_long(node: ast.AST) -> bool:
     match node:
+        # a or b or c, …
         case ast.BoolOp(values=values):
             return len(values) > DEEPEST
+        # import a.b.c…
         case ast.alias(name=str(name)) | ast.ImportFrom(module=str(name)):
             return name.count(".") > DEEPEST
     return False

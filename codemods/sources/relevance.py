@@ -84,7 +84,9 @@ class Relevance:
             return
         imports, importers = import_graph(texts)
         readers = {path for path, text in texts.items() if may_read(text.encode())}
-        reached = reachable(reachable(legacy | readers, importers), imports)
+        # All that import them are their programs, with all that these import.
+        above = reachable(legacy | readers, importers)
+        reached = reachable(above, imports)
         reached = reachable(reached | _loaded(texts, reached), imports)
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}
@@ -161,7 +163,9 @@ def _imports(text: str) -> Iterator[re.Match[str]]:
     index = text.find("import")
     end = 0
     while index >= 0:
-        line = max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
+        newline = text.rfind("\n", 0, index)
+        carriage_return = text.rfind("\r", 0, index)
+        line = max(newline, carriage_return) + 1
         match = IMPORT.match(text, max(line, end))
         if match is not None:
             yield match
@@ -186,13 +190,16 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
 
 def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterator[str]:
     """`from package import name, other`: the names may be modules."""
+    name = match["source"]
     if match["level"]:
-        sources: tuple[str, ...] = (layout.relative(path, len(match["level"]), match["source"]),)
+        level = len(match["level"])
+        sources: tuple[str, ...] = (layout.relative(path, level, name),)
     else:
-        sources = layout.absolute(path, match["source"])
-    yield from _with_packages(sources, match["source"])
+        sources = layout.absolute(path, name)
+    yield from _with_packages(sources, name)
     if sources:
-        for member in re.findall(r"\w+", COMMENT.sub("", match["members"])):
+        members = COMMENT.sub("", match["members"])
+        for member in re.findall(r"\w+", members):
             for source in sources:
                 yield member if source == "." else f"{source}/{member}"
 
@@ -201,6 +208,7 @@ def _with_packages(paths: Iterable[str], name: str) -> Iterator[str]:
     """The paths of a module, and those of the packages around it that its dotted name names."""
     for path in paths:
         around = path
+        # `package/module.py`, `package`: as many as the name has parts.
         for _ in name.split("."):
             if not around:
                 break

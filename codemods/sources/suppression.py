@@ -44,10 +44,13 @@ def left(code: str) -> dict[int, tuple[str, str]]:
     """The comments of partial work: a code and a reason, by the line of the statement below."""
     found: dict[int, tuple[str, str]] = {}
     above = ""
-    for number, line in enumerate(map(str.strip, code.split("\n")), start=1):
+    lines = map(str.strip, code.split("\n"))
+    for number, line in enumerate(lines, start=1):
+        # The first marker of a block of comments counts, others may follow it.
         if line.startswith("#"):
             above = above or line.partition(MARKER)[2]
         elif line and above:
-            reason, _, why = above.partition(" ")
-            found[number], above = (reason, why), ""
+            name, _, reason = above.partition(" ")
+            found[number] = (name, reason)
+            above = ""
     return found

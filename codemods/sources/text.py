@@ -71,7 +71,7 @@ def decode(content: bytes) -> Text:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError as error:
         raise UndecodableError(f"cannot be decoded: {error.msg}") from error
-    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+    encoding = "utf-8" if encoding == "utf-8-sig" else encoding  # the mark is kept in `bom`
     try:
         text = Text(content, encoding, bom)
         code = text.code
@@ -113,12 +113,13 @@ class Columns:
 
     def __init__(self, code: str) -> None:
         self.code = code
-        self._starts = [0, *(found.end() for found in LINE_END.finditer(code))]
-        self._wide = {
-            number: line.encode("utf-8", "surrogatepass")
-            for number, line in enumerate(LINE_END.split(code), 1)
-            if not line.isascii()
-        }
+        self._starts = [0]
+        self._starts += (found.end() for found in LINE_END.finditer(code))
+        # Only lines with other characters than ASCII need a conversion.
+        self._wide: dict[int, bytes] = {}
+        for number, line in enumerate(LINE_END.split(code), 1):
+            if not line.isascii():
+                self._wide[number] = line.encode("utf-8", "surrogatepass")
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, in time that does not grow with the file."""

@@ -35,8 +35,10 @@ def sites_in(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(LINE_END.split(text), 1):
         code = COMMENT.sub("", line)
         for found in NAMED.finditer(code):
-            start = found.start()
-            before = OWNER.match(code[max(0, start - LONGEST_OWNER) : start][::-1])
+            end = found.start()
+            start = max(0, end - LONGEST_OWNER)
+            backwards = code[start:end][::-1]
+            before = OWNER.match(backwards)
             owner = before[0][::-1] if before and not found["whole"] else ""
             # `target` and `step` are common words: `optimizer.target` and `x.state.step` count.
             if found["target"] and not OPTIMIZER.search(owner):
