@@ -45,6 +45,8 @@ def enclose(
         moved.append(_deeper(item) if is_tall else item)
     before = call.whitespace_before_args
     if isinstance(before, cst.ParenthesizedWhitespace):
+        # step(
+        #                 optimizer, batch)
         is_aligned = len(before.last_line.value) > base + ALIGNED
         stacks = is_aligned and not any(map(comments_of, call.args)) and not _has_tall(call.args)
     else:
@@ -134,6 +136,7 @@ def _continued(
     between: cst.Comma | cst.MaybeSentinel,
 ) -> cst.Arg:
     """An argument that another one follows."""
+    # An argument that was followed by another keeps its comma, and the comment behind that.
     if not was_last and isinstance(argument.comma, cst.Comma):
         return argument
     comma = between
@@ -218,6 +221,7 @@ def fit(
     old_lines = _lines(module, original).split("\n")
     before = max(map(len, old_lines)) + indent
     limit = before + TOLERANCE if before > limit else limit
+    # Each break changes the lines, so the next call is chosen in the new text.
     for _ in range(MOST_BREAKS):
         breaker = _Breaker(module, updated, hanging, limit - indent)
         broken = updated.visit(breaker)
@@ -400,7 +404,7 @@ class _Comments(cst.CSTVisitor):
 
 def usual_quote(code: str) -> str:
     """The quotation mark that a file has most of."""
-    plain = code.replace('"""', "").replace("'''", "")
+    plain = code.replace('"""', "").replace("'''", "")  # docstrings have theirs in any style
     return '"' if plain.count('"') >= plain.count("'") else "'"
 
 

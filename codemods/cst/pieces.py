@@ -63,7 +63,8 @@ def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
         return argument.with_changes(keyword=cst.Name(keyword))
     value = argument.value
     if isinstance(value, cst.NamedExpr) and not value.lpar:  # f(a := 1), but f(b=(a := 1))
-        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        left, right = cst.LeftParen(), cst.RightParen()
+        value = value.with_changes(lpar=[left], rpar=[right])
     return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
 
 
@@ -122,14 +123,19 @@ class Layout:
         has_comments = any(piece.comments for piece in pieces)
         if self.newline is not None and len(pieces) > 1 and has_comments:
             deeper = _deeper(self.newline)
-            spaces = [_with_lines(deeper, _lines(piece.before)) for piece in pieces]
-            inner = [replace(one, before=space) for one, space in zip(pieces, spaces, strict=True)]
+            inner: list[Piece] = []
+            for piece in pieces:
+                space = _with_lines(deeper, _lines(piece.before))
+                inner.append(replace(piece, before=space))
             args = self._joined(inner, deeper, self.newline, trailing_comma=True)
-            call = cst.Call(func=callee, args=args, whitespace_before_args=spaces[0])
+            first = inner[0].before or NOTHING
+            call = cst.Call(func=callee, args=args, whitespace_before_args=first)
             return Piece(cst.Arg(call))
+        # On one line: a comment goes above or behind the whole call.
         bare = [Piece(piece.argument) for piece in pieces]
         args = self._joined(bare, BLANK, NOTHING, trailing_comma=False)
-        return self.annotated(Piece(cst.Arg(cst.Call(func=callee, args=args))), pieces)
+        call = cst.Call(func=callee, args=args)
+        return self.annotated(Piece(cst.Arg(call)), pieces)
 
     def annotated(self, piece: Piece, others: Iterable[Piece]) -> Piece:
         """A piece with the comments of others: above it, but for one that finds room behind it."""
@@ -147,16 +153,22 @@ class Layout:
     def _joined(
         self, pieces: Sequence[Piece], between: Space, closing: Space, trailing_comma: bool
     ) -> list[cst.Arg]:
-        args = []
-        for index, piece in enumerate(pieces):
-            ends = index == len(pieces) - 1
-            space = closing if ends else pieces[index + 1].before or between
-            if piece.behind is not None:
-                newline = space if isinstance(space, Newline) else self.newline
-                assert newline is not None, "a comment ends in a line break"
-                space = newline.with_changes(first_line=piece.behind)
-            args.append(_closed(piece.argument, space, comma=trailing_comma or not ends))
+        spaces = [piece.before or between for piece in pieces[1:]]
+        spaces.append(closing)
+        args: list[cst.Arg] = []
+        for piece, space in zip(pieces, spaces, strict=False):
+            is_last = len(args) == len(pieces) - 1
+            after = self._with_comment(space, piece.behind)
+            args.append(_closed(piece.argument, after, comma=trailing_comma or not is_last))
         return args
+
+    def _with_comment(self, space: Space, comment: cst.TrailingWhitespace | None) -> Space:
+        """Some space with a comment ahead of it."""
+        if comment is None:
+            return space
+        newline = space if isinstance(space, Newline) else self.newline
+        assert newline is not None, "a comment ends in a line break"
+        return newline.with_changes(first_line=comment)
 
 
 def _closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
@@ -213,5 +225,6 @@ def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newlin
 def _deeper(newline: Newline) -> Newline:
     """A line break one level deeper: by two in files that indent so, else by four."""
     width = len(newline.last_line.value)
-    step = 2 if width == 2 else 4
-    return newline.with_changes(last_line=cst.SimpleWhitespace(" " * (width + step)))
+    width += 2 if width == 2 else 4
+    indent = cst.SimpleWhitespace(" " * width)
+    return newline.with_changes(last_line=indent)

@@ -100,6 +100,7 @@ class Definitions:
         """
         found = [node]
         while True:
+            # Down to the name that a path starts from.
             while isinstance(node, ast.Attribute):
                 node = node.value
             value = self.local_value(node)
@@ -255,6 +256,7 @@ def _stores_of(unit: Unit) -> Stores:
         if isinstance(node, ast.Global | ast.Nonlocal):
             for name in node.names:
                 elsewhere[name].append(node)
+    # A `nonlocal` or `global` may be about any variable of its name.
     for (_, name), nodes in found.items():
         nodes.extend(elsewhere.get(name, ()))
     return found

@@ -191,6 +191,7 @@ class Dataflow:
                 cls = item.cls if isinstance(item, Instance) else item
                 for members in self.program.members(cls).values():
                     functions += [one.node for one in members]
+            # Code that has a module may set its variables.
             if isinstance(item, Module) and item.unit is not None:
                 scope = self.program.flow.modules[item.unit]
                 modules |= {Variable(scope, name) for name in scope.names}
@@ -433,9 +434,10 @@ class Dataflow:
         pending = [site]
         while pending:
             current = pending.pop()
-            if current.number in found.setdefault(current.owner, set()):
+            numbers = found.setdefault(current.owner, set())
+            if current.number in numbers:
                 continue
-            found[current.owner].add(current.number)
+            numbers.add(current.number)
             if isinstance(current.owner, FunctionNode):
                 pending += self.program.callers(current.owner) or ()
         return found
@@ -452,6 +454,7 @@ class Dataflow:
         for parameter in (*parameters_of(arguments), arguments.vararg, arguments.kwarg):
             if parameter is not None:
                 items += self.program.objects_at(function.scope, parameter.arg)
+        # Variables of the functions and the module around it, as well as its arguments.
         scope = function.scope.parent
         while scope is not None:
             for name in scope.names:

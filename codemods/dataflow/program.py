@@ -56,6 +56,7 @@ class Program:
         found = [item.name for item in self.objects(node) if isinstance(item, External)]
         if len(found) == 1:
             return found[0]
+        # Attributes of packages that nobody follows have the name of their owner.
         if found or not isinstance(node, ast.Attribute):
             return ""
         owner = self.full_name(node.value)

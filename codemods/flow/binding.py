@@ -76,6 +76,7 @@ def bind_values(
     signature: Signature, positional: Sequence[T], keywords: Mapping[str, T], unpacked: bool = False
 ) -> Bound[T] | Wrong:
     """The same for values of any kind. More of them may follow if they are `unpacked`."""
+    # With unpacked arguments, it is no error that some seem to be missing.
     bind_to = signature.bind_partial if unpacked else signature.bind
     try:
         found = bind_to(*positional, **keywords)
@@ -86,12 +87,15 @@ def bind_values(
     rest: tuple[T, ...] = ()
     others: dict[str, T] = {}
     for name in found.arguments:
-        if parameters[name].kind is Parameter.VAR_POSITIONAL:
+        kind = parameters[name].kind
+        if kind is Parameter.VAR_POSITIONAL:
             rest = given.pop(name)
-        elif parameters[name].kind is Parameter.VAR_KEYWORD:
+        elif kind is Parameter.VAR_KEYWORD:
             others = given.pop(name)
-    left = {name: parameter.default for name, parameter in parameters.items() if name not in given}
-    defaults = {name: default for name, default in left.items() if default is not REQUIRED}
+    defaults: dict[str, T] = {}
+    for name, parameter in parameters.items():
+        if name not in given and parameter.default is not REQUIRED:
+            defaults[name] = parameter.default
     return Bound(given, rest, others, defaults, unpacked)
 
 

@@ -136,12 +136,8 @@ class Calls(Elements):
 
     def _load_attribute(self, item: Object, name: str, result: Place) -> None:
         match item:
-            case External() if name == "__dict__":
-                self.solver.add(result, item)
             case External():
-                member = f"{item.name}.{name}"
-                if self.library.follows(member):
-                    self.solver.add(result, External(member))
+                self._load_from_external(item, name, result)
             case Module():
                 self.module_attribute(item, name, result)
             case Instance(cls=cls):
@@ -166,12 +162,23 @@ class Calls(Elements):
                 self.solver.add(result, item)
             # optimizer.target, optimizer.apply_gradient
             case Thing() | Result():
-                if isinstance(item, Thing):
-                    self.library.attribute(self, item, name, result)
-                if self.library.method(item, name) is not None:
-                    self.solver.add(result, Method(item, name))
+                self._load_from_thing(item, name, result)
             case _:
                 pass
+
+    def _load_from_external(self, item: External, name: str, result: Place) -> None:
+        if name == "__dict__":  # jax.numpy.__dict__["asarray"]
+            self.solver.add(result, item)
+            return
+        member = f"{item.name}.{name}"
+        if self.library.follows(member):
+            self.solver.add(result, External(member))
+
+    def _load_from_thing(self, item: Thing | Result, name: str, result: Place) -> None:
+        if isinstance(item, Thing):
+            self.library.attribute(self, item, name, result)
+        if self.library.method(item, name) is not None:
+            self.solver.add(result, Method(item, name))
 
     def _load_from_instance(self, item: Instance, cls: Class, name: str, result: Place) -> None:
         if name == "__dict__":
@@ -480,7 +487,9 @@ class Calls(Elements):
         match callee:
             case Function():
                 self.enter(callee, site, 0)
+                # Those that `functools.singledispatch` may choose instead.
                 self.call(("alternatives", callee.node), site)
+            # The pool may have functions among its elements.
             case Container(role=role) if role == POOL:
                 self.call_container_method(callee, "__call__", site)
             case Getter():
@@ -493,18 +502,15 @@ class Calls(Elements):
             case Class():
                 self.by_ancestry(callee, lambda: self._construct(callee, site))
             case Instance():
-                self._class_attribute(callee, "__call__", ("__call__", site.node, callee))
-                self.call(("__call__", site.node, callee), site)
+                method = ("__call__", site.node, callee)
+                self._class_attribute(callee, "__call__", method)
+                self.call(method, site)
             case Partial(call=call, function=function):
                 self._call_partial(call, function, site)
             case Derivative(function=function, layout=layout):
                 self._call_derivative(function, layout, site)
             case External(name=name):
-                behaviour = self.library.function(name)
-                if behaviour is not None:
-                    behaviour(self, site)
-                elif self.library.follows(name) or Result(name).is_instance:
-                    self.solver.add(site.result, Result(name))
+                self._call_external(name, site)
             case Derived() | AnyDerived():
                 self.solver.add(site.result, callee)
             case Record(fields=fields):
@@ -513,6 +519,13 @@ class Calls(Elements):
                 self.solver.connect(("returned", annotation), site.result)
             case _:
                 pass
+
+    def _call_external(self, name: str, site: CallSite) -> None:
+        behaviour = self.library.function(name)
+        if behaviour is not None:
+            behaviour(self, site)
+        elif self.library.follows(name) or Result(name).is_instance:
+            self.solver.add(site.result, Result(name))
 
     def _get(self, getter: Getter, site: CallSite) -> None:
         """`attrgetter("state.target")(x)`, `itemgetter(0, 1)(x)`, `methodcaller("step", y)(x)`."""

@@ -17,11 +17,15 @@ class Classes:
     solver: Solver = field(default_factory=Solver)
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
     _heirs: dict[Class, dict[Class, None]] = field(default_factory=dict)
+    """The subclasses of each class."""
     _ancestry: dict[Class, list[Object]] = field(default_factory=dict)
     _fields: dict[Class | Opaque, dict[str, None]] = field(default_factory=dict)
+    """The names of the fields that anything has asked for."""
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
+    """What to do again when a base of a class becomes known."""
     _whole: set[Class | Opaque] = field(default_factory=set)
+    """The classes of which any field has been asked for, see `any_field`."""
     _members: set[str] = field(default_factory=set)
     """The names that any class binds."""
 
@@ -46,7 +50,7 @@ class Classes:
     def defining(self, cls: Class, name: str) -> Iterator[Class]:
         """The class and those of its bases that bind a name, nearest first."""
         if name not in self._members:
-            return
+            return  # saves a look at each base, as most names are bound by no class
         for item in self.ancestry(cls):
             if isinstance(item, Class) and name in item.scope.names:
                 yield item

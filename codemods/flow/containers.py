@@ -37,7 +37,7 @@ MERGING = frozenset(
 CHANGING = (
     STORING | MERGING | {"pop", "popitem", "popleft", "clear", "remove", "discard", "setdefault"}
 )
-"""Methods behind which a container holds something else."""
+"""Methods that change which elements a container has."""
 
 READING = frozenset(("get", "pop", "__getitem__", "popleft", "__next__", "send"))
 SAME = frozenset(
@@ -56,7 +56,7 @@ SHIFTING = frozenset(
     words("insert pop remove reverse sort rotate appendleft extendleft popleft")
     + words("__delitem__ __setitem__ extend")
 )
-"""Methods behind which an element may be at another index."""
+"""Methods that may change the index of an element."""
 
 OTHERS = (
     words("setdefault items keys values popitem fromkeys most_common elements throw")

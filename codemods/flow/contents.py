@@ -47,11 +47,15 @@ class Contents:
         self.flow = flow
         self._carried: dict[Object, dict[Token, None]] = defaultdict(dict)
         self._outer: dict[Object, dict[Object, None]] = defaultdict(dict)
+        """The objects that have an object as a part."""
         self._places: dict[Object, dict[Place, None]] = defaultdict(dict)
+        """The watched places where an object is."""
         self._watched: set[Place] = set()
         self._inside: dict[Place, dict[Object, None]] = defaultdict(dict)
+        """The objects of which a place is a part, if its name does not say so."""
         self._known: set[Object] = set()
         self._seen: dict[tuple[Object | None, Place], int] = defaultdict(int)
+        """How many of the objects at a place have been taken into account for a holder."""
 
     def watch(self, place: Place) -> None:
         """Let `update` report this place."""
@@ -69,7 +73,7 @@ class Contents:
     def at(self, places: Iterable[Place]) -> dict[Token, None]:
         """What the objects at some places carry, `AnyDerived` as it is."""
         items = dict.fromkeys(chain.from_iterable(map(self.flow.solver.standing, places)))
-        return {token: None for item in items for token in self.within(item)}
+        return dict.fromkeys(chain.from_iterable(map(self.within, items)))
 
     def watched(self) -> Iterable[Place]:
         """The places that `update` reports."""

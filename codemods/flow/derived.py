@@ -68,6 +68,7 @@ class Derivation:
 
     flow: Calls
     escapes: dict[Thing, Escape] = field(default_factory=dict)
+    """The first escape of each thing."""
     _sites: dict[Place, list[tuple[Place, CallSite]]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -93,11 +94,14 @@ class Derivation:
 
     def sites(self) -> dict[CallSite, Place]:
         """All calls, with the places of what is called."""
-        return {site: callee for calls in self._sites.values() for callee, site in calls}
+        found: dict[CallSite, Place] = {}
+        for calls in self._sites.values():
+            found.update((site, callee) for callee, site in calls)
+        return found
 
     def stores(self) -> dict[Store, None]:
         """All assignments to attributes and elements."""
-        return {store: None for stores in self._stores.values() for store in stores}
+        return dict.fromkeys(chain.from_iterable(self._stores.values()))
 
     def round(self) -> bool:
         """Derive what follows from the present solution. Whether any of that was new."""

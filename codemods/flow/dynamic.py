@@ -35,8 +35,12 @@ def named_module(call: ast.Call, package: str) -> str | re.Pattern[str]:
     known = [word for word in words if word is not None]
     if len(known) == len(words):
         return "".join(known)
-    patterns = [r"[\w.]*" if word is None else re.escape(word) for word in words]
-    return re.compile("".join(patterns))
+    return re.compile("".join(map(_pattern, words)))
+
+
+def _pattern(word: str | None) -> str:
+    """The pattern of a part of a dotted name, which may not be known."""
+    return r"[\w.]*" if word is None else re.escape(word)
 
 
 def _files(argument: ast.expr) -> list[str]:

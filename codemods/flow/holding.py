@@ -19,7 +19,7 @@ def holders(
     Args:
       solver: knows what is at which place.
       is_one: whether an object is of the kind.
-      parts: the places of what an object holds.
+      parts: the places of the parts of an object.
     """
     everything: set[Object] = set()
     for place in solver.places():

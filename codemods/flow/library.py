@@ -348,6 +348,7 @@ def _list_leaves(flow: Calls, site: CallSite, result: Place) -> None:
     flow.solver.add(result, leaves)
     tree = site.argument(0, "tree")
     if tree is not None and site.argument(1, "is_leaf") is not None:
+        # An element, or the whole tree, may be a leaf.
         flow.merge(tree, leaves)
         flow.store_element(leaves, None, tree)
 
@@ -478,6 +479,7 @@ def local_variables(flow: Calls, site: CallSite) -> None:
         return
     outcome = Container(site.node, "locals")
     flow.solver.add(site.result, outcome)
+    # locals()["optimizer"]
     for name in sorted(scope.names):
         flow.store_element(outcome, name, ("variable", scope, name))
 
@@ -525,8 +527,8 @@ def getter(word: str) -> Behaviour:
         values = [_literal(argument) for argument in node.args]
         names = [value for value in values if isinstance(value, str)]
         if word == "itemgetter":
-            keys = tuple(value if isinstance(value, int | str) else None for value in values)
-            flow.solver.add(site.result, Getter(node, keys=keys))
+            # itemgetter("params", 0)
+            flow.solver.add(site.result, Getter(node, keys=tuple(map(_key, values))))
         elif word == "methodcaller" and names:
             # methodcaller("apply_gradient", grads)
             method = names[:1]
@@ -537,6 +539,10 @@ def getter(word: str) -> Behaviour:
             flow.solver.add(site.result, Getter(node, attributes=tuple(attributes)))
 
     return behaviour
+
+
+def _key(value: object) -> int | str | None:
+    return value if isinstance(value, int | str) else None
 
 
 def _literal(node: ast.expr) -> object:

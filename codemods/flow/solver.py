@@ -47,9 +47,9 @@ class Solver:
         self._objects: dict[Place, dict[Object, bool]] = {}  # True once watchers have been called
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
-        self._new: dict[Place, list[Object]] = {}
-        self._pending: deque[Place] = deque()
-        self._touched: dict[Place, None] = {}
+        self._new: dict[Place, list[Object]] = {}  # what has yet to move on
+        self._pending: deque[Place] = deque()  # the places where something is new
+        self._touched: dict[Place, None] = {}  # see `take_touched`
         self.facts = 0
         self.version = 0
         """Grows with every fact and edge."""
@@ -68,7 +68,9 @@ class Solver:
     def has(self, place: Place, item: Object) -> bool:
         """Whether an object is known to reach a place."""
         objects = self._objects.get(place, ())
-        return item in objects or (item in self._derived and ANY_DERIVED in objects)
+        if item in objects:
+            return True
+        return item in self._derived and ANY_DERIVED in objects
 
     def standing(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place, `AnyDerived` as it is."""
@@ -86,7 +88,9 @@ class Solver:
     def since(self, place: Place, start: int) -> list[Object]:
         """The objects at a place behind the first `start` of them, `AnyDerived` as it is."""
         objects = self._objects.get(place, {})
-        return list(islice(objects, start, None)) if len(objects) > start else []
+        if len(objects) <= start:
+            return []
+        return list(islice(objects, start, None))
 
     def places(self) -> Iterable[Place]:
         """All places that something reaches."""
@@ -94,7 +98,9 @@ class Solver:
 
     def add(self, place: Place, item: Object) -> bool:
         """Let an object reach a place. Returns whether it was not there before."""
-        return item not in self._objects.get(place, ()) and self._reach(place, [item])
+        if item in self._objects.get(place, ()):
+            return False
+        return self._reach(place, [item])
 
     def connect(self, source: Place, target: Place) -> None:
         """Let everything at `source` reach `target`."""
@@ -199,11 +205,13 @@ class Solver:
         present = self._objects.get(place, {})
         derived = [item for item in present if isinstance(item, Derived)]
         derived += arriving
-        if len(derived) > MANY and not self._derived.keys() >= {*derived}:
+        are_many = len(derived) > MANY
+        if are_many and not self._derived.keys() >= {*derived}:
+            # `AnyDerived` stands for more than before, at all places.
             self.version += 1
             self._derived.update(dict.fromkeys(derived))
             self._every.clear()
-        if len(derived) <= MANY and ANY_DERIVED not in present and ANY_DERIVED not in new:
+        if not are_many and ANY_DERIVED not in present and ANY_DERIVED not in new:
             return new
         others = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
         if ANY_DERIVED not in present:

@@ -46,6 +46,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         self.nodes.append(self.tree)
+        # Breadth first: the list grows while it is read.
         for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
@@ -109,8 +110,8 @@ class Layout:
         modules = [path.removesuffix(".py") for path in self._files]
         for path in sorted((*self._directories, *modules)):
             self._endings[path.rpartition("/")[2]].append(path)
-        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._below: dict[str, list[str]] = {}
+        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}  # by folder and dotted name
+        self._below: dict[str, list[str]] = {}  # by folder
 
     def at(self, path: str) -> tuple[str | None, str] | None:
         """The module at a path without its ending: its file and, for a package, its folder.
@@ -126,9 +127,12 @@ class Layout:
     def relative(self, importer: str, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
         folder = PurePosixPath(importer).parent
+        # `from .` is from the folder of the file, each further dot one above.
         for _ in range(level - 1):
             folder = folder.parent
-        return str(folder.joinpath(*name.split("."))) if name else str(folder)
+        if name:
+            folder = folder.joinpath(*name.split("."))
+        return str(folder)
 
     def absolute(self, importer: str, name: str) -> tuple[str, ...]:
         """The paths, without ending, that an absolute import may mean; none outside the project."""
@@ -152,14 +156,16 @@ class Layout:
             root = steps[: -len(parts)]
             if steps[-len(parts) :] != parts or self.at(path) is None:
                 continue
-            ranked.append((-_shared(here, root), len(root), path))
+            shared = _shared(here, root)
+            ranked.append((-shared, len(root), path))
         if not ranked:
             return ()
-        most, depth, first = min(ranked)
-        if -most == depth:  # the root is a folder above the importing file
+        ranked.sort()
+        best, depth, first = ranked[0]
+        if -best == depth:  # the root is a folder above the importing file
             return (first,)
-        near = tuple(path for shared, _, path in sorted(ranked) if shared == most)
-        is_below = -most == len(here)
+        near = tuple(path for rank, _, path in ranked if rank == best)
+        is_below = -best == len(here)
         return near if is_below or len(near) == 1 else ()
 
     def run_by(self, importer: str, code: str) -> list[str]:
@@ -168,7 +174,8 @@ class Layout:
             return []
         paths: set[str] = set()
         for found in RUN.finditer(code):
-            name = PurePosixPath(found[1] or found[2]).name
+            file = found[1] or found[2]
+            name = PurePosixPath(file).name
             paths.update(self._called[name])
             paths.update(self._called[f"{name}.py"])  # `%run train` needs no ending
         return sorted(paths - {importer})
@@ -185,7 +192,8 @@ class Layout:
         """The files in a folder and in those within it."""
         if folder not in self._below:
             start = "" if folder == "." else f"{folder}/"
-            self._below[folder] = sorted(path for path in self._files if path.startswith(start))
+            inner = (path for path in self._files if path.startswith(start))
+            self._below[folder] = sorted(inner)
         return self._below[folder]
 
     def matching(self, pattern: re.Pattern[str]) -> list[str]:

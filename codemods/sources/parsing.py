@@ -7,6 +7,7 @@ import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 DEEPEST = 1_000
 
@@ -28,7 +29,7 @@ def nests_deeply(tree: ast.Module) -> bool:
     # Level by level, as a recursion would be too deep itself.
     while level and depth <= DEEPEST:
         depth += 1
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [*chain.from_iterable(map(ast.iter_child_nodes, level))]
         if any(map(_is_long, level)):
             return True
     return depth > DEEPEST

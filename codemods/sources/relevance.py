@@ -91,7 +91,7 @@ class Relevance:
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}
         self.speaking = legacy | readers | loading
-        self.beside = {path for one in legacy for path in imports[one]}
+        self.beside = set[str]().union(*(imports[path] for path in legacy))
         for path in self.paths:
             self.imports[path] = imports[path] & reached
             self.importers[path] = importers[path] & reached
@@ -149,6 +149,7 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
             if found is not None and found[0] is not None:
                 imports[path].add(found[0])
                 importers[found[0]].add(path)
+        # A file that is run is like one that is imported.
         for ran in layout.run_by(path, text):
             imports[path].add(ran)
             importers[ran].add(path)
