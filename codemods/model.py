@@ -17,18 +17,18 @@ Evidence = Literal["proven", "declared", "deduced", "likely"]
 Kind = Literal["edited", "new", "deleted"]
 Stage = Literal["Reading", "Analysing", "Rewriting", "Importing"]
 Progress = Callable[[Stage, int, int], None]
-"""Is told what is being done, with how many files it has been, and with how many it will be: 0 if that is not known."""
+"""Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
 
 
 class Share(Protocol):
-    """Does something with each item, perhaps by several processes, and gives what comes of each, in order."""
+    """Applies a function to each item, perhaps by several processes. The results are in order."""
 
     def __call__(self, do: Callable[[Item], Result], items: Sequence[Item], /) -> Iterable[Result]:
-        """What comes of each item."""
+        """The result for each item."""
 
 
 def in_turn(do: Callable[[Item], Result], items: Sequence[Item], /) -> Iterable[Result]:
-    """What comes of each item, one after the other in this process."""
+    """The result for each item, one after the other in this process."""
     return map(do, items)
 
 
@@ -38,7 +38,10 @@ class WorkerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """One file as bytes. `path` is shown to people and gives the module its name: relative, `/` as separator."""
+    """One file as bytes.
+
+    `path` is shown to people and gives the module its name: relative, `/` as separator.
+    """
 
     path: str
     content: bytes
@@ -48,11 +51,13 @@ class Source:
 class Options:
     """What the user asked of a run.
 
-    `select` and `ignore` hold codes or prefixes of codes (`FO4`); an empty `select` means every rule. `unproven` names
-    optimizers that are not to be converted, by path, line and source text, because their parity was not proven. `modernize`
-    is for what else has been removed since, `rename` for variables called `optimizer` that hold a train state now. The
-    `style` says whether an optimizer becomes a train state or, where that can be, variables for its parts. The `budget` is
-    the number of facts, each an object at a place, beyond which the analysis takes in no more files.
+    `select` and `ignore` are codes or prefixes of codes (`FO4`); an empty `select` means every
+    rule. `unproven` names optimizers that are not to be converted, by path, line and source text,
+    because their parity was not proven. `modernize` is for what else has been removed since,
+    `rename` for variables called `optimizer` that are a train state now. The `style` says whether
+    an optimizer becomes a train state or, where that can be, variables for its parts. The `budget`
+    is the number of facts, each an object at a place, beyond which the analysis takes in no more
+    files.
     """
 
     form: Form = "alias"
@@ -68,7 +73,9 @@ class Options:
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""
-        return code.startswith(self.select or ("",)) and not code.startswith(self.ignore or ("-",))
+        if self.ignore and code.startswith(self.ignore):
+            return False
+        return not self.select or code.startswith(self.select)
 
 
 class Severity(Enum):
@@ -82,11 +89,12 @@ class Severity(Enum):
 class Site:
     """One legacy construct in a file, and what became of it.
 
-    `line` and `column` count from 1, columns in characters. `before` and `after` are source text; `after` is None unless the
-    site was rewritten. `remedy` says in one sentence what to do by hand; it is None unless that is needed. A site that is
-    vendored is left, for the reason that it says, and speaks to a copy of `flax.optim` within the project. A hint is what
-    `modernize` would have rewritten or reported. `note` says why a rewritten site has the general form, which is always right,
-    where a shorter one was to be hoped for; it is empty otherwise.
+    `line` and `column` count from 1, columns in characters. `before` and `after` are source text;
+    `after` is None unless the site was rewritten. `remedy` says in one sentence what to do by hand;
+    it is None unless that is needed. A site that is vendored is left, for the reason that it says,
+    and uses a copy of `flax.optim` within the project. A hint is what `modernize` would have
+    rewritten or reported. `note` says why a rewritten site has the general form, which is always
+    right, where a shorter one might be expected; it is empty otherwise.
     """
 
     code: str
@@ -111,10 +119,11 @@ class Site:
 class EmittedOptimizer:
     """An optimizer of one file that was converted.
 
-    `before` and `after` are source text as it stands in the file. The two expressions stand on their own but for values such as
-    `config.lr`: in the old one the package is called `optim`, and definitions made elsewhere are in the place of their names.
-    `injected` says that the learning rate is set at each step, and `schedule` which part of the new expression is a schedule in
-    the place of such rates; `supports` are the sources of helpers, imports included.
+    `before` and `after` are source text as it stands in the file. The two expressions stand on
+    their own but for values such as `config.lr`: in the old one the package is called `optim`, and
+    definitions made elsewhere are in the place of their names. `injected` says that the learning
+    rate is set at each step, and `schedule` which part of the new expression is a schedule in the
+    place of such rates; `supports` are the sources of helpers, imports included.
     """
 
     name: str
@@ -129,7 +138,7 @@ class EmittedOptimizer:
 
 
 class Need(NamedTuple):
-    """A package, and the version of it that is the first to have what was written in the place of a removed name."""
+    """A package, and its first version that has what was written in the place of a removed name."""
 
     package: str
     version: str
@@ -138,10 +147,11 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True)
 class FileResult:
-    """What became of one file. `error` is set, and nothing is changed, when the file could not be read as Python.
+    """What became of one file.
 
-    A new file has no content before, a deleted one none after. `needs` tells which versions have what was written in the place
-    of removed names.
+    `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
+    no content before, a deleted one none after. `needs` are the versions that have what was written
+    in the place of removed names.
     """
 
     path: str
@@ -162,7 +172,10 @@ class FileResult:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a site is left as it is: a code of the FO9 family (or of the rule), one sentence of reason, one of remedy."""
+    """Why a site is left as it is: a code of the FO9 family (or of the rule), reason and remedy.
+
+    Reason and remedy are one sentence each.
+    """
 
     code: str
     reason: str

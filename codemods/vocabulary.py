@@ -6,7 +6,10 @@ PACKAGE = "flax.optim"
 """What was removed, and is migrated."""
 
 OF_TREES = ("jax.tree_util.tree_", "jax.tree.", "jax.tree_")
-"""What the names of the functions of pytrees begin with: `jax.tree_util.tree_map`, `jax.tree.map`, `jax.tree_map`."""
+"""What the names of the functions of pytrees begin with.
+
+They are `jax.tree_util.tree_map`, `jax.tree.map`, `jax.tree_map`.
+"""
 
 
 def _of_trees(*words: str) -> frozenset[str]:
@@ -25,7 +28,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def full_names(modules: str, names: str) -> frozenset[str]:
-    """The full names of what is in each of some modules, all told by words."""
+    """The full names of all `names` in each of some modules; both are words in a text."""
     return frozenset(f"{module}.{name}" for module in words(modules) for name in words(names))
 
 
@@ -65,10 +68,13 @@ ARRAY = "jax.numpy.ndarray"
 INDEX = "jax.ops.index"
 """What made an index of slices: `jax.ops.index[1:]`."""
 
-EITHER = (full_names("builtins", "max min") | full_names("operator", "and_ or_")) | _of_numbers(
-    *("max", "min", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
+EITHER = (
+    full_names("builtins", "max min")
+    | full_names("operator", "and_ or_")
+    | _of_numbers("max", "min", "maximum", "minimum")
+    | _of_numbers("logical_and", "logical_or", "bitwise_and", "bitwise_or")
 )
-"""Functions of two that give the same in any order, and if one is met twice."""
+"""Functions of two arguments that give the same in any order, and if one is given twice."""
 
 # Functions of functions
 
@@ -89,17 +95,20 @@ CALL_WITH_OTHERS = frozenset((JIT, "jax.pmap", "jax.vmap")) | SHAPES_OF
 """What calls its first argument with the others, or gives a function that does."""
 
 CUSTOM_DERIVATIVES = full_names("jax", "custom_vjp custom_jvp")
-GRADIENT, VALUE_AND_GRADIENT = frozenset(("jax.grad",)), frozenset(("jax.value_and_grad",))
+GRADIENT = frozenset(("jax.grad",))
+VALUE_AND_GRADIENT = frozenset(("jax.value_and_grad",))
 DIFFERENTIATE = GRADIENT | VALUE_AND_GRADIENT
 LINEARIZE = full_names("jax", "vjp linearize jvp")
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 
-SCAN, WHILE, FOR, BRANCH, SWITCH, MAP_SLICES = (
-    full_names("jax.lax", name)
-    for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
-)
+SCAN = full_names("jax.lax", "scan")
+WHILE = full_names("jax.lax", "while_loop")
+FOR = full_names("jax.lax", "fori_loop")
+BRANCH = full_names("jax.lax", "cond")
+SWITCH = full_names("jax.lax", "switch")
+MAP_SLICES = full_names("jax.lax", "map")
 CONTROL = SCAN | WHILE | FOR | BRANCH | SWITCH
-"""What calls functions with the pytrees that it is given."""
+"""Functions that call other arguments with the pytrees among their arguments."""
 
 CALL_BACK = frozenset(
     ("jax.pure_callback", "jax.debug.callback", "jax.experimental.io_callback")
@@ -148,7 +157,8 @@ READ_PLAIN = RESTORE | FROM_MSGPACK
 """What may give plain dicts and arrays."""
 
 CONVERT_CHECKPOINT = frozenset(("flax.training.checkpoints.convert_pre_linen",))
-AS_DICT, AS_TUPLE = frozenset(("dataclasses.asdict",)), frozenset(("dataclasses.astuple",))
+AS_DICT = frozenset(("dataclasses.asdict",))
+AS_TUPLE = frozenset(("dataclasses.astuple",))
 
 HAND_THROUGH = (
     (
@@ -183,10 +193,10 @@ PICKLE = (
     "shelve.",
     "torch.save",
 )
-"""How the names begin of what pickles: functions, and classes whose methods do."""
+"""What the names of functions that pickle begin with, and of classes whose methods do."""
 
 WITHOUT_PICKLE = ("multiprocessing.dummy.", "multiprocessing.pool.ThreadPool")
-"""And of what is called so, and hands its arguments to threads."""
+"""What such names begin with if arguments go to threads, without a pickle."""
 
 # Classes
 
@@ -194,13 +204,13 @@ STRUCT = frozenset(("flax.struct.dataclass",))
 STRUCTS = STRUCT | {"flax.struct.PyTreeNode", "chex.dataclass"}
 MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
 ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
-"""How the names of functions and classes begin that give arrays."""
+"""What the names of functions and classes that give arrays begin with."""
 
 NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
-"""How the names of functions begin that neither keep nor give back what they are given."""
+"""What the names of functions that neither keep nor give back their arguments begin with."""
 
 OTHER_OPTIMIZERS = ("jax.example_libraries.", "jax.experimental.")
-"""How the names begin of JAX's own optimizers."""
+"""What the names of JAX's own optimizers begin with."""
 
 # Numbers
 
@@ -215,10 +225,9 @@ RAVEL = _of_numbers("ravel")
 VECTOR_NORM = _of_numbers("linalg.norm")
 MAKE_ARRAY = full_names("jax.numpy", "array asarray")
 STACK = _of_numbers("array", "asarray", "stack", "concatenate")
-CLIP_GRADIENTS, TREE_NORM = (
-    full_names("jax.experimental.optimizers jax.example_libraries.optimizers", name)
-    for name in ("clip_grads", "l2_norm")
-)
+OPTIMIZERS = "jax.experimental.optimizers jax.example_libraries.optimizers"
+CLIP_GRADIENTS = full_names(OPTIMIZERS, "clip_grads")
+TREE_NORM = full_names(OPTIMIZERS, "l2_norm")
 GLOBAL_NORM = (
     TREE_NORM
     | {"optax.global_norm", "optax.tree.norm"}

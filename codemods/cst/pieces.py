@@ -1,4 +1,4 @@
-"""Call arguments with the comments around them: taken apart, and put together in another order or in another call."""
+"""Call arguments with the comments around them: taken apart, and put together in another way."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EQUAL = cst.AssignEqual(NOTHING, NOTHING)
 
 @dataclass(frozen=True)
 class Piece:
-    """An argument with the space ahead of it, which holds the comments above it, and the comment behind it.
+    """An argument with the space ahead of it, and the comment behind it.
 
-    A piece without space is new, and stands as the others do.
+    The space has the comments above it. A piece without space is new, and stands as the others do.
     """
 
     argument: cst.Arg
@@ -33,7 +33,8 @@ class Piece:
     @property
     def comments(self) -> list[cst.Comment]:
         above = [line.comment for line in _lines(self.before)]
-        return [comment for comment in (*above, self.behind and self.behind.comment) if comment]
+        behind = self.behind.comment if self.behind else None
+        return [comment for comment in (*above, behind) if comment]
 
     def named(self, keyword: str | None) -> Piece:
         """The same under another keyword, or by position."""
@@ -62,7 +63,8 @@ def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
         return argument.with_changes(keyword=cst.Name(keyword))
     value = argument.value
     if isinstance(value, cst.NamedExpr) and not value.lpar:  # f(a := 1), but f(b=(a := 1))
-        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        left, right = cst.LeftParen(), cst.RightParen()
+        value = value.with_changes(lpar=[left], rpar=[right])
     return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
 
 
@@ -70,33 +72,41 @@ class Layout:
     """How a call lays out its arguments, and the pieces that these are."""
 
     def __init__(self, call: cst.Call) -> None:
-        opening, *behind = [
-            call.whitespace_before_args,
-            *(_space_behind(argument) for argument in call.args),
-        ]
+        opening = call.whitespace_before_args
+        behind = [*map(_space_behind, call.args)]
         broken = [space for space in (opening, *behind) if isinstance(space, Newline)]
         self.call = call
         self.opening = opening
-        self.closing = _quiet(behind[-1]) if behind else NOTHING
+        self.closing = _without_comment(behind[-1]) if behind else NOTHING
         self.newline = _with_lines(broken[0]) if broken else None
         if isinstance(opening, Newline) and not behind:
-            self.closing, self.newline = _with_lines(opening), _deeper(_with_lines(opening))
+            # A line break, but no arguments: the new ones are indented further than its end.
+            self.closing = _with_lines(opening)
+            self.newline = _deeper(_with_lines(opening))
             self.opening = opening.with_changes(last_line=self.newline.last_line)
-        self.between = (
-            self.newline if len(behind) < 2 or isinstance(behind[0], Newline) else behind[0]
-        )
-        self.trailing_comma = bool(behind) and isinstance(call.args[-1].comma, cst.Comma)
-        first = opening if isinstance(opening, Newline) else None
-        self.pieces = [
-            Piece(argument, space and _quiet(space), _line_end(after))
-            for argument, space, after in zip(call.args, (first, *behind), behind, strict=False)
-        ]
+        self.between: Space | None = self.newline
+        if len(behind) > 1 and not isinstance(behind[0], Newline):
+            self.between = behind[0]
+        last = call.args[-1] if call.args else None
+        self.trailing_comma = last is not None and isinstance(last.comma, cst.Comma)
+        before: Space | None = opening if isinstance(opening, Newline) else None
+        self.pieces: list[Piece] = []
+        for argument, after in zip(call.args, behind, strict=True):
+            # The space up to the next argument: first a comment on this one, then those above it.
+            ahead = before and _without_comment(before)
+            self.pieces.append(Piece(argument, ahead, _line_end(after)))
+            before = after
 
     def arrange(
         self, callee: cst.BaseExpression, pieces: Sequence[Piece], stack: bool = False
     ) -> cst.Call:
-        """A call of `callee` in the place of the original, laid out as that was; `stack` gives new pieces lines of their own."""
-        opening, first = self.opening, pieces[0].before if pieces else None
+        """A call of `callee` in the place of the original, laid out as that was.
+
+        `stack` gives new pieces lines of their own.
+        """
+        opening = self.opening
+        first = pieces[0].before if pieces else None
+        # Comments above the first argument stand in the space behind the parenthesis.
         if isinstance(opening, Newline) and self.pieces:
             opening = opening.with_changes(empty_lines=_lines(first))
         elif first is not None and pieces[0].comments:
@@ -106,30 +116,34 @@ class Layout:
         return self.call.with_changes(func=callee, args=args, whitespace_before_args=opening)
 
     def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
-        """A call of `callee` as a piece itself. It takes over the comments of a single argument; of several, they break it."""
-        if self.newline is not None and len(pieces) > 1 and any(piece.comments for piece in pieces):
+        """A call of `callee` as a piece itself.
+
+        It takes over the comments of a single argument; comments of several break it.
+        """
+        has_comments = any(piece.comments for piece in pieces)
+        if self.newline is not None and len(pieces) > 1 and has_comments:
             deeper = _deeper(self.newline)
-            inner = [
-                replace(piece, before=_with_lines(deeper, _lines(piece.before))) for piece in pieces
-            ]
+            inner: list[Piece] = []
+            for piece in pieces:
+                space = _with_lines(deeper, _lines(piece.before))
+                inner.append(replace(piece, before=space))
             args = self._joined(inner, deeper, self.newline, trailing_comma=True)
-            return Piece(
-                cst.Arg(
-                    cst.Call(
-                        func=callee, args=args, whitespace_before_args=inner[0].before or NOTHING
-                    )
-                )
-            )
-        args = self._joined(
-            [Piece(piece.argument) for piece in pieces], BLANK, NOTHING, trailing_comma=False
-        )
-        return self.annotated(Piece(cst.Arg(cst.Call(func=callee, args=args))), pieces)
+            first = inner[0].before or NOTHING
+            call = cst.Call(func=callee, args=args, whitespace_before_args=first)
+            return Piece(cst.Arg(call))
+        # On one line: a comment goes above or behind the whole call.
+        bare = [Piece(piece.argument) for piece in pieces]
+        args = self._joined(bare, BLANK, NOTHING, trailing_comma=False)
+        call = cst.Call(func=callee, args=args)
+        return self.annotated(Piece(cst.Arg(call)), pieces)
 
     def annotated(self, piece: Piece, others: Iterable[Piece]) -> Piece:
         """A piece with the comments of others: above it, but for one that finds room behind it."""
-        above, behind = [*_lines(piece.before)], piece.behind
+        above = [*_lines(piece.before)]
+        behind = piece.behind
         for other in others:
             above.extend(_lines(other.before))
+            # There is room for one comment behind a piece.
             if behind and other.behind:
                 above.append(cst.EmptyLine(comment=other.behind.comment))
             behind = behind or other.behind
@@ -139,26 +153,33 @@ class Layout:
     def _joined(
         self, pieces: Sequence[Piece], between: Space, closing: Space, trailing_comma: bool
     ) -> list[cst.Arg]:
-        args = []
-        for index, piece in enumerate(pieces):
-            ends = index == len(pieces) - 1
-            space = closing if ends else pieces[index + 1].before or between
-            if piece.behind is not None:
-                newline = space if isinstance(space, Newline) else self.newline
-                assert newline is not None, "a comment ends in a line break"
-                space = newline.with_changes(first_line=piece.behind)
-            args.append(_closed(piece.argument, space, comma=trailing_comma or not ends))
+        spaces = [piece.before or between for piece in pieces[1:]]
+        spaces.append(closing)
+        args: list[cst.Arg] = []
+        for piece, space in zip(pieces, spaces, strict=False):
+            is_last = len(args) == len(pieces) - 1
+            after = self._with_comment(space, piece.behind)
+            args.append(_closed(piece.argument, after, comma=trailing_comma or not is_last))
         return args
+
+    def _with_comment(self, space: Space, comment: cst.TrailingWhitespace | None) -> Space:
+        """Some space with a comment ahead of it."""
+        if comment is None:
+            return space
+        newline = space if isinstance(space, Newline) else self.newline
+        assert newline is not None, "a comment ends in a line break"
+        return newline.with_changes(first_line=comment)
 
 
 def _closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
-    if comma:
-        ahead = (
-            argument.comma.whitespace_before if isinstance(argument.comma, cst.Comma) else NOTHING
-        )
-        kept = cst.Comma(NOTHING if isinstance(ahead, Newline) else ahead, space)
-        return argument.with_changes(comma=kept, whitespace_after_arg=NOTHING)
-    return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space)
+    """An argument with some space behind it, and a comma ahead of that if there is to be one."""
+    if not comma:
+        return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space)
+    old = argument.comma
+    ahead = old.whitespace_before if isinstance(old, cst.Comma) else NOTHING
+    # A comma that opened the next line has moved up.
+    new = cst.Comma(NOTHING if isinstance(ahead, Newline) else ahead, space)
+    return argument.with_changes(comma=new, whitespace_after_arg=NOTHING)
 
 
 def _space_behind(argument: cst.Arg) -> Space:
@@ -166,11 +187,9 @@ def _space_behind(argument: cst.Arg) -> Space:
     comma = argument.comma
     if not isinstance(comma, cst.Comma):
         return argument.whitespace_after_arg
-    return (
-        comma.whitespace_before
-        if isinstance(comma.whitespace_before, Newline)
-        else comma.whitespace_after
-    )
+    if isinstance(comma.whitespace_before, Newline):
+        return comma.whitespace_before
+    return comma.whitespace_after
 
 
 def _lines(space: Space | None) -> Sequence[cst.EmptyLine]:
@@ -178,16 +197,17 @@ def _lines(space: Space | None) -> Sequence[cst.EmptyLine]:
 
 
 def _line_end(space: Space) -> cst.TrailingWhitespace | None:
-    return space.first_line if isinstance(space, Newline) and space.first_line.comment else None
+    """The rest of the line on which some space begins, if that has a comment."""
+    if not isinstance(space, Newline) or not space.first_line.comment:
+        return None
+    return space.first_line
 
 
-def _quiet(space: Space) -> Space:
+def _without_comment(space: Space) -> Space:
     """The space without the comment at its beginning, which belongs to what stands ahead."""
-    return (
-        space.with_changes(first_line=_bare(space.first_line))
-        if isinstance(space, Newline)
-        else space
-    )
+    if not isinstance(space, Newline):
+        return space
+    return space.with_changes(first_line=_bare(space.first_line))
 
 
 def _bare(line_end: cst.TrailingWhitespace) -> cst.TrailingWhitespace:
@@ -196,16 +216,15 @@ def _bare(line_end: cst.TrailingWhitespace) -> cst.TrailingWhitespace:
 
 def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
     """A line break with nothing but lines of comment, indented like the line that follows."""
-    indented = [
-        line.with_changes(indent=newline.indent, whitespace=newline.last_line)
-        for line in lines
-        if line.comment
-    ]
+    comments = (line for line in lines if line.comment)
+    indent, last = newline.indent, newline.last_line
+    indented = [line.with_changes(indent=indent, whitespace=last) for line in comments]
     return newline.with_changes(first_line=_bare(newline.first_line), empty_lines=indented)
 
 
 def _deeper(newline: Newline) -> Newline:
-    """One level more, where the first is as wide as the file's; four more where arguments are aligned."""
+    """A line break one level deeper: by two in files that indent so, else by four."""
     width = len(newline.last_line.value)
-    step = 2 if width == 2 else 4
-    return newline.with_changes(last_line=cst.SimpleWhitespace(" " * (width + step)))
+    width += 2 if width == 2 else 4
+    indent = cst.SimpleWhitespace(" " * width)
+    return newline.with_changes(last_line=indent)

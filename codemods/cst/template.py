@@ -11,20 +11,21 @@ HOLE = re.compile(r"\{(\w+)\}")
 DISPLAYS = (cst.List, cst.Set, cst.Dict, cst.ListComp, cst.SetComp, cst.DictComp)
 LITERALS = (cst.BaseNumber, cst.SimpleString, cst.FormattedString)
 ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, *LITERALS, *DISPLAYS)
-"""What needs no parentheses anywhere, if it stands on one line."""
+"""Expressions that need no parentheses anywhere, if they stand on one line."""
 
 SLICES = "slices"
-"""The hole that, between brackets, takes what stands between those of the subscript that is given for it."""
+"""The hole between brackets that takes over the slices of a subscript: `"{owner}[{slices}]"`."""
 
 OPEN = (cst.GeneratorExp, cst.NamedExpr)
-"""What needs parentheses beside other arguments, behind a keyword, or between brackets."""
+"""Expressions that need parentheses beside other arguments, behind `=`, or between brackets."""
 
 
 def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
     """The expression that a template makes of its holes.
 
-    A hole in an argument list may be a whole `cst.Arg`, which keeps its keyword, comma and comments. An expression that would
-    fall apart where it is put (a lambda as a receiver) gets parentheses.
+    A hole in an argument list may be a whole `cst.Arg`, which keeps its keyword, comma and
+    comments. An expression that would fall apart where it is put (a lambda as a receiver) gets
+    parentheses.
     """
     parsed = _parse_expression(HOLE.sub(r"__hole_\1__", template)).deep_clone()
     filled = parsed.visit(_Fill(holes))
@@ -32,6 +33,7 @@ def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.Base
     whole = _name_of(parsed)
     if whole is None:
         return filled
+    # The template is nothing but a hole, "{value}" or "({value})".
     value = _value(holes[whole])
     return _closed(value) if parsed.lpar and not value.lpar else _whole(value)
 
@@ -64,23 +66,27 @@ class _Fill(cst.CSTTransformer):
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         name = _name_of(original_node)
-        return updated_node if name is None else _closed(_value(self.holes[name]).deep_clone())
+        if name is None:
+            return updated_node
+        value = _value(self.holes[name])
+        return _closed(value.deep_clone())
 
     def leave_Index(self, original_node: cst.Index, updated_node: cst.Index) -> cst.Index:
         name = _name_of(original_node.value)
         if name is None:
             return updated_node
         value = _value(self.holes[name]).deep_clone()
-        return updated_node.with_changes(value=_closed(value) if isinstance(value, OPEN) else value)
+        return updated_node.with_changes(value=_closed_if_open(value))
 
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.Subscript:
+        # "{owner}[{slices}]"
         match original_node.slice:
             case [cst.SubscriptElement(slice=cst.Index(value=value))] if _name_of(value) == SLICES:
-                of = _value(self.holes[SLICES])
-                assert isinstance(of, cst.Subscript)
-                new = of.deep_clone()
+                hole = _value(self.holes[SLICES])
+                assert isinstance(hole, cst.Subscript)
+                new = hole.deep_clone()
                 return updated_node.with_changes(
                     slice=new.slice, lbracket=new.lbracket, rbracket=new.rbracket
                 )
@@ -91,10 +97,10 @@ class _Fill(cst.CSTTransformer):
         if name is None:
             return updated_node
         hole = self.holes[name]
+        # "f({argument})", where the argument may be `rate=0.1`
         if isinstance(hole, cst.Arg):
             return hole.deep_clone()
-        value = hole.deep_clone()
-        return updated_node.with_changes(value=_closed(value) if isinstance(value, OPEN) else value)
+        return updated_node.with_changes(value=_closed_if_open(hole.deep_clone()))
 
 
 def _value(hole: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
@@ -106,6 +112,10 @@ def _closed(node: cst.BaseExpression) -> cst.BaseExpression:
     if node.lpar or (isinstance(node, ATOMS) and _is_one_line(node)):
         return node
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def _closed_if_open(node: cst.BaseExpression) -> cst.BaseExpression:
+    return _closed(node) if isinstance(node, OPEN) else node
 
 
 def _is_one_line(node: cst.BaseExpression) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 
 from codemods.dataflow.definitions import names_set
 from codemods.flow.scopes import Scope, ScopeNode, open_scope
@@ -31,4 +32,5 @@ class Scopes:
 @lru_cache(maxsize=8)  # more than one question in a row is about one file
 def bound_anywhere(unit: Unit) -> Mapping[str, int]:
     """Every name that any scope of a file binds, with how often; zero for others."""
-    return Counter(name for node in unit.nodes for name in names_set(node))
+    names = chain.from_iterable(map(names_set, unit.nodes))
+    return Counter(names)

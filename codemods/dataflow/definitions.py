@@ -11,7 +11,7 @@ from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import ENTRY, FunctionNode
 from codemods.dataflow.program import Program
 from codemods.flow.objects import Function
-from codemods.flow.scopes import SCOPES
+from codemods.flow.scopes import SCOPES, Comprehension
 from codemods.sources.modules import Unit
 
 LOOPS = (
@@ -33,26 +33,35 @@ class Path:
     attributes: tuple[str, ...]
 
 
+Stores = dict[tuple[ast.AST, str], list[ast.AST]]
+"""What sets each variable, by the node of its scope and its name."""
+
+Loads = dict[Variable, list[ast.Name]]
+
+
 class Definitions:
     """Follows values backwards, as far as only one way leads."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._stores: dict[Unit, dict[tuple[ast.AST, str], list[ast.AST]]] = {}
-        self._loads: dict[Unit, dict[Variable, list[ast.Name]]] = {}
+        self._stores: dict[Unit, Stores] = {}
+        self._loads: dict[Unit, Loads] = {}
 
     def variable(self, node: ast.AST | None) -> Variable | None:
-        """What a name means where it is read; None for a builtin, and for what is no name."""
+        """The variable that a name means where it is read; None for a builtin, and for no name."""
         return self._meant(node, node) if isinstance(node, ast.Name) else None
 
     def _meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
-        """What a name means where an expression is."""
+        """The variable that a name would mean where another expression is."""
         scope = self.program.flow.reading.scopes.get(beside)
         bound = scope.binding(name.id) if scope is not None else None
         return None if bound is None else Variable(bound, name.id)
 
     def stores(self, variable: Variable | None) -> list[ast.AST]:
-        """All that sets a variable: names, parameters, definitions, imports. A `global` or `nonlocal` counts as one, too."""
+        """All that sets a variable: names, parameters, definitions, imports.
+
+        A `global` or `nonlocal` counts as one, too.
+        """
         if variable is None:
             return []
         if variable.unit not in self._stores:
@@ -67,8 +76,8 @@ class Definitions:
             self._loads[variable.unit] = self._loads_of(variable.unit)
         return self._loads[variable.unit].get(variable, [])
 
-    def _loads_of(self, unit: Unit) -> dict[Variable, list[ast.Name]]:
-        found: dict[Variable, list[ast.Name]] = defaultdict(list)
+    def _loads_of(self, unit: Unit) -> Loads:
+        found: Loads = defaultdict(list)
         for node in unit.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 bound = self.program.scope(unit, node).binding(node.id)
@@ -85,9 +94,13 @@ class Definitions:
         return self.stores(self._meant(name, beside))
 
     def chain(self, node: ast.expr) -> list[ast.expr]:
-        """A path of attributes, and those that lead to where it starts from, by plain assignments of local variables."""
+        """A path of attributes, and those behind it by plain assignments of local variables.
+
+        After `state = trainer.state`, those of `state.target` are itself and `trainer.state`.
+        """
         found = [node]
         while True:
+            # Down to the name that a path starts from.
             while isinstance(node, ast.Attribute):
                 node = node.value
             value = self.local_value(node)
@@ -97,23 +110,27 @@ class Definitions:
             node = value
 
     def reaching(self, name: ast.Name, variable: Variable) -> list[ast.AST] | None:
-        """The settings of which a read may find the value; None if others than those of its own function may be.
+        """The settings of which a read may find the value; None if some may be elsewhere.
 
         A parameter is set where its function begins.
         """
         site = self.program.site(variable.unit, name)
-        if site is None or site.owner is not self.program.scope(variable.unit, name).function.node:
+        scope = self.program.scope(variable.unit, name)
+        if site is None or site.owner is not scope.function.node:
             return None
         order = self.program.order(site.owner)
         numbers: dict[int, ast.AST] = {}
         for store in self.stores(variable):
+            # An import sets its names at the end of the statement.
             setter = variable.unit.parents[store] if isinstance(store, ast.alias) else store
             number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
             if number is None or variable.scope.node is not site.owner:
                 return None
             numbers[number] = store
+        # Back from the read, on each way to the last setting.
         found: dict[ast.AST, None] = {}
-        seen, pending = {site.number}, list(order.before[site.number])
+        seen = {site.number}
+        pending = list(order.before[site.number])
         while pending:
             number = pending.pop()
             if number in numbers:
@@ -126,12 +143,15 @@ class Definitions:
     # The one value of a variable
 
     def setting(self, variable: Variable | None) -> ast.stmt | None:
-        """The statement that sets a variable, if it is the only one that does, and does nothing else."""
+        """The statement that sets a variable, if no other does, and it does nothing else."""
+        if variable is None:
+            return None
         match self.stores(variable):
             case [ast.FunctionDef() as function]:
                 return function
+            # rate = 0.1, but not `first, second = rates`
             case [ast.Name() as name]:
-                match variable.unit.parents.get(name) if variable is not None else None:
+                match variable.unit.parents.get(name):
                     case ast.Assign(targets=[_]) | ast.AnnAssign(value=ast.expr()) as statement:
                         return statement
         return None
@@ -142,7 +162,10 @@ class Definitions:
         return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
 
     def values(self, variable: Variable) -> list[ast.expr | None]:
-        """What each assignment gives a variable; None for one that does more, and for all else that sets it, but for `del`."""
+        """What each assignment gives a variable.
+
+        None for an assignment that does more, and for all else that sets it, but for `del`.
+        """
         found: list[ast.expr | None] = []
         for store in self.stores(variable):
             if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
@@ -176,12 +199,18 @@ class Definitions:
         return node
 
     def path(self, node: ast.expr) -> Path | None:
-        """The path that an expression is, from as far back as plain assignments of local variables lead."""
+        """The path that an expression is, as far back as plain assignments lead.
+
+        After `state = trainer.state`, `state.target` is the path `trainer.state.target`.
+        """
         match node:
             case ast.Name():
-                value, variable = self.local_value(node), self.variable(node)
+                value = self.local_value(node)
                 further = self.path(value) if value is not None else None
-                return further or (None if variable is None else Path(variable, ()))
+                if further is not None:
+                    return further
+                variable = self.variable(node)
+                return None if variable is None else Path(variable, ())
             case ast.Attribute(value=value, attr=attribute):
                 base = self.path(value)
                 return None if base is None else Path(base.root, (*base.attributes, attribute))
@@ -189,11 +218,14 @@ class Definitions:
 
     def parameter(self, variable: Variable | None) -> FunctionNode | None:
         """The function of which a variable is a parameter that is never set to anything else."""
-        match self.stores(variable), variable and variable.scope.node:
-            case [ast.arg() as one], (
-                ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()
-            ) as node:
-                return None if one in (node.args.vararg, node.args.kwarg) else node
+        if variable is None:
+            return None
+        match self.stores(variable):
+            case [ast.arg() as parameter]:
+                function = variable.scope.node
+                if isinstance(function, FunctionNode):
+                    several = (function.args.vararg, function.args.kwarg)
+                    return None if parameter in several else function
         return None
 
     @staticmethod
@@ -201,9 +233,13 @@ class Definitions:
         """The expressions that a function returns."""
         if isinstance(function.node, ast.Lambda):
             return [function.node.body]
-        returns = (node for node in ast.walk(function.node) if isinstance(node, ast.Return))
-        own = (node.value for node in returns if function_of(function.unit, node) is function.node)
-        return [value for value in own if value is not None]
+        returns = [node for node in ast.walk(function.node) if isinstance(node, ast.Return)]
+        found: list[ast.expr] = []
+        for node in returns:
+            is_own = function_of(function.unit, node) is function.node  # not of one within
+            if is_own and node.value is not None:
+                found.append(node.value)
+        return found
 
 
 def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
@@ -211,8 +247,8 @@ def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
 
 
-def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
-    found: dict[tuple[ast.AST, str], list[ast.AST]] = defaultdict(list)
+def _stores_of(unit: Unit) -> Stores:
+    found: Stores = defaultdict(list)
     elsewhere: dict[str, list[ast.AST]] = defaultdict(list)
     for node in unit.nodes:
         for name in names_set(node):
@@ -220,6 +256,7 @@ def _stores_of(unit: Unit) -> dict[tuple[ast.AST, str], list[ast.AST]]:
         if isinstance(node, ast.Global | ast.Nonlocal):
             for name in node.names:
                 elsewhere[name].append(node)
+    # A `nonlocal` or `global` may be about any variable of its name.
     for (_, name), nodes in found.items():
         nodes.extend(elsewhere.get(name, ()))
     return found
@@ -247,9 +284,10 @@ def names_set(node: ast.AST) -> Iterator[str]:
 def _owner(unit: Unit, node: ast.AST) -> ast.AST:
     """The scope in which a node binds a name: for `:=`, none of a comprehension."""
     parent = unit.parents.get(node)
-    bound = isinstance(parent, ast.NamedExpr) and parent.target is node
-    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    around = (
-        outer for outer in unit.ancestors(node) if not (bound and isinstance(outer, comprehensions))
-    )
-    return next((outer for outer in around if isinstance(outer, (*SCOPES, ast.Module))), unit.tree)
+    is_walrus = isinstance(parent, ast.NamedExpr) and parent.target is node
+    for outer in unit.ancestors(node):
+        if is_walrus and isinstance(outer, Comprehension):
+            continue
+        if isinstance(outer, (*SCOPES, ast.Module)):
+            return outer
+    return unit.tree

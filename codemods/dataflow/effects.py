@@ -1,4 +1,7 @@
-"""What evaluating something reads and writes. What is not known to leave all else as it is, acts: it may do anything."""
+"""What an evaluation reads and writes.
+
+If it is not known to leave all else as it is, it acts: it may do anything.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Field:
-    """An attribute or element of some objects, or all of them for None. No owners: the object may be any."""
+    """An attribute or element of some objects, or all of them for None.
+
+    No owners: the object may be any.
+    """
 
     name: object
     owners: frozenset[Object] = frozenset()
@@ -34,7 +40,9 @@ class Field:
         """Whether a change of one may be a change of the other."""
         if self.name != other.name and None not in (self.name, other.name):
             return False
-        return not (self.owners and other.owners and self.owners.isdisjoint(other.owners))
+        if not self.owners or not other.owners:  # one of them may be of any object
+            return True
+        return not self.owners.isdisjoint(other.owners)
 
 
 Cell = Variable | Field
@@ -42,7 +50,10 @@ Cell = Variable | Field
 
 @dataclass
 class Effects:
-    """What is read and written; whether that is of the `world` outside, too; whether it `acts`, so that it may be anything."""
+    """What is read and written.
+
+    Of the `world` outside something may be read or written, too. If it `acts`, anything may be.
+    """
 
     reads: set[Cell] = field(default_factory=set)
     writes: set[Cell] = field(default_factory=set)
@@ -61,19 +72,23 @@ class Effects:
         self.world = self.world or other.world
 
     def outside(self, function: ast.AST) -> Effects:
-        """The same, but for what is a run's own of a function: its variables, and the containers that it makes."""
+        """The effects that are seen from outside a function.
+
+        Its variables, and the containers that it makes, are its own.
+        """
         inside = _parts_of(function)
 
-        def stays(cell: Cell) -> bool:
+        def is_outside(cell: Cell) -> bool:
             if isinstance(cell, Variable):
                 return cell.scope.node not in inside
-            return not cell.owners or any(
-                getattr(owner, "node", None) not in inside for owner in cell.owners
-            )
+            if not cell.owners:
+                return True
+            nodes = (getattr(owner, "node", None) for owner in cell.owners)
+            return any(node not in inside for node in nodes)
 
-        return Effects(
-            {*filter(stays, self.reads)}, {*filter(stays, self.writes)}, self.acts, self.world
-        )
+        reads = {*filter(is_outside, self.reads)}
+        writes = {*filter(is_outside, self.writes)}
+        return Effects(reads, writes, self.acts, self.world)
 
 
 @lru_cache(maxsize=1024)

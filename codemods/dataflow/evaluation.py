@@ -28,6 +28,8 @@ from codemods.flow.scopes import Comprehension
 from codemods.sources.modules import Unit
 
 STATES = (Instance, Container, Class)
+"""Abstract objects that have attributes or elements of their own."""
+
 PLAIN_SPECIALS = (
     "__init__",
     "__post_init__",
@@ -63,9 +65,10 @@ class Evaluations:
     # Several evaluations
 
     def whole(self, unit: Unit, node: ast.AST) -> Effects:
-        """The effects of all that is evaluated within a node, calls included, on what is not its own.
+        """The effects of all that is evaluated within a node, calls included.
 
-        Those of a definition are none of what it defines.
+        Those on variables of its own are left out. What a function does is no effect of its
+        definition.
         """
         found = Effects()
         for inner in evaluated(node):
@@ -83,28 +86,32 @@ class Evaluations:
     def called(self, node: ast.AST) -> Iterable[FunctionNode]:
         """The functions in view that an evaluation calls."""
         if isinstance(node, ast.Call):
+            found = dict.fromkeys(self.program.callees.get(node, ()))
+            found.update(dict.fromkeys(self._functions(node.func)))
+            # A function that is an argument may be called, too.
             given = () if self._is_wrapping(node) else values_of(node)
-            handed = [found for one in given for found in self._functions(one)]
-            return dict.fromkeys(
-                (*self.program.callees.get(node, ()), *self._functions(node.func), *handed)
-            )
+            for argument in given:
+                found.update(dict.fromkeys(self._functions(argument)))
+            return found
         if isinstance(node, ast.Attribute):
-            return [
-                found
-                for item in self.program.objects(node.value)
-                for found in self._getters(item, node.attr)
-            ]
+            getters: list[FunctionNode] = []
+            for item in self.program.objects(node.value):
+                getters += self._getters(item, node.attr)
+            return getters
         return self.program.callees.get(node, ())
 
     def _functions(self, node: ast.expr) -> list[FunctionNode]:
         return [function.node for function in functions_in(self.program.objects(node))]
 
     def _is_wrapping(self, call: ast.Call) -> bool:
-        """Whether a call does not call the functions that it is given there and then, unless the calls in view say so."""
+        """Whether a call only wraps its functions, as `jax.jit(step)` does, and calls none yet.
+
+        The call graph has those that it does call.
+        """
         name = self.program.full_name(call.func)
-        return bool(name) and (
-            name not in pure.ITERATING and pure.is_pure(name) and not name.startswith("builtins.")
-        )
+        if not name or name in pure.ITERATING or name.startswith("builtins."):
+            return False
+        return pure.is_pure(name)
 
     def summary(self, function: FunctionNode) -> Effects:
         """The effects of a call of a function, on what is not its own."""
@@ -113,7 +120,7 @@ class Evaluations:
         return self._summaries[function]
 
     def of_all(self, functions: Iterable[FunctionNode]) -> Effects:
-        """The effects of calls of functions, and of those that these call, on what is not their own."""
+        """The effects of calls of functions, and of those they call, on what is not their own."""
         reached = dict.fromkeys(functions)
         found = Effects()
         pending = [*reached]
@@ -129,7 +136,8 @@ class Evaluations:
     def _body(self, owner: Owner) -> Effects:
         """The effects of all evaluations of an owner itself."""
         if owner not in self._bodies:
-            found, unit = Effects(), self.program.unit_of(owner)
+            found = Effects()
+            unit = self.program.unit_of(owner)
             for node in self.program.order(owner).nodes[2:]:
                 found.add(self.own(unit, node))
             self._bodies[owner] = found
@@ -137,18 +145,19 @@ class Evaluations:
 
     def _called_in(self, owner: Owner) -> Iterable[FunctionNode]:
         if owner not in self._called:
-            nodes = self.program.order(owner).nodes[2:]
-            self._called[owner] = dict.fromkeys(
-                function for node in nodes for function in self.called(node)
-            )
+            found: dict[FunctionNode, None] = {}
+            for node in self.program.order(owner).nodes[2:]:
+                found.update(dict.fromkeys(self.called(node)))
+            self._called[owner] = found
         return self._called[owner]
 
     # One evaluation
 
     def own(self, unit: Unit, node: ast.AST) -> Effects:
-        """The effects of an evaluation itself, without those of the functions in view that it calls."""
+        """The effects of an evaluation itself, without those of the functions that it calls."""
         if node not in self._own:
-            self._own[node] = Effects()  # what asks for itself again adds nothing
+            # While it is being found out: what depends on itself adds nothing.
+            self._own[node] = Effects()
             self._own[node] = self._of(unit, node)
         return self._own[node]
 
@@ -167,9 +176,8 @@ class Evaluations:
             case ast.Starred(value=source, ctx=ast.Load()):
                 return self._taken(source)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
-                return Effects(
-                    acts=any(self._is_special(child) for child in ast.iter_child_nodes(node))
-                )
+                operands = ast.iter_child_nodes(node)
+                return Effects(acts=any(map(self._is_special, operands)))
             case (
                 ast.Await()
                 | ast.Yield()
@@ -183,25 +191,28 @@ class Evaluations:
                 return self._binding(unit, node)
 
     def _binding(self, unit: Unit, node: ast.AST) -> Effects:
-        """What binds a name in another way than by assignment."""
-        aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else ()
-        names = [name for one in (node, *aliases) for name in names_set(one)]
-        acts = any(self.is_unknown_decorator(one) for one in getattr(node, "decorator_list", ()))
+        """The effects of what binds a name in another way than by assignment."""
+        names = [*names_set(node)]
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                names += names_set(alias)
+        decorators = getattr(node, "decorator_list", ())
+        acts = any(map(self.is_unknown_decorator, decorators))
         around = self.program.scope(unit, node) if names else self.program.flow.modules[unit]
-        return Effects(
-            writes={Variable(around.binding(name) or around, name) for name in names}, acts=acts
-        )
+        found = Effects(acts=acts)
+        for name in names:
+            scope = around.binding(name) or around
+            found.writes.add(Variable(scope, name))
+        return found
 
     def _name(self, unit: Unit, node: ast.Name) -> Effects:
         scope = self.program.scope(unit, node)
-        while (
-            isinstance(node.ctx, ast.Store)
-            and isinstance(scope.node, Comprehension)
-            and scope.parent is not None
-        ):
-            if node.id in scope.names:
-                break
-            scope = scope.parent
+        if isinstance(node.ctx, ast.Store):
+            # [(last := x) for x in xs] sets `last` around the comprehension.
+            while isinstance(scope.node, Comprehension) and scope.parent is not None:
+                if node.id in scope.names:
+                    break
+                scope = scope.parent
         bound = scope.binding(node.id)
         if bound is None:
             return Effects()
@@ -210,6 +221,7 @@ class Evaluations:
             return Effects(reads={cell})
         if not isinstance(unit.parents.get(node), ast.AugAssign):
             return Effects(writes={cell})
+        # losses += [loss]: the list itself is changed.
         changed = self._states(self.program.objects_at(bound, node.id))
         return Effects({cell}, {cell, Field(None, changed)} if changed else {cell})
 
@@ -218,6 +230,7 @@ class Evaluations:
         parent = unit.parents.get(node)
         is_method = isinstance(parent, ast.Call) and parent.func is node
         if isinstance(node.ctx, ast.Load):
+            # The call of `optimizer.apply_gradient(…)` has the effects, not the look-up.
             if is_method or self._is_fixed(node, items):
                 return Effects()
             if node.attr == "__dict__":
@@ -231,31 +244,31 @@ class Evaluations:
         name = self.program.full_name(node)
         if name:
             return pure.is_constant(name)
-        return bool(items) and all(
-            isinstance(item, Thing | Result)
-            or (isinstance(item, Instance) and self._is_frozen(item.cls))
-            for item in items
-        )
+        return bool(items) and all(map(self._is_unchanging, items))
+
+    def _is_unchanging(self, item: Object) -> bool:
+        if isinstance(item, Instance):
+            return self._is_frozen(item.cls)
+        return isinstance(item, Thing | Result)
 
     def _is_frozen(self, cls: Class) -> bool:
         """Whether the instances of a class cannot be changed."""
-        if any(
-            isinstance(item, External) and item.name in FROZEN
-            for item in self.program.flow.ancestry(cls)
-        ):
-            return True
+        for base in self.program.flow.ancestry(cls):
+            if isinstance(base, External) and base.name in FROZEN:
+                return True
         for decorator in cls.node.decorator_list:
             name = self.program.full_name(_called(decorator))
-            words = decorator.keywords if isinstance(decorator, ast.Call) else []
-            frozen = any(
-                word.arg == "frozen" and ast.unparse(word.value) == "True" for word in words
-            )
-            if name in FROZEN or (name == "dataclasses.dataclass" and frozen):
+            if name in FROZEN:
+                return True
+            if name == "dataclasses.dataclass" and _has_frozen(decorator):
                 return True
         return False
 
     def _fields(self, items: Iterable[Object], name: object) -> set[Cell]:
-        """The cells for an attribute or element of some objects; the variables of modules are such."""
+        """The cells for an attribute or element of some objects.
+
+        The attributes of a module are its variables.
+        """
         found: set[Cell] = set()
         owners: set[Object] = set()
         for item in items:
@@ -271,8 +284,10 @@ class Evaluations:
     def _states(items: Iterable[Object]) -> frozenset[Object]:
         """The objects, if it is known of all what they are."""
         found = frozenset(items)
-        known = all(isinstance(item, STATES) and not is_any(item) for item in found)
-        return found if known else frozenset()
+        for item in found:
+            if not isinstance(item, STATES) or is_any(item):
+                return frozenset()
+        return found
 
     def _element(self, value: ast.expr, name: object, node: ast.Subscript) -> Effects:
         if self.program.full_name(value):
@@ -280,30 +295,27 @@ class Evaluations:
         fields = self._fields(self.program.objects(value), name)
         if not isinstance(node.ctx, ast.Load):
             return Effects(writes=fields, acts=self._is_special(value))
-        return (
-            Effects()
-            if self.kinds.is_immutable(value)
-            else Effects(reads=fields, acts=self._is_special(value))
-        )
+        if self.kinds.is_immutable(value):
+            return Effects()
+        return Effects(reads=fields, acts=self._is_special(value))
 
     def _taken(self, source: ast.expr) -> Effects:
-        """The effects of taking elements, which uses up what is no container."""
+        """The effects of taking elements, which uses an iterator up."""
         owners = self._states(self.program.objects(source))
-        reads: set[Cell] = {Field(None, owners)} if owners else set()
-        return Effects(reads) if self.kinds.is_again(source) else Effects(acts=True)
+        if not self.kinds.is_again(source):
+            return Effects(acts=True)
+        return Effects({Field(None, owners)}) if owners else Effects()
 
     # Classes of the project
 
     def _is_special(self, node: ast.AST) -> bool:
-        """Whether an expression may be of a class of the project that says itself what operators do."""
-        return any(
-            any(
-                name.startswith("__") and name not in PLAIN_SPECIALS
-                for name in self.program.members(item.cls)
-            )
-            for item in self.program.objects(node)
-            if isinstance(item, Instance)
-        )
+        """Whether an expression may be of a class of the project that defines operators."""
+        for item in self.program.objects(node):
+            if isinstance(item, Instance):
+                for name in self.program.members(item.cls):
+                    if name.startswith("__") and name not in PLAIN_SPECIALS:
+                        return True
+        return False
 
     def _sets_specially(self, item: Object, name: str) -> bool:
         members = self.program.members(item.cls) if isinstance(item, Instance) else {}
@@ -311,26 +323,31 @@ class Evaluations:
 
     def _getters(self, item: Object, name: str) -> Iterator[FunctionNode]:
         """The functions that are called where an attribute is read."""
-        members = self.program.members(item.cls) if isinstance(item, Instance) else {}
-        for function in (
-            *members.get(name, ()),
-            *members.get("__getattribute__", ()),
-            *members.get("__getattr__", ()),
-        ):
-            if function.node.decorator_list or function.node.name.startswith("__get"):
-                yield function.node
+        if not isinstance(item, Instance):
+            return
+        members = self.program.members(item.cls)
+        for member in (name, "__getattribute__", "__getattr__"):
+            for function in members.get(member, ()):
+                node = function.node
+                # A decorator may be `@property`; a plain method is only looked up.
+                if not isinstance(node, ast.Lambda) and (
+                    node.decorator_list or node.name.startswith("__get")
+                ):
+                    yield node
 
     def is_unknown_decorator(self, node: ast.expr) -> bool:
         """Whether nothing is known of what a decorator does with its function."""
         if self.program.callees.get(node):
             return False
         name = self.program.full_name(_called(node))
-        return not (pure.is_pure(name) or self.program.flow.library.function(name) is not None)
+        if pure.is_pure(name):
+            return False
+        return self.program.flow.library.function(name) is None
 
     # Calls
 
     def _call(self, node: ast.Call) -> Effects:
-        """A call without what functions in view do."""
+        """The effects of a call without those of the functions in view that it calls."""
         name = self.program.full_name(node.func)
         match name, node.args:
             case "builtins.getattr", [owner, key, *_]:
@@ -341,9 +358,7 @@ class Evaluations:
                 return Effects(acts=True)
         found = Effects()
         items = self.program.objects(node.func)
-        known = [
-            item for item in items if not is_any(item.owner if isinstance(item, Method) else item)
-        ]
+        known = [item for item in items if not _is_of_any(item)]
         for item in known:
             found.add(self._callee(item, node))
         if not items or len(known) < len(items):
@@ -372,53 +387,63 @@ class Evaluations:
 
     def _is_plain(self, cls: Class) -> bool:
         """Whether making an instance of a class does no more than its functions in view do."""
-        outside = [
-            item.name for item in self.program.flow.ancestry(cls) if isinstance(item, External)
-        ]
-        names = [self.program.full_name(_called(one)) for one in cls.node.decorator_list]
-        known = all(name in BASES or name.startswith("flax.optim.") for name in outside)
-        is_made_so = {"__new__", "__post_init__", "__setattr__"}.isdisjoint(
-            self.program.members(cls)
-        )
-        return (
-            known and all(name in LISTED for name in names) and not cls.node.keywords and is_made_so
-        )
+        ancestry = self.program.flow.ancestry(cls)
+        outside = [base.name for base in ancestry if isinstance(base, External)]
+        if not all(name in BASES or name.startswith("flax.optim.") for name in outside):
+            return False
+        for decorator in cls.node.decorator_list:
+            if self.program.full_name(_called(decorator)) not in LISTED:
+                return False
+        if cls.node.keywords:  # class Model(metaclass=Meta)
+            return False
+        members = self.program.members(cls)
+        return members.keys().isdisjoint(("__new__", "__post_init__", "__setattr__"))
 
     def _external(self, name: str, node: ast.Call) -> Effects:
+        """The effects of a call of a function that is not in view, by its name."""
         if name.startswith(pure.LOGGING):
             return Effects()
-        given = values_of(node)
         if name in pure.CALLING:
-            known = all(self._is_known_function(one) for one in node.args[:1])
-            again = all(self.kinds.is_again(one) for one in node.args[1:] if name in pure.ITERATING)
-            return Effects(acts=not (known and again))
+            return Effects(acts=not self._calls_only(name, node))
         if name.startswith(pure.OUTSIDE) and not pure.is_pure(name):
-            held = {owner for one in given for owner in self._states(self.program.objects(one))}
-            return Effects(writes={Field(None, frozenset((owner,))) for owner in held}, world=True)
+            return self._outside(node)
         if not pure.is_pure(name):
             return Effects(acts=True)
-        several = name in ("builtins.max", "builtins.min") and len(node.args) > 1
-        if (
-            name in pure.ITERATING
-            and not several
-            and any(not self.kinds.is_again(one) for one in node.args)
-        ):
+        # max(a, b) compares its arguments, max(xs) takes elements.
+        if name in ("builtins.max", "builtins.min") and len(node.args) > 1:
+            return Effects()
+        if name in pure.ITERATING and not all(map(self.kinds.is_again, node.args)):
             return Effects(acts=True)
-        looked_into = name in pure.LOOKING_IN and not several
-        return Effects(
-            reads={
-                Field(None, self._states(self.program.objects(one))) for one in given if looked_into
-            }
-        )
+        found = Effects()
+        if name in pure.LOOKING_IN:
+            for argument in values_of(node):
+                found.reads.add(Field(None, self._states(self.program.objects(argument))))
+        return found
+
+    def _calls_only(self, name: str, node: ast.Call) -> bool:
+        """Whether a call such as `jax.lax.scan(step, …)` does no more than its function in view."""
+        is_known = all(map(self._is_known_function, node.args[:1]))
+        iterated = node.args[1:] if name in pure.ITERATING else []
+        is_again = all(map(self.kinds.is_again, iterated))
+        return is_known and is_again
+
+    def _outside(self, node: ast.Call) -> Effects:
+        """The effects of a call that changes its arguments and the world outside alone."""
+        found = Effects(world=True)
+        for argument in values_of(node):
+            for owner in self._states(self.program.objects(argument)):
+                found.writes.add(Field(None, frozenset((owner,))))
+        return found
 
     def _is_known_function(self, node: ast.expr) -> bool:
         """Whether a function that is called is in view, or changes nothing."""
         items = self.program.objects(node)
-        name = self.program.full_name(node)
-        return (bool(items) and len(list(functions_in(items))) == len(items)) or pure.is_pure(name)
+        if items and len(list(functions_in(items))) == len(items):
+            return True
+        return pure.is_pure(self.program.full_name(node))
 
     def _method(self, node: ast.Call) -> Effects:
-        """A call of a method of which points-to knows nothing."""
+        """The effects of a call of a method, if the points-to set of its receiver is unknown."""
         if not isinstance(node.func, ast.Attribute):
             return Effects(acts=not self.kinds.is_schedule(node.func))
         return Effects(acts=not self.kinds.has_method(node.func.value, node.func.attr))
@@ -439,8 +464,21 @@ def _constant(node: ast.expr) -> object:
 
 
 def _called(decorator: ast.expr) -> ast.expr:
-    """What a decorator is or, if it is given arguments, what it calls."""
+    """`dataclass` of `@dataclass` and of `@dataclass(frozen=True)`."""
     return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _has_frozen(decorator: ast.expr) -> bool:
+    """Whether a decorator says `frozen=True`."""
+    if not isinstance(decorator, ast.Call):
+        return False
+    frozen = (word.value for word in decorator.keywords if word.arg == "frozen")
+    return any(ast.unparse(value) == "True" for value in frozen)
+
+
+def _is_of_any(item: Object) -> bool:
+    """Whether what is called stands for whatever code out of view gives, or is a method of that."""
+    return is_any(item.owner if isinstance(item, Method) else item)
 
 
 def evaluated(node: ast.AST) -> Iterator[ast.AST]:
@@ -450,10 +488,8 @@ def evaluated(node: ast.AST) -> Iterator[ast.AST]:
         current = pending.pop()
         yield current
         if isinstance(current, ast.Lambda):
-            pending += [
-                *current.args.defaults,
-                *(one for one in current.args.kw_defaults if one is not None),
-            ]
+            pending += current.args.defaults
+            pending += [one for one in current.args.kw_defaults if one is not None]
         elif isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef):
             pending += [*current.decorator_list, *current.args.defaults]
         else:

@@ -1,4 +1,4 @@
-"""What plain values expressions are: text, numbers, arrays, containers, as far as that is certain."""
+"""The kinds of expressions: text, numbers, arrays, containers, as far as that is certain."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ METHODS = {TEXT: pure.TEXT_METHODS, NUMBER: pure.NUMBER_METHODS, ARRAY: pure.ARR
 
 LAZY = full_names("builtins", "enumerate zip reversed map filter iter super")
 UNKNOWN = (COPY | GET) | {"builtins.getattr", "typing.cast", "dataclasses.replace"}
-"""What may give an iterator again that it was given."""
+"""Functions that may give back an iterator that is an argument."""
 
 NUMBERS = full_names("builtins", "abs int float len round bool pow divmod hash ord")
 SPLITTING = ("split", "rsplit", "splitlines")
 MAKING_TEXT = full_names("builtins", "str repr chr hex bin ascii")
 DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict, *get_args(Comprehension))
-"""What makes elements where it stands; a generator is gone through there."""
+"""What makes elements where it stands; a generator is used up there."""
 
 ITERATORS = frozenset(("generator", "map", "zip", "enumerate", "chain"))
 
@@ -43,6 +43,7 @@ class Kinds:
     def of(self, node: ast.expr) -> str:
         """The kind of an expression; empty if it is not known."""
         if node not in self._known:
+            # While it is being found out: what depends on itself is of no kind.
             self._known[node] = ""
             self._known[node] = self._of(node)
         return self._known[node]
@@ -61,10 +62,14 @@ class Kinds:
                 return self.of(first) if self.of(first) == self.of(second) else ""
             case ast.Name():
                 return self._of_name(node)
+            # ["train", "eval"]
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
-                return TEXTS if elements and {self.of(one) for one in elements} == {TEXT} else ""
+                kinds = {*map(self.of, elements)}
+                return TEXTS if kinds == {TEXT} else ""
+            # [name.strip() for name in names]
             case ast.ListComp(elt=element):
                 return TEXTS if self.of(element) == TEXT else ""
+            # x.T, x.at[0], x[0]
             case (
                 ast.Attribute(value=value, attr="T" | "at" | "real" | "imag")
                 | ast.Subscript(value=value)
@@ -81,6 +86,7 @@ class Kinds:
             return ""
         stores = self.definitions.reaching(node, variable)
         if stores is None:
+            # Set in another function: it is the same if only one statement sets it.
             stores = self.definitions.stores(variable)
             stores = stores if len(stores) == 1 else []
         kinds = {self._of_store(store, variable) for store in stores}
@@ -93,6 +99,7 @@ class Kinds:
                 value=ast.expr() as value
             ):
                 return self.of(value)
+            # for word in text.split():
             case ast.Name(), (ast.For(iter=source) | ast.comprehension(iter=source)) if (
                 parent.target is store
             ):
@@ -107,11 +114,12 @@ class Kinds:
             return ""
         kinds: set[str] = set()
         for site, offset in self.program.flow.entered[function]:
-            unpacked = site.starred is not None or bool(site.unpacked)
-            found = bind_values(
-                signature_of(function.args, offset), site.positional, site.keywords, unpacked
-            )
-            given = found.complete.get(name) if isinstance(found, Bound) and not unpacked else None
+            if site.starred is not None or site.unpacked:
+                kinds.add("")
+                continue
+            signature = signature_of(function.args, offset)
+            found = bind_values(signature, site.positional, site.keywords)
+            given = found.complete.get(name) if isinstance(found, Bound) else None
             kinds.add(self.of(given) if isinstance(given, ast.expr) else "")
         return kinds.pop() if len(kinds) == 1 else ""
 
@@ -129,21 +137,20 @@ class Kinds:
             return NUMBER if name in NUMBERS else TEXT
         if name.startswith((*pure.ARRAY_MODULES, *pure.SCHEDULES)):
             return ARRAY if name.startswith(pure.ARRAY_MODULES) else SCHEDULE
-        if isinstance(node.func, ast.Attribute) and self.has_method(
-            node.func.value, node.func.attr
-        ):
-            return TEXTS if node.func.attr in SPLITTING else self.of(node.func.value)
+        match node.func:
+            case ast.Attribute(value=owner, attr=method) if self.has_method(owner, method):
+                return TEXTS if method in SPLITTING else self.of(owner)
         return ""
 
     def is_schedule(self, node: ast.expr) -> bool:
-        """Whether a function was made by a library of schedules and transformations, and so is pure itself."""
-        return self.of(node) == SCHEDULE or any(
-            isinstance(item, Result) and pure.is_pure(item.name)
-            for item in self.program.objects(node)
-        )
+        """Whether a function is a schedule or transformation of a library, and so is pure."""
+        if self.of(node) == SCHEDULE:
+            return True
+        results = (item for item in self.program.objects(node) if isinstance(item, Result))
+        return any(pure.is_pure(result.name) for result in results)
 
     def has_method(self, owner: ast.expr, name: str) -> bool:
-        """Whether an expression is of a kind that has a method of a name, which then changes nothing."""
+        """Whether a method of an expression is known by its kind, and so changes nothing."""
         return name in METHODS.get(self.of(owner), ())
 
     def is_immutable(self, node: ast.expr) -> bool:
@@ -151,37 +158,36 @@ class Kinds:
         return self.of(node) in (TEXT, NUMBER, ARRAY)
 
     def is_again(self, node: ast.expr) -> bool:
-        """Whether an expression gives the same elements each time that it is gone through."""
+        """Whether an expression gives the same elements each time: no iterator, used up once."""
         if isinstance(node, DISPLAYS) or self.of(node) in (TEXT, TEXTS, ARRAY):
             return True
         if isinstance(node, ast.Call):
             name = self.program.full_name(node.func)
-            if name in LAZY:
-                return all(self.is_again(one) for one in node.args)
+            if name in LAZY:  # zip(xs, ys)
+                return all(map(self.is_again, node.args))
             if self._makes_anew(name):
                 return True
-            if isinstance(node.func, ast.Attribute) and node.func.attr in (
-                "items",
-                "keys",
-                "values",
-            ):
-                return self._holds_containers(node.func.value)
+            match node.func:
+                case ast.Attribute(value=owner, attr="items" | "keys" | "values"):
+                    return self._are_containers(owner)
         value = self.definitions.only_value(node)
         if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
             return self.is_again(value)
         if isinstance(value, ast.Call) and self._makes_anew(self.program.full_name(value.func)):
             return True
-        return self._holds_containers(node)
+        return self._are_containers(node)
 
     @staticmethod
     def _makes_anew(name: str) -> bool:
         """Whether an external function gives something new that is no iterator."""
         return pure.is_pure(name) and name not in LAZY and name not in UNKNOWN
 
-    def _holds_containers(self, node: ast.expr) -> bool:
+    def _are_containers(self, node: ast.expr) -> bool:
+        """Whether all that an expression may be is containers, and no iterators."""
         items = self.program.objects(node)
-        containers = [item for item in items if isinstance(item, Container) and not is_any(item)]
-        passing = any(
-            one.role in ITERATORS or isinstance(one.node, ast.GeneratorExp) for one in containers
-        )
-        return bool(items) and len(containers) == len(items) and not passing
+        for item in items:
+            if not isinstance(item, Container) or is_any(item):
+                return False
+            if item.role in ITERATORS or isinstance(item.node, ast.GeneratorExp):
+                return False
+        return bool(items)

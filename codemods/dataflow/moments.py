@@ -1,9 +1,9 @@
-"""What may happen between two moments of a program, and whether that changes what an expression reads."""
+"""What may happen between two moments of a program, and whether that changes what is read."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import takewhile
 
@@ -12,7 +12,7 @@ from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.evaluation import Evaluations
 from codemods.dataflow.order import EXIT, FunctionNode, Order, Owner
 from codemods.dataflow.program import Program, Site, is_any
-from codemods.flow.binding import values_of
+from codemods.flow.binding import parameters_of, values_of
 from codemods.flow.constraints import Constraints
 from codemods.flow.objects import (
     Class,
@@ -47,7 +47,7 @@ class Dataflow:
         return self.evaluations.whole(self.program.unit_of(node), node)
 
     def is_quiet(self, node: ast.AST) -> bool:
-        """Whether all else stays as it is whether or not, and whenever, an expression is evaluated."""
+        """Whether the evaluation of an expression changes nothing else."""
         return self.effects(node).are_none
 
     def may_swap(self, first: ast.AST, second: ast.AST) -> bool:
@@ -55,10 +55,9 @@ class Dataflow:
         one, other = self.effects(first), self.effects(second)
         if (one.acts or one.world) and (other.acts or other.world):
             return False
-        return not (
-            self.changes(one, other.reads | other.writes)
-            or self.changes(other, one.reads | one.writes)
-        )
+        if self.changes(one, other.reads | other.writes):
+            return False
+        return not self.changes(other, one.reads | one.writes)
 
     def changes(self, effects: Effects, cells: Collection[Cell]) -> bool:
         """Whether something with some effects may change what is in some cells."""
@@ -66,86 +65,99 @@ class Dataflow:
             return True
         if not effects.acts:
             return False
-        if any(isinstance(cell, Field) and not self._is_hidden(cell) for cell in cells):
+        # It may do anything: change objects that have escaped, and call functions that have.
+        fields = (cell for cell in cells if isinstance(cell, Field))
+        if not all(map(self._is_hidden, fields)):
             return True
-        return any(
-            not _is_local(cell) and self._is_written(cell, self._behind.writes) for cell in cells
-        )
+        shared = (cell for cell in cells if not _is_local(cell))
+        return any(self._is_written(cell, self._behind.writes) for cell in shared)
 
     def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
         if isinstance(cell, Variable):
             return cell in written
-        return any(isinstance(other, Field) and self._overlap(cell, other) for other in written)
+        fields = (other for other in written if isinstance(other, Field))
+        return any(self._overlap(cell, other) for other in fields)
 
     def _overlap(self, one: Field, other: Field) -> bool:
+        if not one.overlaps(other):
+            return False
+        # If the owner of one is not known, it is at least no object that has not escaped.
         if one.owners and not other.owners:
-            return one.overlaps(other) and not self._is_hidden(one)
+            return not self._is_hidden(one)
         if other.owners and not one.owners:
-            return one.overlaps(other) and not self._is_hidden(other)
-        return one.overlaps(other)
+            return not self._is_hidden(other)
+        return True
 
     def _is_hidden(self, cell: Field) -> bool:
-        """Whether no code that is not in view can have its hands on an object."""
+        """Whether the objects of a cell have not escaped to code out of view."""
         return bool(cell.owners) and cell.owners.isdisjoint(self._escaped)
 
     # Escape
 
     @cached_property
     def _escaped(self) -> frozenset[Object]:
-        """What some code that is not in view is given, and what that leads to."""
-        pending: list[Object] = []
+        """The objects that get to code out of view, and all that can be reached from them."""
+        escaping: list[Object] = []
         for unit, call in self.program.flow.reading.calls:
             if self.evaluations.own(unit, call).acts:
-                for given in values_of(call):
-                    pending += self.program.objects(
-                        given.value if isinstance(given, ast.Starred) else given
-                    )
-                owners = (
-                    self.program.objects(call.func.value)
-                    if isinstance(call.func, ast.Attribute)
-                    else ()
-                )
-                pending += [owner for owner in owners if self._may_inherit(owner)]
+                escaping += self._passed(call)
         for unit in self.program.flow.project.units:
             for node in unit.nodes:
-                for gone in self._given_away(unit, node):
-                    pending += self.program.objects(gone)
-        return frozenset(self._within(pending))
+                for value in self._given_away(unit, node):
+                    escaping += self.program.objects(value)
+        return frozenset(self._within(escaping))
+
+    def _passed(self, call: ast.Call) -> Iterator[Object]:
+        """The objects that a call passes to a function out of view."""
+        for argument in values_of(call):
+            value = argument.value if isinstance(argument, ast.Starred) else argument
+            yield from self.program.objects(value)
+        if isinstance(call.func, ast.Attribute):
+            for owner in self.program.objects(call.func.value):
+                if self._may_inherit(owner):
+                    yield owner
 
     def _given_away(self, unit: Unit, node: ast.AST) -> Iterable[ast.AST]:
-        """What gets to code that is not in view at a node that is no call."""
+        """The values that get to code out of view at a node that is no call."""
         match node:
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
                 return [value]
             case ast.Attribute(value=value, attr="__dict__"):
                 return [value]
+            # registry.best = value, where nothing is known of `registry`
             case (
-                ast.Attribute(value=value, ctx=ast.Store())
-                | ast.Subscript(value=value, ctx=ast.Store())
+                ast.Attribute(value=owner, ctx=ast.Store())
+                | ast.Subscript(value=owner, ctx=ast.Store())
             ):
-                owners = self.program.objects(value)
-                known = owners and all(
-                    isinstance(owner, Instance | Container | Class | Module) and not is_any(owner)
-                    for owner in owners
-                )
                 statement = unit.parents.get(node)
-                return [statement.value] if not known and isinstance(statement, ast.Assign) else []
+                if isinstance(statement, ast.Assign) and not self._are_in_view(owner):
+                    return [statement.value]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                unknown = any(
-                    self.evaluations.is_unknown_decorator(one) for one in node.decorator_list
-                )
-                return [node] if unknown else []
+                if any(map(self.evaluations.is_unknown_decorator, node.decorator_list)):
+                    return [node]
         return []
 
+    def _are_in_view(self, node: ast.expr) -> bool:
+        """Whether it is known what an expression may be, and all of that is made in view."""
+        owners = self.program.objects(node)
+        for owner in owners:
+            is_made_in_view = isinstance(owner, Instance | Container | Class | Module)
+            if not is_made_in_view or is_any(owner):
+                return False
+        return bool(owners)
+
     def _may_inherit(self, owner: Object) -> bool:
-        """Whether a method that is not in view may be one of an object."""
-        ancestry = self.program.flow.ancestry(owner.cls) if isinstance(owner, Instance) else ()
-        return any(not isinstance(item, Class) for item in ancestry)
+        """Whether an object may have methods that are out of view."""
+        if not isinstance(owner, Instance):
+            return False
+        ancestry = self.program.flow.ancestry(owner.cls)
+        return not all(isinstance(base, Class) for base in ancestry)
 
     def _within(self, items: Iterable[Object]) -> set[Object]:
         """Objects, and all that can be reached from them."""
         solver = self.program.flow.solver
-        pending, found = list(items), set[Object]()
+        pending = list(items)
+        found = set[Object]()
         while pending:
             item = pending.pop()
             if item in found:
@@ -158,7 +170,9 @@ class Dataflow:
                     for place in self.program.flow.field_places(owner):
                         pending += solver.at(place)
                 case Method(owner=owner, function=function):
-                    pending += [owner] if function is None else [owner, function]
+                    pending.append(owner)
+                    if function is not None:
+                        pending.append(function)
                 case Partial(call=call, function=function):
                     pending.append(function)
                     for node in values_of(call)[1:]:
@@ -167,7 +181,7 @@ class Dataflow:
 
     @cached_property
     def _behind(self) -> Effects:
-        """What functions do that code may call which is not in view."""
+        """The effects of the functions in view that code out of view may call."""
         modules: set[Cell] = set()
         functions: list[FunctionNode] = []
         for item in self._escaped:
@@ -175,9 +189,9 @@ class Dataflow:
                 functions.append(item.node)
             if isinstance(item, Instance | Class):
                 cls = item.cls if isinstance(item, Instance) else item
-                functions += (
-                    one.node for members in self.program.members(cls).values() for one in members
-                )
+                for members in self.program.members(cls).values():
+                    functions += [one.node for one in members]
+            # Code that has a module may set its variables.
             if isinstance(item, Module) and item.unit is not None:
                 scope = self.program.flow.modules[item.unit]
                 modules |= {Variable(scope, name) for name in scope.names}
@@ -190,37 +204,49 @@ class Dataflow:
     def stays(
         self, nodes: Iterable[ast.expr], first: ast.AST, second: ast.AST, known: bool = True
     ) -> bool:
-        """Whether expressions have the same values at two moments of one run of a function, the first of which is met before.
+        """Whether expressions have the same values at two moments of one run of a function.
 
-        They must be `known` to change nothing themselves; else nothing is asked of what functions out of view make of theirs.
+        The first moment comes before the second. The expressions must be `known` to change nothing
+        themselves; else it is not checked what functions out of view that they call do.
         """
         found = [self.effects(node) for node in nodes]
-        if (run := self._run(first, second)) is None or (
-            known and not all(effects.are_none for effects in found)
-        ):
+        run = self._run(first, second)
+        if run is None:
+            return False
+        if known and not all(effects.are_none for effects in found):
             return False
         order, start, end = run
-        return not self._change(
-            order, order.between(start, end), {cell for effects in found for cell in effects.reads}
-        )
+        cells = set[Cell]().union(*(effects.reads for effects in found))
+        return not self._change(order, order.between(start, end), cells)
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
-        """Whether a variable has the same value at two moments of one run of a function, the first of which is met before."""
-        if (run := self._run(first, second)) is None:
+        """Whether a variable has the same value at two moments of one run of a function.
+
+        The first moment comes before the second.
+        """
+        run = self._run(first, second)
+        if run is None:
             return False
         order, start, end = run
-        return order.dominates(start, end) and not self._change(
-            order, order.between(start, end), {variable}
-        )
+        if not order.dominates(start, end):
+            return False
+        return not self._change(order, order.between(start, end), {variable})
 
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
         run = self._run(first, second)
-        return run is not None and run[0].dominates(*run[1:])
+        if run is None:
+            return False
+        order, start, end = run
+        return order.dominates(start, end)
 
     def between(self, first: ast.AST, second: ast.AST) -> list[ast.AST] | None:
-        """What may be evaluated after one node and before another is next; None if they are not of one run of a function."""
-        if (run := self._run(first, second)) is None:
+        """What may be evaluated after one node and before another is next.
+
+        None if they are not of one run of a function.
+        """
+        run = self._run(first, second)
+        if run is None:
             return None
         order, start, end = run
         numbers = order.forward(start, without=end) & order.backward(end, without=start)
@@ -229,12 +255,19 @@ class Dataflow:
     def may_follow(self, second: ast.AST, first: ast.AST) -> bool:
         """Whether one node may be evaluated after another in a run of a function."""
         run = self._run(first, second)
-        return run is None or run[2] in run[0].forward(run[1])
+        if run is None:
+            return True
+        order, start, end = run
+        return end in order.forward(start)
 
     def _run(self, first: ast.AST, second: ast.AST) -> tuple[Order, int, int] | None:
-        """The order in which two nodes are evaluated, and their numbers in it; None if they are not of one function."""
+        """The order in which two nodes are evaluated, and their numbers in it.
+
+        None if they are not of one function.
+        """
         unit = self.program.unit_of(first)
-        start, end = self.program.site(unit, first), self.program.site(unit, second)
+        start = self.program.site(unit, first)
+        end = self.program.site(unit, second)
         if start is None or end is None or start.owner is not end.owner:
             return None
         return self.program.order(start.owner), start.number, end.number
@@ -242,17 +275,21 @@ class Dataflow:
     def _change(self, order: Order, numbers: Iterable[int], cells: Collection[Cell]) -> bool:
         """Whether some evaluations may change what is in some cells."""
         unit = self.program.unit_of(order.owner)
-        return bool(cells) and any(
-            number > EXIT and self.changes(self.evaluations.at(unit, order.nodes[number]), cells)
-            for number in numbers
-        )
+        if not cells:
+            return False
+        for number in numbers:
+            if number > EXIT:
+                effects = self.evaluations.at(unit, order.nodes[number])
+                if self.changes(effects, cells):
+                    return True
+        return False
 
     # From one function to another
 
     def lasts(
         self, nodes: Iterable[ast.expr], made: ast.AST, later: ast.AST, carriers: Collection[Object]
     ) -> bool:
-        """Whether evaluations find the same where something is made and wherever that is met at a later place.
+        """Whether evaluations find the same where something is made, and where it is used later.
 
         Args:
           nodes: the expressions, each without those within it.
@@ -263,35 +300,39 @@ class Dataflow:
         found = [self.evaluations.at(self.program.unit_of(node), node) for node in nodes]
         if not all(effects.are_none for effects in found):
             return False
-        cells = {cell for effects in found for cell in effects.reads}
-        moving = {
-            cell
-            for cell in cells
-            if not (isinstance(cell, Variable) and self.is_settled(cell, carriers))
-        }
-        if not moving:
+        cells = set[Cell]().union(*(effects.reads for effects in found))
+        unsettled = {cell for cell in cells if not self._is_settled_cell(cell, carriers)}
+        if not unsettled:
             return True
-        unit, other = self.program.unit_of(made), self.program.unit_of(later)
-        start, end = self.program.site(unit, made), self.program.site(other, later)
+        start = self.program.site(self.program.unit_of(made), made)
+        end = self.program.site(self.program.unit_of(later), later)
         if start is None or end is None:
             return False
-        key = (start.owner, start.number, end.owner, end.number, frozenset(moving))
+        key = (start.owner, start.number, end.owner, end.number, frozenset(unsettled))
         if key not in self._changed:
-            self._changed[key] = self._may_change(start, end, moving, carriers)
+            self._changed[key] = self._may_change(start, end, unsettled, carriers)
         return not self._changed[key]
+
+    def _is_settled_cell(self, cell: Cell, carriers: Collection[Object]) -> bool:
+        return isinstance(cell, Variable) and self.is_settled(cell, carriers)
 
     def _is_steady(self, variable: Variable) -> bool:
         """Whether a variable is set once and for all in each run of its scope."""
         stores = self.definitions.stores(variable)
-        if any(not isinstance(store, ast.alias) for store in stores) and len(stores) != 1:
+        # Several imports of one name count as one: `try: import x; except ImportError: …`
+        are_imports = all(isinstance(store, ast.alias) for store in stores)
+        if len(stores) != 1 and not are_imports:
             return False
-        looped = any(
-            isinstance(outer, LOOPS) for store in stores for outer in self._around(store, variable)
-        )
-        return not looped and variable not in self._set_from_outside
+        for store in stores:
+            if any(isinstance(outer, LOOPS) for outer in self._around(store, variable)):
+                return False
+        return variable not in self._set_from_outside
 
     def is_settled(self, variable: Variable, carriers: Collection[Object]) -> bool:
-        """Whether a variable has one value in each run of its scope, and what is made in a run is used in that run alone."""
+        """Whether a variable has one value wherever what is made in its scope is used.
+
+        It has one value in each run of its scope, and what is made in a run is used in that alone.
+        """
         return self._is_steady(variable) and self.is_shared(variable, carriers)
 
     def is_shared(self, variable: Variable, carriers: Collection[Object]) -> bool:
@@ -307,17 +348,17 @@ class Dataflow:
 
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
-        """The variables of modules that are set as attributes, or may be through the module itself."""
+        """The variables of modules that are set as attributes, or may be by `globals()`."""
         found: set[Cell] = set(self._behind.writes)
         for unit, node in self.program.flow.reading.attributes:
             if not isinstance(node.ctx, ast.Load):
                 found |= self.evaluations.own(unit, node).writes
         for unit, call in self.program.flow.reading.calls:
-            name = self.program.full_name(call.func)
-            if name in ("builtins.globals", "builtins.exec", "builtins.eval"):
+            function = self.program.full_name(call.func)
+            if function in ("builtins.globals", "builtins.exec", "builtins.eval"):
                 scope = self.program.flow.modules[unit]
                 found |= {Variable(scope, name) for name in scope.names}
-            elif name == "builtins.setattr":
+            elif function == "builtins.setattr":
                 found |= self.evaluations.own(unit, call).writes
         return {cell for cell in found if isinstance(cell, Variable)}
 
@@ -326,12 +367,14 @@ class Dataflow:
     ) -> bool:
         """Whether cells may change between something being made and a later place.
 
-        Goes up from both to the functions that call those where they happen, until they meet in one of which a run cannot have
-        got what is made from an earlier one.
+        Goes up the call graph from both, until they meet in a function of which a run cannot have
+        got what is made from an earlier run.
         """
-        above, below = self._up(made), self._up(later)
-        pending, seen = [later.owner], set[Owner]()
-        used: set[Owner] = set()
+        above = self._up(made)
+        below = self._up(later)
+        pending = [later.owner]
+        seen = set[Owner]()
+        meeting = set[Owner]()
         while pending:
             owner = pending.pop()
             if owner in seen:
@@ -340,29 +383,35 @@ class Dataflow:
             order = self.program.order(owner)
             ends = {one for number in below[owner] for one in order.backward(number)}
             if owner in above and not self._may_have_older(owner, carriers):
-                used.add(owner)
+                meeting.add(owner)
                 starts = {one for number in above[owner] for one in order.forward(number)}
                 if self._change(order, starts & ends, cells):
                     return True
                 continue
+            # What uses it is called from elsewhere: the change may be there.
             callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
-            if callers is None or self._are_own(cells, owner) or self._change(order, ends, cells):
+            if callers is None or self._are_own(cells, owner):
+                return True
+            if self._change(order, ends, cells):
                 return True
             pending += [site.owner for site in callers]
-        return self._changes_on_the_way(made, used, above, cells)
+        return self._changes_on_the_way(made, meeting, above, cells)
 
     @staticmethod
     def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
         """Whether some of the cells are variables that each run of a function has for itself."""
-        return any(
-            isinstance(cell, Variable) and cell.scope.function.node is owner for cell in cells
-        )
+        variables = (cell for cell in cells if isinstance(cell, Variable))
+        return any(variable.scope.function.node is owner for variable in variables)
 
     def _changes_on_the_way(
         self, made: Site, meeting: set[Owner], above: Numbers, cells: set[Cell]
     ) -> bool:
-        """Whether cells may change behind what makes something, in the functions below those of the meeting."""
-        pending, seen = [made.owner], set[Owner]()
+        """Whether cells may change after something is made, on the way up to functions.
+
+        These are the functions in which `_may_change` has met what uses it.
+        """
+        pending = [made.owner]
+        seen = set[Owner]()
         while pending:
             owner = pending.pop()
             if owner in seen or owner in meeting:
@@ -377,20 +426,24 @@ class Dataflow:
         return False
 
     def _up(self, site: Site) -> Numbers:
-        """The evaluations in which another happens: itself, and the calls that lead to it, by whose code they are."""
+        """The evaluations in which another happens, by the function that they are in.
+
+        They are itself, and the calls that lead to it.
+        """
         found: Numbers = {}
         pending = [site]
         while pending:
             current = pending.pop()
-            if current.number in found.setdefault(current.owner, set()):
+            numbers = found.setdefault(current.owner, set())
+            if current.number in numbers:
                 continue
-            found[current.owner].add(current.number)
+            numbers.add(current.number)
             if isinstance(current.owner, FunctionNode):
                 pending += self.program.callers(current.owner) or ()
         return found
 
     def _may_have_older(self, owner: Owner, carriers: Collection[Object]) -> bool:
-        """Whether a run of a function may get something from outside that an earlier run has made."""
+        """Whether a run of a function may get something that an earlier run has made."""
         if isinstance(owner, ast.Module):
             return False
         function = self.program.functions.get(owner)
@@ -398,14 +451,10 @@ class Dataflow:
             return True
         items: list[Object] = []
         arguments = owner.args
-        for one in (
-            *arguments.posonlyargs,
-            *arguments.args,
-            *arguments.kwonlyargs,
-            arguments.vararg,
-            arguments.kwarg,
-        ):
-            items += self.program.objects_at(function.scope, one.arg) if one is not None else ()
+        for parameter in (*parameters_of(arguments), arguments.vararg, arguments.kwarg):
+            if parameter is not None:
+                items += self.program.objects_at(function.scope, parameter.arg)
+        # Variables of the functions and the module around it, as well as its arguments.
         scope = function.scope.parent
         while scope is not None:
             for name in scope.names:
@@ -416,9 +465,9 @@ class Dataflow:
 
 def _is_local(cell: Cell) -> bool:
     """Whether a variable is set within its own function alone."""
-    if not isinstance(cell, Variable) or isinstance(cell.scope.node, ast.Module | ast.ClassDef):
+    if not isinstance(cell, Variable):
         return False
-    return not any(
-        isinstance(node, ast.Nonlocal) and cell.name in node.names
-        for node in ast.walk(cell.scope.node)
-    )
+    if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
+        return False
+    declared = (node for node in ast.walk(cell.scope.node) if isinstance(node, ast.Nonlocal))
+    return not any(cell.name in node.names for node in declared)

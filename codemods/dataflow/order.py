@@ -1,4 +1,4 @@
-"""The evaluations of a function or module in every order in which they may happen: a control-flow graph."""
+"""The evaluations of a function or module, in every order that may be: a control-flow graph."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ ENTRY, EXIT = 0, 1
 class Order:
     """The evaluations of an owner's own code, by number, and which may follow which.
 
-    An expression is evaluated when all that it is made of has been; a simple statement has its own number at its end. The body
-    of a class and what a comprehension does count as done in place; a function within is its definition alone. Where an
-    exception may lead, a path leads, so that there may be more paths here than the program can take, never fewer.
+    An expression is evaluated when all that it is made of has been; a simple statement has its own
+    number at its end. The body of a class and what a comprehension does count as done in place; a
+    function within is its definition alone. Where an exception may lead, a path leads, so that
+    there may be more paths here than the program can take, never fewer.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -45,24 +46,27 @@ class Order:
         self.before[second].add(first)
 
     def forward(self, number: int, without: int = -1) -> frozenset[int]:
-        """What may come after an evaluation, on ways that do not lead through another. It is among them in a loop."""
+        """What may come after an evaluation, on paths that do not lead through another.
+
+        In a loop, it comes after itself.
+        """
         if (number, without) not in self._reached:
             self._reached[number, without] = _reached(self.after, self.after[number], without)
         return self._reached[number, without]
 
     def backward(self, number: int, without: int = -1) -> frozenset[int]:
-        """What may have come before an evaluation, on ways that do not lead through another."""
-        key = (-number - 1, without)
+        """What may have come before an evaluation, on paths that do not lead through another."""
+        key = (-number - 1, without)  # below zero: `forward` has the other keys
         if key not in self._reached:
             self._reached[key] = _reached(self.before, self.before[number], without)
         return self._reached[key]
 
     def between(self, first: int, second: int) -> frozenset[int]:
-        """What may happen after an evaluation, as long as that is not repeated, and before another."""
+        """What may happen after an evaluation, if that is not repeated, and before another."""
         return self.forward(first, without=first) & self.backward(second, without=first)
 
     def dominates(self, first: int, second: int) -> bool:
-        """Whether each way to an evaluation leads through another."""
+        """Whether each path to the second evaluation leads through the first."""
         return first in (ENTRY, second) or second not in self.forward(ENTRY, without=first)
 
 
@@ -143,9 +147,8 @@ class _Builder:
                 self._expressions((*node.decorator_list, *_defaults(node.args)))
                 self._emit(node)
             case ast.ClassDef():
-                self._expressions(
-                    (*node.decorator_list, *node.bases, *(word.value for word in node.keywords))
-                )
+                keywords = [word.value for word in node.keywords]
+                self._expressions((*node.decorator_list, *node.bases, *keywords))
                 self.body(node.body)
                 self._emit(node)
             case _:
@@ -159,6 +162,7 @@ class _Builder:
                     self.expression(target)
             case ast.AnnAssign(target=target, value=value):
                 self._expressions([value, value and target])
+            # state.step += 1: `state` first, then the value, then the attribute.
             case ast.AugAssign(target=ast.Attribute() | ast.Subscript() as target, value=value):
                 self._expressions((*ast.iter_child_nodes(target), value))
                 self._emit(target)
@@ -197,7 +201,7 @@ class _Builder:
         head = self._emit(node)
         if isinstance(node, ast.While):
             self.expression(first)
-        endless = isinstance(first, ast.Constant) and bool(first.value)
+        endless = isinstance(first, ast.Constant) and bool(first.value)  # while True:
         done = set() if endless else set(self.ends)
         self.loops.append((head, set()))
         if not isinstance(node, ast.While):
@@ -211,6 +215,7 @@ class _Builder:
 
     def _try(self, node: ast.Try | ast.TryStar) -> None:
         with self._guard() as anywhere:
+            # A handler may follow any evaluation of the body.
             with self._guard() as guarded:
                 self.body(node.body)
             self.body(node.orelse)
@@ -224,6 +229,7 @@ class _Builder:
         self.ends = ends
         if not node.finalbody:
             return
+        # `finally` may follow any evaluation; an exception, `return`, `break` or `continue` go on.
         self.ends = ends | anywhere
         self.body(node.finalbody)
         self._lead_to(EXIT)
@@ -238,13 +244,16 @@ class _Builder:
             self._expressions([item.optional_vars])
         with self._guard() as guarded:
             self.body(node.body)
+        # A context manager may swallow an exception.
         self.ends |= guarded
         self._emit(node)
 
     def _match(self, node: ast.Match) -> None:
         self.expression(node.subject)
-        ends, last = set[int](), set(self.ends)
+        ends = set[int]()
+        last = set(self.ends)
         for case in node.cases:
+            # A case is tried where the one before it has failed, at any part of its pattern.
             self.ends = last
             for part in ast.walk(case.pattern):
                 self._emit(part)
@@ -269,14 +278,11 @@ class _Builder:
         match node:
             case ast.BoolOp(values=[first, *others]) | ast.Compare(left=first, comparators=others):
                 self.expression(first)
-                ends = set(self.ends)
-                for index, other in enumerate(others):
+                # It may end behind each operand; a comparison evaluates at least two.
+                ends = set(self.ends) if isinstance(node, ast.BoolOp) else set[int]()
+                for other in others:
                     self.expression(other)
-                    ends = (
-                        ends | self.ends
-                        if index or isinstance(node, ast.BoolOp)
-                        else set(self.ends)
-                    )
+                    ends = ends | self.ends
                 self.ends = ends
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test)
@@ -302,9 +308,10 @@ class _Builder:
 
     def _comprehension(self, node: Comprehension, generators: list[ast.comprehension]) -> None:
         if not generators:
-            self._expressions(
-                [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            )
+            if isinstance(node, ast.DictComp):
+                self._expressions([node.key, node.value])
+            else:
+                self.expression(node.elt)
             return
         first, *others = generators
         self.expression(first.iter)

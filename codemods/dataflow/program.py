@@ -52,12 +52,15 @@ class Program:
         return () if place is None else tuple(self.flow.solver.at(place))
 
     def full_name(self, node: ast.expr) -> str:
-        """The full name of what an expression says, if imports tell."""
+        """The full name of what an expression means, as far as imports tell; else empty."""
         found = [item.name for item in self.objects(node) if isinstance(item, External)]
         if len(found) == 1:
             return found[0]
-        owner = self.full_name(node.value) if isinstance(node, ast.Attribute) and not found else ""
-        return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
+        # Attributes of packages that nobody follows have the name of their owner.
+        if found or not isinstance(node, ast.Attribute):
+            return ""
+        owner = self.full_name(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
 
     # Places in the code
 
@@ -85,7 +88,9 @@ class Program:
     @cached_property
     def scopes(self) -> dict[ast.AST, Scope]:
         """The scopes, by what opens them."""
-        found: dict[ast.AST, Scope] = {scope.node: scope for scope in self.flow.modules.values()}
+        found: dict[ast.AST, Scope] = {}
+        for scope in self.flow.modules.values():
+            found[scope.node] = scope
         for node, scope in self.flow.reading.scopes.items():
             found.setdefault(scope.node, scope)
             if isinstance(node, ast.ClassDef):
@@ -98,10 +103,11 @@ class Program:
         """The scope in which a node stands."""
         if node in self.flow.reading.scopes and isinstance(node, ast.expr):
             return self.flow.reading.scopes[node]
-        around = (
-            self.scopes.get(outer) for outer in unit.ancestors(node) if isinstance(outer, ScopeNode)
-        )
-        return next((scope for scope in around if scope is not None), self.flow.modules[unit])
+        for outer in unit.ancestors(node):
+            scope = self.scopes.get(outer) if isinstance(outer, ScopeNode) else None
+            if scope is not None:
+                return scope
+        return self.flow.modules[unit]
 
     def objects_at(self, scope: Scope, name: str) -> tuple[Object, ...]:
         """What a variable may hold."""
@@ -114,22 +120,19 @@ class Program:
         scope = self.flow.reading.scopes.get(node)
         if scope is not None and isinstance(node, ast.expr):
             return scope.unit
-        return next(
-            unit for unit in self.flow.project.units if node in unit.parents or node is unit.tree
-        )
+        units = self.flow.project.units
+        return next(unit for unit in units if node in unit.parents or node is unit.tree)
 
     @cached_property
     def functions(self) -> dict[ast.AST, Function]:
         """The functions that anything may hold, by their definitions."""
         found: dict[ast.AST, Function] = {}
         for unit in self.flow.project.units:
-            for node in (one for one in unit.nodes if isinstance(one, FunctionNode)):
-                own = (
-                    item
-                    for item in self.flow.solver.at(node)
-                    if isinstance(item, Function) and item.node is node
-                )
-                found.update((node, item) for item in own)
+            for node in unit.nodes:
+                if isinstance(node, FunctionNode):
+                    for item in self.flow.solver.at(node):
+                        if isinstance(item, Function) and item.node is node:
+                            found[node] = item
         return found
 
     @cached_property
@@ -147,23 +150,22 @@ class Program:
         entered = self.flow.entered.get(function, ())
         if isinstance(function, ast.Lambda) and not entered:
             return self._mapping(function)
-        found = [
-            self.site(site.unit, site.node)
-            for site, _ in entered
-            if isinstance(site.node, ast.expr)
-        ]
+        # Calls without an expression, such as that of a property, have no place in the order.
+        calls = [call for call, _ in entered if isinstance(call.node, ast.expr)]
+        found = [self.site(call.unit, call.node) for call in calls]
         known = [site for site in found if site is not None]
         return known if known and len(known) == len(entered) else None
 
     def _mapping(self, function: ast.Lambda) -> list[Site] | None:
-        """The call that a function is given to without a name, if that does nothing but call it."""
+        """The call of which a lambda is an argument, if that does nothing but call it.
+
+        `jax.tree_map(lambda p, g: p - g, params, grads)` is one.
+        """
         unit = self.unit_of(function)
         call = unit.parents.get(function)
-        site = (
-            self.site(unit, call)
-            if isinstance(call, ast.Call) and self.full_name(call.func) in CALLING
-            else None
-        )
+        if not isinstance(call, ast.Call) or self.full_name(call.func) not in CALLING:
+            return None
+        site = self.site(unit, call)
         return None if site is None else [site]
 
     def members(self, cls: Class) -> Members:
@@ -171,9 +173,10 @@ class Program:
         if cls not in self._members:
             found: Members = defaultdict(list)
             for ancestor in self.flow.ancestry(cls):
-                for node in ancestor.node.body if isinstance(ancestor, Class) else ():
-                    if isinstance(node, FunctionNode) and node in self.functions:
-                        found[node.name].append(self.functions[node])
+                if isinstance(ancestor, Class):
+                    for node in ancestor.node.body:
+                        if isinstance(node, FunctionNode) and node in self.functions:
+                            found[node.name].append(self.functions[node])
             self._members[cls] = found
         return self._members[cls]
 
@@ -186,7 +189,10 @@ def behind(item: Object) -> Object:
 
 
 def functions_in(items: Iterable[Object]) -> Iterator[Function]:
-    """The functions of the project among some objects, behind partial applications, methods and derivatives."""
+    """The functions of the project among some objects.
+
+    They may be behind partial applications, methods and derivatives.
+    """
     for inner in map(behind, items):
         function = inner.function if isinstance(inner, Method) else inner
         if isinstance(function, Function):
@@ -194,7 +200,7 @@ def functions_in(items: Iterable[Object]) -> Iterator[Function]:
 
 
 def is_any(item: Object) -> bool:
-    """Whether an object stands for what code gives that is not in view: it may be any, with what was given to that within."""
+    """Whether an object stands for what code out of view gives, which may be any."""
     return isinstance(item, Container) and item.role == POOL
 
 

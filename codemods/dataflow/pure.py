@@ -1,4 +1,4 @@
-"""What code outside the project does to what it is given: nothing, by its full name. Whatever is not here acts."""
+"""Functions outside the project that change nothing, by full name. Whatever is not here acts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from codemods.vocabulary import full_names, words
 PURE = (
     full_names(
         "builtins",
-        "abs ascii bin bool bytes callable chr complex dict divmod enumerate float format frozenset getattr hasattr hash hex "
-        "id int isinstance issubclass len list max min object oct ord pow range repr reversed round set slice sorted str sum "
-        "super tuple type zip any all property staticmethod classmethod",
+        "abs ascii bin bool bytes callable chr complex dict divmod enumerate float format "
+        "frozenset getattr hasattr hash hex id int isinstance issubclass len list max min object "
+        "oct ord pow range repr reversed round set slice sorted str sum super tuple type zip any "
+        "all property staticmethod classmethod",
     )
     | frozenset(
         f"builtins.{name}"
@@ -31,9 +32,10 @@ PURE = (
     | full_names("re", "compile match search fullmatch findall sub split escape")
     | full_names(
         "jax",
-        "jit pmap vmap grad value_and_grad checkpoint remat named_call custom_vjp custom_jvp device_count local_device_count "
-        "device_put device_get device_put_replicated device_put_sharded block_until_ready process_index process_count "
-        "host_id host_count devices local_devices default_backend disable_jit named_scope jacfwd jacrev hessian",
+        "jit pmap vmap grad value_and_grad checkpoint remat named_call custom_vjp custom_jvp "
+        "device_count local_device_count device_put device_get device_put_replicated "
+        "device_put_sharded block_until_ready process_index process_count host_id host_count "
+        "devices local_devices default_backend disable_jit named_scope jacfwd jacrev hessian",
     )
     | full_names("jax.dtypes", "canonicalize_dtype result_type")
     | full_names("flax.jax_utils", "replicate unreplicate partial_eval_by_shape pad_shard_unpad")
@@ -59,32 +61,33 @@ PURE = (
 """Functions and classes that change nothing and give the same for the same."""
 
 PURE_MODULES = words(
-    "jax.numpy. jax.scipy. jax.nn. jax.lax. jax.random. jax.core. jax.tree_util. math. cmath. operator. statistics. optax. "
-    "flax.training.lr_schedule. flax.optim. flax.linen.initializers. jax.experimental.optimizers. "
-    "jax.example_libraries.optimizers. string. types."
+    "jax.numpy. jax.scipy. jax.nn. jax.lax. jax.random. jax.core. jax.tree_util. math. cmath. "
+    "operator. statistics. optax. flax.training.lr_schedule. flax.optim. flax.linen.initializers. "
+    "jax.experimental.optimizers. jax.example_libraries.optimizers. string. types."
 )
-"""Modules of which every function is such."""
+"""Modules whose functions change nothing and give the same for the same."""
 
 ITERATING = full_names(
     "builtins",
     "all any dict enumerate frozenset list map max min set sorted sum tuple zip bytes filter",
 ) | {"functools.reduce"}
-"""What takes the elements of its arguments one by one, and so uses an iterator up."""
+"""Functions that take the elements of their arguments one by one, and so use an iterator up."""
 
 LOOKING_IN = ITERATING | vocabulary.COPY | full_names("dataclasses", "replace asdict astuple")
-"""What gives something made of all that is in its arguments."""
+"""Functions whose result is made of all that is in their arguments."""
 
 IMPURE = full_names(
     "operator",
-    "setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub itruediv ixor call "
-    "methodcaller attrgetter itemgetter",
+    "setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub "
+    "itruediv ixor call methodcaller attrgetter itemgetter",
 ) | full_names("jax.lax", "infeed outfeed")
-"""What is none, in such a module."""
+"""Functions of these modules that may change something."""
 
 NUMPY_ACTING = full_names(
     "numpy",
-    "copyto put place putmask fill_diagonal put_along_axis save savez savez_compressed savetxt load loadtxt fromfile memmap "
-    "seterr seterrcall set_printoptions nditer fromiter vectorize frompyfunc apply_along_axis apply_over_axes fromfunction",
+    "copyto put place putmask fill_diagonal put_along_axis save savez savez_compressed savetxt "
+    "load loadtxt fromfile memmap seterr seterrcall set_printoptions nditer fromiter vectorize "
+    "frompyfunc apply_along_axis apply_over_axes fromfunction",
 )
 NUMPY_STATEFUL = ("numpy.random.", "numpy.testing.", "numpy.lib.", "numpy.f2py.")
 
@@ -96,16 +99,17 @@ CALLING = (
     | full_names("jax", "make_jaxpr pure_callback")
     | full_names("flax.traverse_util", "path_aware_map")
 )
-"""What calls functions that it is given, there and then, and does nothing else."""
+"""Functions that call functions among their arguments at once, and do nothing else."""
 
 LOGGING = ("logging.", "absl.logging.", "warnings.warn", "builtins.print")
-"""What leaves nothing but lines in the log, which count for nothing."""
+"""Functions that leave nothing but lines in the log, which count for nothing."""
 
 OUTSIDE = words(
-    "time. datetime. os. shutil. json. csv. glob. tempfile. random. numpy.random. numpy.save flax.training.checkpoints. "
-    "flax.jax_utils. flax.training.common_utils. flax.metrics. jax.profiler."
+    "time. datetime. os. shutil. json. csv. glob. tempfile. random. numpy.random. numpy.save "
+    "flax.training.checkpoints. flax.jax_utils. flax.training.common_utils. flax.metrics. "
+    "jax.profiler."
 )
-"""What reads and writes the outside world and what it is given, and nothing else of the program's."""
+"""Functions that read and write the outside world and their arguments, and nothing else."""
 
 CONSTANTS = ("jax.numpy.", "numpy.", "math.", "cmath.", "string.", "sys.maxsize", "os.sep")
 """Modules of which no attribute is ever set."""
@@ -118,15 +122,13 @@ CONTAINER_READING = words(
 TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
 NUMBER_METHODS = frozenset(("is_integer", "bit_length", "conjugate", "as_integer_ratio", "hex"))
 ARRAY_METHODS = words(
-    "all any argmax argmin argsort astype at clip conj copy cumprod cumsum diagonal dot flatten item max mean min nonzero prod "
-    "ravel repeat reshape round squeeze std sum swapaxes take tolist trace transpose var block_until_ready set add multiply get "
-    "divide power apply mul"
+    "all any argmax argmin argsort astype at clip conj copy cumprod cumsum diagonal dot flatten "
+    "item max mean min nonzero prod ravel repeat reshape round squeeze std sum swapaxes take "
+    "tolist trace transpose var block_until_ready set add multiply get divide power apply mul"
 )
 """Methods of JAX's arrays, and of what their `at` gives: none changes the array."""
 
 ARRAY_MODULES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.")
-
-
 SCHEDULES = ("optax.", "flax.training.lr_schedule.", "jax.experimental.optimizers.")
 """Modules of which every function makes a pure one."""
 
@@ -142,8 +144,9 @@ def is_pure(name: str) -> bool:
 @cache
 def is_constant(name: str) -> bool:
     """Whether something external, by its full name, is never set to something else."""
+    if name.startswith(CONSTANTS) or name in CALLING or is_pure(name):
+        return True
+    # `jax.nn` of `jax.nn.relu`: a module of functions that are known.
     module = f"{name}."
-    is_module = any(
-        known.startswith(module) for known in (*PURE_MODULES, *CONSTANTS, *PURE, *CALLING)
-    )
-    return is_module or name.startswith(CONSTANTS) or is_pure(name) or name in CALLING
+    known = (*PURE_MODULES, *CONSTANTS, *PURE, *CALLING)
+    return any(one.startswith(module) for one in known)

@@ -1,4 +1,4 @@
-"""The types in an annotation, and the way from an annotated value to the parts that are of these types."""
+"""The types in an annotation, and the way from an annotated value to its parts of these types."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 Step = int | str | None
 """An index, None for every element, `"returned"` for what a callable returns."""
+
+Steps = tuple[tuple[ast.expr, Step], ...]
+"""Steps from a value to a part of it, each with the annotation that allows it."""
 
 SAME = (
     "Optional",
@@ -32,45 +35,51 @@ MAPPINGS = (
 )
 TUPLES = ("Tuple", "tuple")
 COLLECTIONS = (
-    *(
-        "List",
-        "Sequence",
-        "MutableSequence",
-        "Iterable",
-        "Iterator",
-        "Generator",
-        "Set",
-        "FrozenSet",
-        "Deque",
-    ),
-    *("AsyncIterator", "AsyncIterable", "AsyncGenerator", "Collection", "ContextManager"),
-    *("list", "set", "frozenset", "deque"),
+    "List",
+    "Sequence",
+    "MutableSequence",
+    "Iterable",
+    "Iterator",
+    "Generator",
+    "Set",
+    "FrozenSet",
+    "Deque",
+    "AsyncIterator",
+    "AsyncIterable",
+    "AsyncGenerator",
+    "Collection",
+    "ContextManager",
+    "list",
+    "set",
+    "frozenset",
+    "deque",
 )
 
 
 @dataclass(frozen=True)
 class TypeWithin:
-    """A plain type in an annotation, and the steps from the annotated value to what is of that type."""
+    """A plain type in an annotation, and the steps from the annotated value to what has it."""
 
     type: ast.expr
-    path: tuple[tuple[ast.expr, Step], ...] = ()
+    path: Steps = ()
 
 
-def types_within(
-    annotation: ast.expr, path: tuple[tuple[ast.expr, Step], ...] = ()
-) -> Iterator[TypeWithin]:
-    """`X` in `X`, `Optional[X]`, `X | None`, `List[X]`, `Dict[str, X]`, `Tuple[int, X]`, `Callable[..., X]` and their like.
+def types_within(annotation: ast.expr, path: Steps = ()) -> Iterator[TypeWithin]:
+    """`X` in `X`, `Optional[X]`, `X | None`, `List[X]`, `Dict[str, X]`, `Callable[..., X]`.
 
-    Of `Type[X]` a value is the class itself, so that it is found whole, and `X` is not. A type may be in quotes.
+    Of `Type[X]` a value is the class itself: `Type[X]` is found, and `X` is not. A type may be in
+    quotes.
     """
     match annotation:
         case ast.Name() | ast.Attribute() | ast.Constant(value=str()):
             yield TypeWithin(annotation, path)
         case ast.Subscript(value=ast.Name(id="Type" | "type") | ast.Attribute(attr="Type")):
             yield TypeWithin(annotation, path)
+        # X | Y
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from types_within(left, path)
             yield from types_within(right, path)
+        # typing.List[X]
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             for part, steps in _parts(annotation, name, parts):
@@ -81,13 +90,16 @@ def types_within(
 
 def _parts(
     annotation: ast.expr, name: str, parts: list[ast.expr]
-) -> Iterator[tuple[ast.expr, tuple[tuple[ast.expr, Step], ...]]]:
+) -> Iterator[tuple[ast.expr, Steps]]:
     """The arguments of a generic type that are types of parts, with the steps to these."""
     if name in SAME:
-        yield from ((part, ()) for part in (parts[:1] if name == "Annotated" else parts))
+        types = parts[:1] if name == "Annotated" else parts
+        for part in types:
+            yield part, ()
     elif name in MAPPINGS and len(parts) == 2:
         yield parts[1], ((annotation, None),)
     elif name in TUPLES:
+        # Tuple[X, ...]
         any_length = len(parts) == 2 and isinstance(parts[1], ast.Constant)
         for index, part in enumerate(parts):
             yield part, ((annotation, None if any_length else index),)
@@ -98,7 +110,10 @@ def _parts(
 
 
 def quoted_types(annotation: ast.expr) -> Iterator[ast.Constant]:
-    """The types in quotes within an annotation: not the values of `Literal[…]`, nor what `Annotated[…]` adds to its type."""
+    """The types in quotes within an annotation.
+
+    The values of `Literal[…]`, and what `Annotated[…]` adds to its type, are none.
+    """
     match annotation:
         case ast.Constant(value=str()):
             yield annotation

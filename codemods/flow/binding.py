@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -22,7 +22,8 @@ class Bound(Generic[T]):
       rest: what goes into `*args`.
       others: what goes into `**kwargs`.
       defaults: the defaults of the parameters that get nothing.
-      unpacked: whether the call unpacks containers, so that parameters which are not in `given` may get something, too.
+      unpacked: whether the call unpacks containers. Parameters that are not in `given` may then get
+        something, too.
     """
 
     given: dict[str, T]
@@ -52,14 +53,22 @@ def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.
       call: the call.
       earlier: calls of `functools.partial` that filled in arguments before, the innermost first.
     """
-    calls = [*(ast.Call(one.func, one.args[1:], one.keywords) for one in earlier), call]
-    positional, keywords, unpacked = [], {}, False
+    # Those of `functools.partial(step, rate)` without `step`.
+    calls = [ast.Call(one.func, one.args[1:], one.keywords) for one in earlier]
+    calls.append(call)
+    positional: list[ast.expr] = []
+    keywords: dict[str, ast.expr] = {}
+    unpacked = False
     for one in calls:
         plain = _ahead_of_unpacked(one.args)
-        positional += [] if unpacked else plain
+        if not unpacked:
+            positional += plain
         unpacked |= len(plain) < len(one.args)
-        keywords.update({word.arg: word.value for word in one.keywords if word.arg is not None})
-    unpacked |= any(word.arg is None for one in calls for word in one.keywords)
+        for word in one.keywords:
+            if word.arg is not None:
+                keywords[word.arg] = word.value
+    words = chain.from_iterable(one.keywords for one in calls)
+    unpacked |= any(word.arg is None for word in words)
     return bind_values(signature, positional, keywords, unpacked)
 
 
@@ -67,27 +76,36 @@ def bind_values(
     signature: Signature, positional: Sequence[T], keywords: Mapping[str, T], unpacked: bool = False
 ) -> Bound[T] | Wrong:
     """The same for values of any kind. More of them may follow if they are `unpacked`."""
+    # With unpacked arguments, it is no error that some seem to be missing.
+    bind_to = signature.bind_partial if unpacked else signature.bind
     try:
-        found = (signature.bind_partial if unpacked else signature.bind)(*positional, **keywords)
+        found = bind_to(*positional, **keywords)
     except TypeError as error:
         return Wrong(str(error))
-    parameters, given = signature.parameters, dict(found.arguments)
+    parameters = signature.parameters
+    given = dict(found.arguments)
     rest: tuple[T, ...] = ()
     others: dict[str, T] = {}
     for name in found.arguments:
-        if parameters[name].kind is Parameter.VAR_POSITIONAL:
+        kind = parameters[name].kind
+        if kind is Parameter.VAR_POSITIONAL:
             rest = given.pop(name)
-        elif parameters[name].kind is Parameter.VAR_KEYWORD:
+        elif kind is Parameter.VAR_KEYWORD:
             others = given.pop(name)
-    left = {name: parameter.default for name, parameter in parameters.items() if name not in given}
-    defaults = {name: default for name, default in left.items() if default is not REQUIRED}
+    defaults: dict[str, T] = {}
+    for name, parameter in parameters.items():
+        if name not in given and parameter.default is not REQUIRED:
+            defaults[name] = parameter.default
     return Bound(given, rest, others, defaults, unpacked)
 
 
 def arguments_of(
     signature: Signature, call: ast.Call, *earlier: ast.Call
 ) -> dict[str, ast.expr] | None:
-    """The arguments by the parameters that get one; None if Python refuses the call, or if that cannot be told of each."""
+    """The arguments by the parameters that get one.
+
+    None if Python refuses the call, or if it is not known which argument a parameter gets.
+    """
     found = bind(signature, call, *earlier)
     return None if isinstance(found, Wrong) or found.unpacked else found.given
 
@@ -105,33 +123,34 @@ def taking(*names: str, **defaults: object) -> Signature:
         1: Parameter.VAR_POSITIONAL,
         2: Parameter.VAR_KEYWORD,
     }
-    found = [Parameter(name.lstrip("*"), kinds[name.count("*")]) for name in names]
-    found += [Parameter(name, kinds[0], default=value) for name, value in defaults.items()]
+    found: list[Parameter] = []
+    for name in names:
+        kind = kinds[name.count("*")]
+        found.append(Parameter(name.lstrip("*"), kind))
+    for name, value in defaults.items():
+        found.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value))
     return Signature(sorted(found, key=lambda parameter: parameter.kind))
 
 
 def signature_of(parameters: ast.arguments, bound: int = 0) -> Signature:
-    """The signature of a function in view, without as many first parameters as are bound to something else.
+    """The signature of a function in view; the first `bound` of its parameters are left out.
 
-    Defaults are their nodes.
+    They are bound to something else, such as `self`. Defaults are their nodes.
     """
     by_position = [*parameters.posonlyargs, *parameters.args]
-    defaults = [REQUIRED] * (len(by_position) - len(parameters.defaults)) + [*parameters.defaults]
-    first = len(parameters.posonlyargs)
-    found = [
-        Parameter(
-            one.arg,
-            Parameter.POSITIONAL_OR_KEYWORD if at >= first else Parameter.POSITIONAL_ONLY,
-            default=value,
-        )
-        for at, (one, value) in enumerate(zip(by_position, defaults, strict=True))
-    ][bound:]
+    required = len(by_position) - len(parameters.defaults)
+    defaults = [*([REQUIRED] * required), *parameters.defaults]
+    found: list[Parameter] = []
+    for at, (one, value) in enumerate(zip(by_position, defaults, strict=True)):
+        by_name = at >= len(parameters.posonlyargs)
+        kind = Parameter.POSITIONAL_OR_KEYWORD if by_name else Parameter.POSITIONAL_ONLY
+        found.append(Parameter(one.arg, kind, default=value))
+    del found[:bound]
     if parameters.vararg is not None:
         found.append(Parameter(parameters.vararg.arg, Parameter.VAR_POSITIONAL))
     for one, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
-        found.append(
-            Parameter(one.arg, Parameter.KEYWORD_ONLY, default=REQUIRED if value is None else value)
-        )
+        default = REQUIRED if value is None else value
+        found.append(Parameter(one.arg, Parameter.KEYWORD_ONLY, default=default))
     if parameters.kwarg is not None:
         found.append(Parameter(parameters.kwarg.arg, Parameter.VAR_KEYWORD))
     return Signature(found)
@@ -152,7 +171,8 @@ def names_by_position(parameters: ast.arguments, bound: int = 0) -> list[str]:
 
 def values_of(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call in the order of the source, whatever they are given to."""
-    return [*call.args, *(word.value for word in call.keywords)]
+    by_name = [word.value for word in call.keywords]
+    return [*call.args, *by_name]
 
 
 def is_unpacked(call: ast.Call) -> bool:

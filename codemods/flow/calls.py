@@ -50,7 +50,10 @@ Behaviour = Callable[["Calls", CallSite], object]
 
 
 class Library:
-    """What is known of code outside the project. The flow analysis knows nothing else about any package."""
+    """What is known of code outside the project.
+
+    The flow analysis knows nothing else about any package.
+    """
 
     modules: tuple[str, ...] = ()
     """The modules of interest, which an import may mean by a name that is computed."""
@@ -133,12 +136,8 @@ class Calls(Elements):
 
     def _load_attribute(self, item: Object, name: str, result: Place) -> None:
         match item:
-            case External() if name == "__dict__":
-                self.solver.add(result, item)
             case External():
-                member = f"{item.name}.{name}"
-                if self.library.follows(member):
-                    self.solver.add(result, External(member))
+                self._load_from_external(item, name, result)
             case Module():
                 self.module_attribute(item, name, result)
             case Instance(cls=cls):
@@ -161,13 +160,25 @@ class Calls(Elements):
                 self.solver.add(result, Method(item, name))
             case Derived() | AnyDerived():
                 self.solver.add(result, item)
+            # optimizer.target, optimizer.apply_gradient
             case Thing() | Result():
-                if isinstance(item, Thing):
-                    self.library.attribute(self, item, name, result)
-                if self.library.method(item, name) is not None:
-                    self.solver.add(result, Method(item, name))
+                self._load_from_thing(item, name, result)
             case _:
                 pass
+
+    def _load_from_external(self, item: External, name: str, result: Place) -> None:
+        if name == "__dict__":  # jax.numpy.__dict__["asarray"]
+            self.solver.add(result, item)
+            return
+        member = f"{item.name}.{name}"
+        if self.library.follows(member):
+            self.solver.add(result, External(member))
+
+    def _load_from_thing(self, item: Thing | Result, name: str, result: Place) -> None:
+        if isinstance(item, Thing):
+            self.library.attribute(self, item, name, result)
+        if self.library.method(item, name) is not None:
+            self.solver.add(result, Method(item, name))
 
     def _load_from_instance(self, item: Instance, cls: Class, name: str, result: Place) -> None:
         if name == "__dict__":
@@ -351,9 +362,10 @@ class Calls(Elements):
                     self.load_element(item, int(key), result)
             case Instance():
                 self._load_from_item(item, key, result)
+            # vars(self)["optimizer"]
             case Namespace(owner=owner):
-                place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[0]
-                self.solver.connect(place, result)
+                self.solver.connect(self._read_place(owner, key), result)
+            # sys.modules[__name__].__dict__["optimizer"]
             case Module():
                 self.load_from_module(item, key, result)
             case Opaque() if isinstance(key, str):
@@ -380,7 +392,12 @@ class Calls(Elements):
             # to_state_dict(state)["optimizer"]
             self.solver.connect(self.field(cls, key), result)
         if not isinstance(key, str):
-            self.as_container(cls, lambda: self.solver.connect(self.any_field(cls)[0], result))
+
+            def connect() -> None:
+                read, _ = self.any_field(cls)
+                self.solver.connect(read, result)
+
+            self.as_container(cls, connect)
 
     def _load_field(self, cls: Class, index: int, result: Place) -> None:
         names = self.fields_in_order(cls)
@@ -401,13 +418,26 @@ class Calls(Elements):
                 self.as_container(cls, lambda: self.solver.connect(source, place))
             # vars(self)[name] = value
             case Namespace(owner=owner):
-                place = self.field(owner, key) if isinstance(key, str) else self.any_field(owner)[1]
-                self.solver.connect(source, place)
+                self.solver.connect(source, self._write_place(owner, key))
             # globals()[name] = value
             case Module():
                 self.store_in_module(item, key if isinstance(key, str) else None, source)
             case _:
                 pass
+
+    def _read_place(self, owner: Class | Opaque, key: Key) -> Place:
+        """Where to read a field: any of them, if its name is not known."""
+        if isinstance(key, str):
+            return self.field(owner, key)
+        read, _ = self.any_field(owner)
+        return read
+
+    def _write_place(self, owner: Class | Opaque, key: Key) -> Place:
+        """Where to write a field of which the name may not be known."""
+        if isinstance(key, str):
+            return self.field(owner, key)
+        _, written = self.any_field(owner)
+        return written
 
     def iterate(self, source: Place, result: Place) -> None:
         """Let whatever a loop over `source` gives reach `result`."""
@@ -457,7 +487,9 @@ class Calls(Elements):
         match callee:
             case Function():
                 self.enter(callee, site, 0)
+                # Those that `functools.singledispatch` may choose instead.
                 self.call(("alternatives", callee.node), site)
+            # The pool may have functions among its elements.
             case Container(role=role) if role == POOL:
                 self.call_container_method(callee, "__call__", site)
             case Getter():
@@ -470,18 +502,15 @@ class Calls(Elements):
             case Class():
                 self.by_ancestry(callee, lambda: self._construct(callee, site))
             case Instance():
-                self._class_attribute(callee, "__call__", ("__call__", site.node, callee))
-                self.call(("__call__", site.node, callee), site)
+                method = ("__call__", site.node, callee)
+                self._class_attribute(callee, "__call__", method)
+                self.call(method, site)
             case Partial(call=call, function=function):
                 self._call_partial(call, function, site)
             case Derivative(function=function, layout=layout):
                 self._call_derivative(function, layout, site)
             case External(name=name):
-                behaviour = self.library.function(name)
-                if behaviour is not None:
-                    behaviour(self, site)
-                elif self.library.follows(name) or Result(name).is_instance:
-                    self.solver.add(site.result, Result(name))
+                self._call_external(name, site)
             case Derived() | AnyDerived():
                 self.solver.add(site.result, callee)
             case Record(fields=fields):
@@ -490,6 +519,13 @@ class Calls(Elements):
                 self.solver.connect(("returned", annotation), site.result)
             case _:
                 pass
+
+    def _call_external(self, name: str, site: CallSite) -> None:
+        behaviour = self.library.function(name)
+        if behaviour is not None:
+            behaviour(self, site)
+        elif self.library.follows(name) or Result(name).is_instance:
+            self.solver.add(site.result, Result(name))
 
     def _get(self, getter: Getter, site: CallSite) -> None:
         """`attrgetter("state.target")(x)`, `itemgetter(0, 1)(x)`, `methodcaller("step", y)(x)`."""
@@ -735,7 +771,7 @@ class Calls(Elements):
 
         A `__dict__` has these methods, too.
         """
-        read = self.any_field(owner)[0]
+        read, _ = self.any_field(owner)
         for place in (*site.positional, *site.unpacked):
             self.solver.watch(place, lambda item: self._update_fields(owner, item))
             if name not in MERGING:
@@ -743,7 +779,7 @@ class Calls(Elements):
         for word, place in site.keywords.items():
             self.solver.connect(place, self.field(owner, word))
         key = key_argument(site)
-        self.solver.connect(self.field(owner, key) if isinstance(key, str) else read, site.result)
+        self.solver.connect(self._read_place(owner, key), site.result)
         if key is None and isinstance(owner, Class):
             outcome = Container(owner.node, POOL)
             self.solver.add(site.result, outcome)
@@ -763,11 +799,11 @@ class Calls(Elements):
         """Let fields have the elements of a dict, by their keys."""
         if not isinstance(item, Container):
             return
-        written = self.any_field(owner)[1]
+        self.any_field(owner)  # which any field is read from now on
 
         def connect(key: Key) -> None:
-            target = self.field(owner, key) if isinstance(key, str) else written
-            self.solver.connect(("element", item, key), target)
+            element = ("element", item, key)
+            self.solver.connect(element, self._write_place(owner, key))
 
         self.by_key(item, connect)
 

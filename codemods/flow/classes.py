@@ -17,11 +17,15 @@ class Classes:
     solver: Solver = field(default_factory=Solver)
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
     _heirs: dict[Class, dict[Class, None]] = field(default_factory=dict)
+    """The subclasses of each class."""
     _ancestry: dict[Class, list[Object]] = field(default_factory=dict)
     _fields: dict[Class | Opaque, dict[str, None]] = field(default_factory=dict)
+    """The names of the fields that anything has asked for."""
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
+    """What to do again when a base of a class becomes known."""
     _whole: set[Class | Opaque] = field(default_factory=set)
+    """The classes of which any field has been asked for, see `any_field`."""
     _members: set[str] = field(default_factory=set)
     """The names that any class binds."""
 
@@ -38,19 +42,21 @@ class Classes:
         return self._classes[node]
 
     def ancestry(self, cls: Class) -> list[Object]:
-        """The class, its bases and theirs, nearest first: classes of the project and external ones."""
+        """The class, its bases and theirs, nearest first; some are external."""
         if cls not in self._ancestry:
             self._ancestry[cls] = [cls, *order_of(cls, self._bases)]
         return self._ancestry[cls]
 
     def defining(self, cls: Class, name: str) -> Iterator[Class]:
         """The class and those of its bases that bind a name, nearest first."""
-        for item in self.ancestry(cls) if name in self._members else ():
+        if name not in self._members:
+            return  # saves a look at each base, as most names are bound by no class
+        for item in self.ancestry(cls):
             if isinstance(item, Class) and name in item.scope.names:
                 yield item
 
     def by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
-        """Do what depends on the ancestry of a class, now and whenever a base of it becomes known."""
+        """Act now, and again whenever a base of the class becomes known."""
         self._reactions.setdefault(cls, []).append(action)
         action()
 
@@ -63,13 +69,13 @@ class Classes:
         heirs = self._with_heirs(cls)
         for heir in heirs:
             self._ancestry.pop(heir, None)
+        # In the order of the reactions, which may add to them.
         for heir in [one for one in self._reactions if one in heirs]:
             for action in tuple(self._reactions[heir]):
                 action()
         if isinstance(base, Class):
-            self.solver.connect(
-                ("self", cls), ("self", base)
-            )  # what a base does to itself, it does to a subclass
+            # What a method of the base does to `self`, it does to an instance of the subclass.
+            self.solver.connect(("self", cls), ("self", base))
             for name in tuple(self._fields[cls]):
                 self._join_field(cls, base, name)
             if cls in self._whole:
@@ -80,9 +86,10 @@ class Classes:
         found = {cls: None}
         pending = [cls]
         while pending:
-            new = [heir for heir in self._heirs.get(pending.pop(), ()) if heir not in found]
-            found.update(dict.fromkeys(new))
-            pending.extend(new)
+            for heir in self._heirs.get(pending.pop(), ()):
+                if heir not in found:
+                    found[heir] = None
+                    pending.append(heir)
         return found
 
     def field(self, owner: Class | Opaque, name: str) -> Place:
@@ -96,16 +103,18 @@ class Classes:
             names[name] = None
             if one in self._whole:
                 self._join_whole(one, name)
-            for base in self._bases[one] if isinstance(one, Class) else ():
-                if isinstance(one, Class) and isinstance(base, Class):
-                    self._connect_fields(one, base, name)
-                    pending.append(base)
+            # A base may set the field of `self`, and read what a subclass has set.
+            if isinstance(one, Class):
+                for base in self._bases[one]:
+                    if isinstance(base, Class):
+                        self._connect_fields(one, base, name)
+                        pending.append(base)
         return ("field", owner, name)
 
     def any_field(self, owner: Class | Opaque) -> tuple[Place, Place]:
-        """Where to read any field of an instance, and where to write one of which the name is not known.
+        """Where to read any field of an instance, and where to write one of unknown name.
 
-        What is written so is found by whoever reads any field, and is out of view for whoever reads one by its name.
+        A read of any field finds what is written so, a read of a field by its name does not.
         """
         if owner not in self._whole:
             self._whole.add(owner)
@@ -113,7 +122,8 @@ class Classes:
                 self._join_whole(owner, name)
             for place in (("some field", owner), ("held", owner)):
                 self.solver.connect(place, ("any field", owner))
-            for base in tuple(self._bases[owner]) if isinstance(owner, Class) else ():
+            bases = self._bases[owner] if isinstance(owner, Class) else ()
+            for base in tuple(bases):
                 self._join_whole_base(owner, base)
         return ("any field", owner), ("some field", owner)
 
@@ -128,32 +138,32 @@ class Classes:
             self.solver.connect(("held", owner), ("held", base))
 
     def is_asked_by_any_name(self, cls: Class) -> bool:
-        """Whether some field of a class is read or written by a name that is not written out."""
+        """Whether some field of a class is read or written by a name that is computed."""
         return cls in self._whole
 
     def field_places(self, owner: Class | Opaque) -> list[Place]:
-        """The places of all fields of an instance that anything has asked for, of those that it inherits too.
+        """The places of all fields of an instance that anything has asked for, inherited or not.
 
-        What it shares with its bases is at one place as at the others, and is told once.
+        A field that it shares with a base has the same objects at both places, and is listed once.
         """
         own = self._fields.get(owner, {})
         ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]
         owners = [item for item in ancestry if isinstance(item, Class | Opaque)]
-        inherited = (
-            ("field", one, name)
-            for one in owners
-            for name in self._fields.get(one, ())
-            if name not in own
-        )
-        named = [*(("field", owner, name) for name in own), *inherited]
-        return [*named, *((word, one) for word in ("some field", "held") for one in owners)]
+        found: list[Place] = [("field", owner, name) for name in own]
+        for one in owners:
+            names = self._fields.get(one, ())
+            found += (("field", one, name) for name in names if name not in own)
+        for word in ("some field", "held"):
+            found += ((word, one) for one in owners)
+        return found
 
     def _join_field(self, cls: Class, base: Class, name: str) -> None:
         self.field(base, name)
         self._connect_fields(cls, base, name)
 
     def _connect_fields(self, cls: Class, base: Class, name: str) -> None:
-        lower, upper = ("field", cls, name), ("field", base, name)
+        lower = ("field", cls, name)
+        upper = ("field", base, name)
         self.solver.connect(lower, upper)
         self.solver.connect(upper, lower)
 
@@ -165,22 +175,24 @@ class Classes:
                 names.update(dict.fromkeys(ancestor.fields))
             if isinstance(ancestor, Class):
                 for statement in ancestor.node.body:
-                    if isinstance(statement, ast.AnnAssign) and isinstance(
-                        statement.target, ast.Name
-                    ):
-                        names[statement.target.id] = None
+                    match statement:
+                        # rate: float = 0.1
+                        case ast.AnnAssign(target=ast.Name(id=name)):
+                            names[name] = None
         return list(names)
 
     @staticmethod
     def decorators(function: Function) -> set[str]:
-        """The last words of a function's decorators."""
+        """The last words of a function's decorators: `cached_property`, `setter`."""
         if isinstance(function.node, ast.Lambda):
             return set()
-        return {
-            node.attr if isinstance(node, ast.Attribute) else node.id
-            for node in function.node.decorator_list
-            if isinstance(node, ast.Attribute | ast.Name)
-        }
+        found: set[str] = set()
+        for node in function.node.decorator_list:
+            if isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.Name):
+                found.add(node.id)
+        return found
 
 
 def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]:
@@ -188,7 +200,9 @@ def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]
     found: dict[Object, None] = {}
     order: list[Object] = [cls]
     for item in order:
-        for base in bases.get(item, ()) if isinstance(item, Class) else ():
+        if not isinstance(item, Class):
+            continue
+        for base in bases.get(item, ()):
             if base not in found and base is not cls:
                 found[base] = None
                 order.append(base)

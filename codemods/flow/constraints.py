@@ -112,8 +112,10 @@ class Constraints(Calls):
             for unit in project.units
             if project.run_by(unit)
         }
-        stars = [(unit, node) for unit in project.units for node in stars_of(unit)]
-        stars += [(unit, node) for node, unit in self.runs.items()]
+        stars: list[tuple[Unit, ast.ImportFrom]] = []
+        for unit in project.units:
+            stars += ((unit, node) for node in stars_of(unit))
+        stars += ((unit, node) for node, unit in self.runs.items())
         open_stars(self.modules, stars, self._star_units, self.library.members)
         self._starred = self._unanalysed_stars(stars)
         self._read_bodies()
@@ -713,12 +715,7 @@ class Constraints(Calls):
                 place = self.variable(name, scope)
                 if place is not None:
                     return place
-                if name in BUILTINS:
-                    self.solver.add(node, External(f"builtins.{name}"))
-                elif name == "flax":  # bound elsewhere: by a star import, or in another notebook
-                    self.solver.add(node, External(name))
-                for item in self._by_star(scope, name):
-                    self.solver.add(node, item)
+                self._unbound(node, name, scope)
             case ast.Attribute(value=value, attr=name):
                 self.reading.attributes.append((scope.unit, node))
                 self.load_attribute(self.expression(value, scope), name, node)
@@ -750,6 +747,7 @@ class Constraints(Calls):
                 self._lambda(node, scope)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node, scope)
+            # await function(): what a coroutine gives is what its function returns.
             case ast.Await(value=value):
                 return self.expression(value, scope)
             case ast.UnaryOp(op=operator, operand=value):
@@ -769,6 +767,15 @@ class Constraints(Calls):
                     if isinstance(child, ast.expr):
                         self.expression(child, scope)
         return node
+
+    def _unbound(self, place: Place, name: str, scope: Scope) -> None:
+        """Let what a name means that its file does not bind reach a place."""
+        if name in BUILTINS:
+            self.solver.add(place, External(f"builtins.{name}"))
+        elif name == "flax":  # bound elsewhere: by a star import, or in another notebook
+            self.solver.add(place, External(name))
+        for item in self._by_star(scope, name):
+            self.solver.add(place, item)
 
     def _binary(self, node: ast.BinOp, scope: Scope) -> None:
         """`left op right`: an operand, a container of both, or what a special method gives."""

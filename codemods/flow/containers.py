@@ -1,7 +1,8 @@
-"""What containers do: those of Python by their own methods, and pools, which hand out again whatever was put in.
+"""What containers do: those of Python by their own methods, and pools.
 
-A pool stands for everything of which only this is known: queues, heaps, executors and futures, iterators that mix what they are
-given. What goes into one may come out of it, go into a container beside it, or be given to a function beside it.
+A pool gives back whatever was put in, and nothing more is known of it: queues, heaps, executors
+and futures, iterators that mix their arguments. What goes into one may come out of it, go into a
+container beside it, or be given to a function beside it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,7 @@ from __future__ import annotations
 import ast
 import collections
 
-from codemods.flow.objects import (
-    Container,
-    External,
-    Object,
-    Place,
-)
+from codemods.flow.objects import Container, External, Object, Place
 from codemods.flow.sites import CallSite, Key
 from codemods.vocabulary import words
 
@@ -25,7 +21,11 @@ GENERATOR = "generator"
 
 CLASSES = (
     *(f"builtins.{kind}" for kind in ("list", "dict", "set", "frozenset", "tuple")),
-    *("collections.", "typing.NamedTuple", "typing.Dict", "typing.List", "queue."),
+    "collections.",
+    "typing.NamedTuple",
+    "typing.Dict",
+    "typing.List",
+    "queue.",
 )
 """External classes whose instances hold elements."""
 
@@ -37,7 +37,7 @@ MERGING = frozenset(
 CHANGING = (
     STORING | MERGING | {"pop", "popitem", "popleft", "clear", "remove", "discard", "setdefault"}
 )
-"""Methods behind which a container holds something else."""
+"""Methods that change which elements a container has."""
 
 READING = frozenset(("get", "pop", "__getitem__", "popleft", "__next__", "send"))
 SAME = frozenset(
@@ -45,50 +45,33 @@ SAME = frozenset(
     + words("union intersection difference symmetric_difference")
 )
 QUIET = frozenset(
-    words(
-        "clear count index remove discard sort reverse rotate move_to_end close isdisjoint issubset issuperset"
-    )
-    + words(
-        "__len__ __contains__ __delitem__ __bool__ __hash__ __repr__ __str__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"
-    )
+    words("clear count index remove discard sort reverse rotate move_to_end close")
+    + words("isdisjoint issubset issuperset")
+    + words("__len__ __contains__ __delitem__ __bool__ __hash__ __repr__ __str__")
+    + words("__eq__ __ne__ __lt__ __le__ __gt__ __ge__")
 )
-SHIFTING = frozenset(
-    (
-        *(
-            "insert",
-            "pop",
-            "remove",
-            "reverse",
-            "sort",
-            "rotate",
-            "appendleft",
-            "extendleft",
-            "popleft",
-        ),
-        *("__delitem__", "__setitem__", "extend"),
-    )
-)
-"""Methods behind which an element may be at another index."""
+"""Methods that put no object in and give none back."""
 
-METHODS = frozenset(
-    (
-        *(*STORING, *MERGING, *READING, *SAME, *QUIET, *SHIFTING),
-        *words(
-            "setdefault items keys values popitem fromkeys most_common elements throw default_factory"
-        ),
-        *words(
-            "__class__ __init__ __new__ __missing__ __reduce__ __setitem__ __getattribute__ __setattr__ __delattr__"
-        ),
-        *words(
-            "__add__ __and__ __mul__ __or__ __sub__ __xor__ __rand__ __rmul__ __ror__ __rsub__ __rxor__"
-        ),
-        *words("__iand__ __imul__ __isub__ __ixor__"),
-    )
+SHIFTING = frozenset(
+    words("insert pop remove reverse sort rotate appendleft extendleft popleft")
+    + words("__delitem__ __setitem__ extend")
 )
+"""Methods that may change the index of an element."""
+
+OTHERS = (
+    words("setdefault items keys values popitem fromkeys most_common elements throw")
+    + words("default_factory")
+    + words("__class__ __init__ __new__ __missing__ __reduce__ __setitem__")
+    + words("__getattribute__ __setattr__ __delattr__")
+    + words("__add__ __and__ __mul__ __or__ __sub__ __xor__")
+    + words("__rand__ __rmul__ __ror__ __rsub__ __rxor__")
+    + words("__iand__ __imul__ __isub__ __ixor__")
+)
+METHODS = frozenset((*STORING, *MERGING, *READING, *SAME, *QUIET, *SHIFTING, *OTHERS))
 """The methods of Python's containers, and of those of Flax and JAX that are like them.
 
-Of those that are in none of the sets above, it is not known what they do. What no container of Python 3.8 has is left out: such a
-name is that of a field of something else.
+Of most of those in none of the sets above, it is not known what they do. Names that no container
+of Python 3.8 has are left out: such a name is that of a field of something else.
 """
 
 BY_CLASS = (list, dict, set, collections.deque, collections.OrderedDict)
@@ -103,36 +86,26 @@ BY_NAME = (
 
 
 def is_container_class(item: Object) -> bool:
-    """Whether something is a class of Python's that holds elements, or one of the kinds from which people derive such classes."""
+    """Whether something is a class of Python whose instances have elements."""
     return isinstance(item, External) and item.name.startswith(CLASSES)
+
+
+DISPLAYS = ast.List | ast.Tuple | ast.Set | ast.ListComp | ast.SetComp | ast.GeneratorExp
+OF_PAIRS = ("zip", "items", "chain", "map", "enumerate", "concatenation", GENERATOR, POOL)
+"""The roles of containers whose elements may be pairs."""
 
 
 def may_hold_pairs(container: Container) -> bool:
     """Whether a container may be one of pairs that a dict is made of, and not a dict itself."""
-    plain = isinstance(
-        container.node,
-        ast.List | ast.Tuple | ast.Set | ast.ListComp | ast.SetComp | ast.GeneratorExp,
-    )
-    return plain or container.role in (
-        "zip",
-        "items",
-        "chain",
-        "map",
-        "enumerate",
-        "concatenation",
-        GENERATOR,
-        POOL,
-    )
+    return isinstance(container.node, DISPLAYS) or container.role in OF_PAIRS
 
 
 def key_argument(site: CallSite) -> Key:
-    """The literal key that a method of a dict is given."""
-    first = site.node.args[0] if isinstance(site.node, ast.Call) and site.node.args else None
-    return (
-        first.value
-        if isinstance(first, ast.Constant) and isinstance(first.value, int | str)
-        else None
-    )
+    """The literal key that a method of a dict is given: `states.get("optimizer")`."""
+    match site.node:
+        case ast.Call(args=[ast.Constant(value=int() | str() as key), *_]):
+            return key
+    return None
 
 
 def arguments(site: CallSite) -> tuple[Place, ...]:

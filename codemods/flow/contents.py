@@ -1,4 +1,7 @@
-"""Which things of interest an object carries, however deep: in its elements, fields, arguments or results."""
+"""Which things of interest an object carries, at any depth.
+
+It carries what is in its elements, fields, filled-in arguments or results.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +29,36 @@ from codemods.flow.objects import (
 )
 
 Token = Thing | Derived | AnyDerived
-"""A thing that is carried; as something derived from itself, if containers alone are around it."""
+"""What is carried: a thing, or something derived from it.
+
+If only containers are around a thing, they carry `Derived` of it, too.
+"""
 
 Carrier = Container | Instance | Opaque | Partial | Method | Function | Derivative
 
 
 class Contents:
-    """Keeps count of what carriers carry while the solution grows. A cycle of containers is no trouble to it."""
+    """Keeps account of what carriers carry while the solution grows.
+
+    They may contain each other.
+    """
 
     def __init__(self, flow: Calls) -> None:
         self.flow = flow
-        self._held: dict[Object, dict[Token, None]] = defaultdict(dict)
+        self._carried: dict[Object, dict[Token, None]] = defaultdict(dict)
         self._outer: dict[Object, dict[Object, None]] = defaultdict(dict)
+        """The objects that have an object as a part."""
         self._places: dict[Object, dict[Place, None]] = defaultdict(dict)
+        """The watched places where an object is."""
         self._watched: set[Place] = set()
         self._inside: dict[Place, dict[Object, None]] = defaultdict(dict)
+        """The objects of which a place is a part, if its name does not say so."""
         self._known: set[Object] = set()
         self._seen: dict[tuple[Object | None, Place], int] = defaultdict(int)
+        """How many of the objects at a place have been taken into account for a holder."""
 
     def watch(self, place: Place) -> None:
-        """Let `update` tell of this place."""
+        """Let `update` report this place."""
         self._watched.add(place)
 
     def within(self, item: Object) -> Iterable[Token]:
@@ -55,19 +68,22 @@ class Contents:
                 return (item, Derived(item))
             case Derived() | AnyDerived():
                 return (item,)
-        return tuple(self._held.get(item, ()))
+        return tuple(self._carried.get(item, ()))
 
     def at(self, places: Iterable[Place]) -> dict[Token, None]:
         """What the objects at some places carry, `AnyDerived` as it is."""
         items = dict.fromkeys(chain.from_iterable(map(self.flow.solver.standing, places)))
-        return {token: None for item in items for token in self.within(item)}
+        return dict.fromkeys(chain.from_iterable(map(self.within, items)))
 
     def watched(self) -> Iterable[Place]:
-        """The places of which `update` tells."""
+        """The places that `update` reports."""
         return tuple(self._watched)
 
     def update(self, touched: Iterable[Place]) -> dict[Place, None]:
-        """Take in what is new at some places. The watched ones among them, and those at which something carries more now."""
+        """Take in what is new at some places.
+
+        Returns the watched places among them, and those at which some object carries more now.
+        """
         found: dict[Place, None] = {}
         for place in touched:
             if place in self._watched:
@@ -85,6 +101,7 @@ class Contents:
         """The objects of which a place is a part."""
         yield from self._inside.get(place, ())
         match place:
+            # The other places of a container lead to that of all its elements.
             case ("elements" | "keys", Container() as container):
                 yield container
             case ("field", Class() as cls, _) | ("some field" | "held", Class() as cls):
@@ -98,27 +115,32 @@ class Contents:
                 self._outer[item][holder] = None
                 self._know(item, found)
             for token in self.within(item):
-                self._hold(holder, token, found)
+                self._carry(holder, token, found)
 
     def _new(self, holder: Object | None, place: Place) -> Sequence[Object]:
-        """What has come to a place since this was asked last: what it carries later goes to its holders by itself."""
+        """The objects that have come to a place since the last time.
+
+        What one of them carries later goes to its holders by itself.
+        """
         start = self._seen[holder, place]
         items = self.flow.solver.since(place, start)
         self._seen[holder, place] = start + len(items)
         return items
 
-    def _hold(self, holder: Object, token: Token, found: dict[Place, None]) -> None:
+    def _carry(self, holder: Object, token: Token, found: dict[Place, None]) -> None:
+        """Let an object carry something, and all objects around it."""
         pending = [holder]
         while pending:
             item = pending.pop()
+            # What is derived from a thing is carried by containers alone, see `Token`.
             passes = isinstance(token, Thing) or isinstance(item, Container)
-            if passes and token not in self._held[item]:
-                self._held[item][token] = None
+            if passes and token not in self._carried[item]:
+                self._carried[item][token] = None
                 found.update(self._places.get(item, {}))
                 pending.extend(self._outer.get(item, ()))
 
     def _know(self, item: Object, found: dict[Place, None]) -> None:
-        """Look into an object that is met first: what comes to its parts later is told by their places."""
+        """Look into an object once; what comes to its parts later, `update` takes in."""
         if item in self._known:
             return
         self._known.add(item)
@@ -126,19 +148,21 @@ class Contents:
             self._outer[inner][item] = None
             self._know(inner, found)
             for token in self.within(inner):
-                self._hold(item, token, found)
+                self._carry(item, token, found)
         for place in self._parts(item):
             self._inside[place][item] = None
             self._take_in(item, place, found)
 
     def _parts(self, item: Object) -> Iterator[Place]:
-        """The places of an object's parts that do not tell by themselves whose they are."""
+        """The places of an object's parts; `_holders` finds the object for the other places."""
         match item:
             case Function(node=node):
                 yield ("return", node)
+            # functools.partial(train_step, optimizer)
             case Partial(call=call):
                 for value in values_of(call):
-                    yield self.flow.places[value.value if isinstance(value, ast.Starred) else value]
+                    given = value.value if isinstance(value, ast.Starred) else value
+                    yield self.flow.places[given]
             case Container():
                 yield ("elements", item)
             case Instance(cls=cls):
@@ -148,6 +172,7 @@ class Contents:
 def _wrapped(item: Object) -> Iterator[Object]:
     """The objects that one is made of."""
     match item:
+        # trainer.step, with `trainer` as its owner
         case Method(owner=owner, function=function):
             yield owner
             if function is not None:

@@ -1,16 +1,18 @@
-"""What code out of view does with what it is given: it may give it back, keep it, or hand it to a function that it was given.
+"""What code out of view does with its arguments: it may give them back, keep or pass them.
 
-Calls of such code are met in rounds: that nothing is known of a function shows only once all else has been solved. A package that
-is known to give back nothing but what it was given, such as one of containers, gives back the very objects; what any other gives
-is `Derived` from its arguments, and these escape.
+It may pass them to a function that is an argument, too. Calls of such code are met in rounds: that
+nothing is known of a function shows only once all else has been solved. A package that is known to
+give back nothing but its arguments, such as one of containers, gives back the very objects; what
+any other gives is `Derived` from its arguments, and these escape.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from codemods.flow.calls import Calls
 from codemods.flow.containers import POOL, arguments
@@ -37,8 +39,7 @@ from codemods.flow.sites import CallSite, Effect
 from codemods.sources.modules import Unit
 
 NAMESPACES = (Class, Instance, Module, Namespace)
-"""What may have something put in under any name."""
-
+"""What may have an attribute set under any name."""
 
 TAKING_FIELDS = frozenset(
     (
@@ -50,7 +51,7 @@ TAKING_FIELDS = frozenset(
         "builtins.object",
     )
 )
-"""External bases of which it is known that a call makes an instance with the fields that it is given, and does nothing else."""
+"""External bases whose constructor does nothing but set the fields that it is given."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,11 @@ class Escape:
 
 @dataclass
 class Derivation:
-    """Lets what code out of view returns, keeps, and hands to functions be derived from what it is given."""
+    """Derives what code out of view returns, keeps and passes from its arguments."""
 
     flow: Calls
     escapes: dict[Thing, Escape] = field(default_factory=dict)
+    """The first escape of each thing."""
     _sites: dict[Place, list[tuple[Place, CallSite]]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -92,22 +94,28 @@ class Derivation:
 
     def sites(self) -> dict[CallSite, Place]:
         """All calls, with the places of what is called."""
-        return {site: callee for met in self._sites.values() for callee, site in met}
+        found: dict[CallSite, Place] = {}
+        for calls in self._sites.values():
+            found.update((site, callee) for callee, site in calls)
+        return found
 
     def stores(self) -> dict[Store, None]:
         """All assignments to attributes and elements."""
-        return {store: None for met in self._stores.values() for store in met}
+        return dict.fromkeys(chain.from_iterable(self._stores.values()))
 
     def round(self) -> bool:
         """Derive what follows from the present solution. Whether any of that was new."""
         touched = self.contents.update(self.flow.solver.take_touched())
-        if (
-            self._derived != self.flow.solver.derived
-        ):  # `AnyDerived` stands for more, wherever it is
+        if self._derived != self.flow.solver.derived:
+            # `AnyDerived` stands for more objects than before, wherever it is.
             self._derived = self.flow.solver.derived
             touched.update(dict.fromkeys(self.contents.watched()))
-        sites = {site: callee for place in touched for callee, site in self._sites.get(place, ())}
-        stores = dict.fromkeys(store for place in touched for store in self._stores.get(place, ()))
+        sites: dict[CallSite, Place] = {}
+        stores: dict[Store, None] = {}
+        for place in touched:
+            calls = self._sites.get(place, ())
+            sites.update((site, callee) for callee, site in calls)
+            stores.update(dict.fromkeys(self._stores.get(place, ())))
         new = False
         for site, callee in sites.items():
             new = self._call(callee, site) or new
@@ -118,8 +126,10 @@ class Derivation:
     def is_unknown(self, callee: Place) -> bool:
         """Whether nothing is known of some function that is called."""
         found = self.flow.solver.at(callee)
-        external = any(isinstance(item, External) and self._is_out_of_view(item) for item in found)
-        return external or all(self._is_out_of_view(item) for item in found)
+        externals = (item for item in found if isinstance(item, External))
+        if any(map(self._is_out_of_view, externals)):
+            return True
+        return all(map(self._is_out_of_view, found))
 
     def _is_out_of_view(self, item: object) -> bool:
         match item:
@@ -127,36 +137,38 @@ class Derivation:
                 return self.flow.library.function(name) is None
             case Result():
                 return True
+            # Trainer(optimizer), where Trainer derives from a class out of view
             case Class():
                 return self._has_no(item, "__init__")
+            # model(optimizer)
             case Instance(cls=cls):
                 return self._has_no(cls, "__call__")
         return False
 
     def _has_no(self, cls: Class, method: str) -> bool:
-        """Whether a class may have a method from a base that is not in view, and has none from one that is."""
-        ancestry = self.flow.ancestry(cls)
-        defined = any(isinstance(base, Class) and method in base.scope.names for base in ancestry)
+        """Whether a class has no method of a name in view, but may inherit one out of view."""
         known = TAKING_FIELDS if method == "__init__" else ()
-        return not defined and any(
-            isinstance(base, External) and base.name not in known for base in ancestry
-        )
+        may_inherit = False
+        for base in self.flow.ancestry(cls):
+            if isinstance(base, Class) and method in base.scope.names:
+                return False
+            if isinstance(base, External) and base.name not in known:
+                may_inherit = True
+        return may_inherit
 
     # Calls
 
     def is_only_looked_at(self, call: ast.AST, keyword: str | None) -> bool:
         """Whether an argument is the `choices` of an option of a command."""
-        names = (
-            self.roots.names(call.func)
-            if keyword == "choices" and isinstance(call, ast.Call)
-            else {""}
-        )
-        return all(name.startswith("argparse.") for name in names)
+        if keyword != "choices" or not isinstance(call, ast.Call):
+            return False
+        # parser.add_argument("--optimizer", choices=OPTIMIZERS)
+        return all(name.startswith("argparse.") for name in self.roots.names(call.func))
 
     def _call(self, callee: Place, site: CallSite) -> bool:
-        looked_at = [
-            site.keywords[name] for name in site.keywords if self.is_only_looked_at(site.node, name)
-        ]
+        """Let a call act if it is one of code out of view. Whether that gave anything new."""
+        names = [name for name in site.keywords if self.is_only_looked_at(site.node, name)]
+        looked_at = [site.keywords[name] for name in names]
         carried = self.contents.at(place for place in arguments(site) if place not in looked_at)
         if carried and self._sets_unknown(callee, site):
             self._escape(carried, site.unit, site.node)
@@ -166,29 +178,38 @@ class Derivation:
         if effect == "none":
             return False
         if effect == "contents" and any(isinstance(token, Thing) for token in carried):
-            if any(
-                isinstance(item, NAMESPACES)
-                for place in arguments(site)
-                for item in self.flow.solver.at(place)
-            ):
-                self._escape(carried, site.unit, site.node)
-            roots = self._receiver_roots(site)
-            if roots and not any(
-                isinstance(root, ast.Call) for root in roots
-            ):  # nothing to keep it in
+            if self._may_keep(site):
                 self._escape(carried, site.unit, site.node)
             return self._mix(site)
         near = [token for token in carried if isinstance(token, Derived | AnyDerived)]
         places = [site.result, *self._parameters(arguments(site))]
         if effect == "unknown":
             self._escape(carried, site.unit, site.node)
-            if any(thing in carried for token in near for thing in self.sources(token)):
+            if self._are_carried_whole(near, carried):
                 places += self._receivers(site)
         new = False
         for place in places:
             for token in near:
                 new = self.flow.solver.add(place, token) or new
         return new
+
+    def _may_keep(self, site: CallSite) -> bool:
+        """Whether a call may put its arguments where the analysis does not find them again.
+
+        That is an object among the arguments, whose attributes it may set, or the receiver, if no
+        call is known that makes it.
+        """
+        for place in arguments(site):
+            for item in self.flow.solver.at(place):
+                if isinstance(item, NAMESPACES):
+                    return True
+        roots = self._receiver_roots(site)
+        return bool(roots) and not any(isinstance(root, ast.Call) for root in roots)
+
+    def _are_carried_whole(self, near: Iterable[Token], carried: Mapping[Token, None]) -> bool:
+        """Whether a thing itself is carried beside what is derived from it."""
+        sources = chain.from_iterable(map(self.sources, near))
+        return any(thing in carried for thing in sources)
 
     def sources(self, token: Token) -> Iterator[Thing]:
         """The things that something carried is, or is derived from."""
@@ -198,16 +219,13 @@ class Derivation:
 
     def _sets_unknown(self, callee: Place, site: CallSite) -> bool:
         """Whether this is `setattr` of an object of which nothing is known."""
-        sets = (
-            External("builtins.setattr") in self.flow.solver.at(callee)
-            and len(site.positional) == 3
-        )
-        return sets and self._tells_nothing(site.positional[0])
+        if External("builtins.setattr") not in self.flow.solver.at(callee):
+            return False
+        return len(site.positional) == 3 and self._is_of_unknown_origin(site.positional[0])
 
-    def _tells_nothing(self, owner: Place) -> bool:
-        return all(
-            isinstance(item, Derived | Result | External) for item in self.flow.solver.at(owner)
-        )
+    def _is_of_unknown_origin(self, place: Place) -> bool:
+        items = self.flow.solver.at(place)
+        return all(isinstance(item, Derived | Result | External) for item in items)
 
     def _escape(self, carried: Iterable[Token], unit: Unit, node: ast.AST) -> None:
         for token in carried:
@@ -215,15 +233,19 @@ class Derivation:
                 self.escapes.setdefault(token, Escape(unit, node))
 
     def _effect(self, site: CallSite) -> Effect:
-        """What is known of what a function out of view does with its arguments: of several, the worst."""
+        """What a function out of view does with its arguments: of several, the worst."""
         if not isinstance(site.node, ast.Call):
             return "unknown"
-        effects = {self.flow.library.effect(name) for name in self.roots.names(site.node.func)}
+        names = self.roots.names(site.node.func)
+        effects = {*map(self.flow.library.effect, names)}
         order: tuple[Effect, ...] = ("unknown", "result", "contents", "none")
-        return next((effect for effect in order if effect in effects), "unknown")
+        for effect in order:
+            if effect in effects:
+                return effect
+        return "unknown"
 
     def _mix(self, site: CallSite) -> bool:
-        """Let a function that gives back what it got do so; a method of what holds things keeps them, too."""
+        """Let a call give back its arguments; a method of a container keeps them, too."""
         new = False
         for root in self._receiver_roots(site):
             if isinstance(root, ast.Call):
@@ -240,13 +262,15 @@ class Derivation:
                 yield root
 
     def _receiver_roots(self, site: CallSite) -> Iterable[Place]:
-        """Where the object comes from of which a method is called, if nothing is known of it."""
-        function = site.node.func if isinstance(site.node, ast.Call) else None
-        if not isinstance(function, ast.Attribute):
-            return ()
-        place = self.flow.places[function.value]
-        known = any(not isinstance(item, Derived | Result) for item in self.flow.solver.at(place))
-        return () if known else self.roots.of(place)
+        """Where the receiver of a method comes from, if nothing is known of it."""
+        match site.node:
+            case ast.Call(func=ast.Attribute(value=receiver)):
+                place = self.flow.places[receiver]
+            case _:
+                return ()
+        items = self.flow.solver.at(place)
+        is_unknown = all(isinstance(item, Derived | Result) for item in items)
+        return self.roots.of(place) if is_unknown else ()
 
     def _parameters(self, places: Iterable[Place]) -> Iterator[Place]:
         """The parameters of the functions among some arguments."""
@@ -254,8 +278,9 @@ class Derivation:
             for item in self.flow.solver.at(place):
                 function = item.function if isinstance(item, Method) else item
                 if isinstance(function, Function):
-                    for name in (*function.node.args.posonlyargs, *function.node.args.args):
-                        yield ("variable", function.scope, name.arg)
+                    declared = function.node.args
+                    for parameter in (*declared.posonlyargs, *declared.args):
+                        yield ("variable", function.scope, parameter.arg)
 
     # Assignments
 
@@ -265,17 +290,16 @@ class Derivation:
         if not any(isinstance(token, Thing) for token in carried):
             return False
         owners = self.flow.solver.at(store.owner)
+        # function.__wrapped__ = optimizer
         of_python = isinstance(store.node, ast.Attribute) and store.node.attr.startswith("__")
-        if of_python or self._tells_nothing(store.owner):
+        if of_python or self._is_of_unknown_origin(store.owner):
             self._escape(carried, store.unit, store.node)
         if any(not isinstance(item, Derived | Result) for item in owners):
             return False
         new = False
         for root in self.roots.of(store.owner):
-            made = (
-                Container(store.node, "opaque")
-                if isinstance(store.node, ast.Subscript)
-                else Opaque(root)
-            )
-            new = self.flow.solver.add(root, made) or new
+            if isinstance(store.node, ast.Subscript):
+                new = self.flow.solver.add(root, Container(store.node, "opaque")) or new
+            else:
+                new = self.flow.solver.add(root, Opaque(root)) or new
         return new

@@ -87,7 +87,10 @@ class Elements(Classes):
             self.solver.connect(("element", container, None), result)
 
     def merge(self, source: Place, target: Container) -> None:
-        """Let all elements of the containers at `source` be elements of `target`: under their names, or at any index."""
+        """Let all elements of the containers at `source` be elements of `target`.
+
+        Those of dicts keep their keys, those of lists may be at any index.
+        """
         joined: set[Container] = set()
 
         def arrive(item: Object) -> None:
@@ -105,6 +108,7 @@ class Elements(Classes):
             return
         if target not in self._taking_all:
             self._taking_all.add(target)
+            # Also the elements of the containers that become elements of it, now or later.
             for place in (("elements", target), ("keys", target)):
                 self.solver.watch(place, lambda item: self._merge_within(item, target))
         self._merged.add((source, target))
@@ -120,16 +124,17 @@ class Elements(Classes):
         self.solver.connect(("keys", source), ("keys", target))
 
     def merge_pairs(self, source: Place, target: Container) -> None:
-        """Let the seconds of pairs in the containers at `source` be elements of `target`, as `dict(pairs)` has them."""
+        """Let the values of pairs in the containers at `source` be elements: `dict(pairs)`."""
         pairs = ("pairs", target)
+        value = ("second", target)
 
         def arrive(item: Object) -> None:
             if isinstance(item, Container) and may_hold_pairs(item):
                 self.solver.connect(("elements", item), pairs)
 
         self.solver.watch(source, arrive)
-        self.load(pairs, 1, ("second", target))
-        self.store_element(target, None, ("second", target))
+        self.load(pairs, 1, value)
+        self.store_element(target, None, value)
 
     def call_container_method(self, container: Container, name: str, site: CallSite) -> None:
         """What `container.name(…)` does."""
@@ -137,18 +142,19 @@ class Elements(Classes):
             site = self.spread(site)
         if name in SHIFTING:
             self.scramble(container)
-        if name in STORING:
+        if name in STORING:  # states.append(state)
             for place in site.positional:
                 self.store_element(container, None, place)
-        elif name in MERGING:
+        elif name in MERGING:  # states.update(others)
             self._merge_all(container, site)
         elif name == "setdefault":
+            key = key_argument(site)
             for place in site.positional[1:]:
-                self.store_element(container, key_argument(site), place)
-            self.load_element(container, key_argument(site), site.result)
+                self.store_element(container, key, place)
+            self.load_element(container, key, site.result)
         elif name in READING:
             self._read(container, name, site)
-        elif name in SAME:
+        elif name in SAME:  # states.copy()
             self.solver.add(site.result, container)
             self._merge_all(container, site)
         elif name == "items":
@@ -158,27 +164,29 @@ class Elements(Classes):
         elif name in ("keys", "values"):
             found = Container(site.node, name)
             self.solver.add(site.result, found)
-            self.store_element(found, None, ("keys" if name == "keys" else "elements", container))
+            word = "keys" if name == "keys" else "elements"
+            self.store_element(found, None, (word, container))
         elif name not in QUIET:
-            self._put_together(container, site, arguments(site))
+            self._call_unknown(container, site, arguments(site))
 
-    def _put_together(
+    def _call_unknown(
         self, container: Container, site: CallSite, places: tuple[Place, ...]
     ) -> None:
-        """What a method of which nothing is known does: what it is given it may keep, and what is kept it may give back.
+        """Let a method act of which nothing is known.
 
-        It may also give that to the containers and functions that it is given.
+        It may keep its arguments, and give back whatever is kept. It may also put that into the
+        containers, and give it to the functions, among its arguments.
         """
         kept: Place = ("elements", container)
         self.solver.add(("holder", container), container)
-        given = self.site_with(site, ("holder", container), kept)
+        inner_call = self.site_with(site, ("holder", container), kept)
 
         def arrive(item: Object) -> None:
             if isinstance(item, Container):
                 self.store_element(item, None, kept)
                 self.merge_whole(item, container)
             elif isinstance(item, Function | Method | Partial | Derivative | Getter | Class):
-                self.invoke(item, given)
+                self.invoke(item, inner_call)
 
         for place in places:
             self.store_element(container, None, place)
@@ -194,11 +202,12 @@ class Elements(Classes):
             self.store_element(container, keyword, place)
 
     def _read(self, container: Container, name: str, site: CallSite) -> None:
-        if name == "send":
+        if name == "send":  # generator.send(state)
             for place in site.positional:
                 self.store_element(container, "sent", place)
         key = key_argument(site) if name in ("get", "pop", "__getitem__") else None
         self.load_element(container, key, site.result)
+        # states.get(name, default)
         for place in site.positional[1:]:
             self.solver.connect(place, site.result)
 
@@ -211,22 +220,24 @@ class Elements(Classes):
     def _pair(self, container: Container, site: CallSite, result: Place) -> None:
         """Let a pair of a key and a value reach `result`."""
         pair = Container(site.node, "item")
+        key = ("key", site.node)
+        value = ("value", site.node)
         self.solver.add(result, pair)
-        self.store_element(pair, 1, ("value", site.node))
-        self.load_element(container, None, ("value", site.node))
-        self.solver.connect(("keys", container), ("key", site.node))
-        self.store_element(pair, 0, ("key", site.node))
+        self.store_element(pair, 1, value)
+        self.load_element(container, None, value)
+        self.solver.connect(("keys", container), key)
+        self.store_element(pair, 0, key)
 
     def scramble(self, container: Container) -> None:
         """Let an element be at any index."""
         self.solver.connect(("elements", container), ("element", container, None))
 
     def mix(self, site: CallSite, places: tuple[Place, ...]) -> None:
-        """Let all that is at some places, or within what is there, come out of a call, within anything that holds such.
+        """Let a call give back all that is at some places or within it, in containers or not.
 
         It also goes into every container among them, and is given to every function among them.
         """
         whole = Container(site.node, POOL)
         self.scramble(whole)
         self.store_element(whole, None, ("holder", whole))
-        self._put_together(whole, site, places)
+        self._call_unknown(whole, site, places)

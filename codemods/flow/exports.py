@@ -1,4 +1,4 @@
-"""The names that a star import brings: what a module binds and lists, through others, around circles."""
+"""The names that a star import brings: what a module binds and lists, itself or by stars."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ def open_stars(
     """
     opened = [(modules[unit], node) for unit, node in stars]
     for scope, node in opened:
-        if not list(found(scope.unit, node)):
+        is_outside = not list(found(scope.unit, node))
+        if is_outside:
             scope.names.update(members(node.module or ""))
+    # Modules may import stars from each other, in a circle.
     changed = True
     while changed:
         changed = False
         for scope, node in opened:
-            new = {
-                name for unit in found(scope.unit, node) for name in exported(modules[unit])
-            } - scope.names
+            brought = [exported(modules[unit]) for unit in found(scope.unit, node)]
+            new = set[str]().union(*brought) - scope.names
             scope.names |= new
             changed = changed or bool(new)
 
 
 def exported(scope: Scope) -> set[str]:
-    """The names that a star import of a module brings; of a list that is computed, every name that the module has."""
+    """The names that a star import of a module brings: all of them, if `__all__` is computed."""
     if LIST not in scope.names:
         return {name for name in scope.names if not name.startswith("_")}
     listed = _listed(scope.unit)
@@ -50,11 +51,8 @@ def exported(scope: Scope) -> set[str]:
 
 def stars_of(unit: Unit) -> list[ast.ImportFrom]:
     """The star imports of a module."""
-    return [
-        node
-        for node in unit.nodes
-        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-    ]
+    imports = (node for node in unit.nodes if isinstance(node, ast.ImportFrom))
+    return [node for node in imports if node.names[0].name == "*"]
 
 
 def _listed(unit: Unit) -> set[str] | None:
@@ -62,25 +60,27 @@ def _listed(unit: Unit) -> set[str] | None:
     names: set[str] = set()
     for node in unit.nodes:
         if isinstance(node, ast.Name) and node.id == LIST:
-            said = _said(unit, node)
-            if said is None:
+            added = _added(unit, node)
+            if added is None:
                 return None
-            names |= said
+            names |= added
     return names
 
 
-def _said(unit: Unit, node: ast.Name) -> set[str] | None:
-    """The names that one mention of `__all__` puts into it."""
+def _added(unit: Unit, node: ast.Name) -> set[str] | None:
+    """The names that one mention of `__all__` puts into it; None if they are computed."""
     match unit.parents[node]:
         case ast.Assign(targets=[_], value=value) | ast.AugAssign(op=ast.Add(), value=value):
             return _words(value)
         case ast.AnnAssign(value=value):
             return set() if value is None else _words(value)
+        # __all__.extend(["Model", "train"])
         case ast.Attribute(attr="append" | "extend") as method:
             call = unit.parents[method]
             if not isinstance(call, ast.Call) or len(call.args) != 1:
                 return None
-            return _words(ast.List(call.args) if method.attr == "append" else call.args[0])
+            names = ast.List(call.args) if method.attr == "append" else call.args[0]
+            return _words(names)
         case _:
             return None
 
@@ -88,9 +88,9 @@ def _said(unit: Unit, node: ast.Name) -> set[str] | None:
 def _words(node: ast.expr) -> set[str] | None:
     if not isinstance(node, ast.List | ast.Tuple | ast.Set):
         return None
-    words = {
-        part.value
-        for part in node.elts
-        if isinstance(part, ast.Constant) and isinstance(part.value, str)
-    }
-    return words if len(words) == len({ast.dump(part) for part in node.elts}) else None
+    words: set[str] = set()
+    for part in node.elts:
+        if not (isinstance(part, ast.Constant) and isinstance(part.value, str)):
+            return None
+        words.add(part.value)
+    return words

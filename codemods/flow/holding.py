@@ -12,15 +12,22 @@ from codemods.flow.solver import Solver
 def holders(
     solver: Solver, is_one: Callable[[Object], bool], parts: Callable[[Object], Iterable[Place]]
 ) -> set[Object]:
-    """The objects of a kind, and all that hold one of them, partial applications taken for the functions behind them.
+    """The objects of a kind, and all that hold one of them.
+
+    A partial application counts as the function behind it.
 
     Args:
       solver: knows what is at which place.
       is_one: whether an object is of the kind.
-      parts: the places of what an object holds.
+      parts: the places of the parts of an object.
     """
-    everything = {item for place in solver.places() for item in solver.standing(place)}
-    objects = {unwrapped(item) for one in everything for item in (one, *solver.members(one))}
+    everything: set[Object] = set()
+    for place in solver.places():
+        everything.update(solver.standing(place))
+    objects: set[Object] = set()
+    for one in everything:
+        objects.add(unwrapped(one))
+        objects.update(map(unwrapped, solver.members(one)))
     outer: dict[Object, list[Object]] = defaultdict(list)
     for item in solver.members(ANY_DERIVED):
         outer[item].append(ANY_DERIVED)
@@ -28,7 +35,8 @@ def holders(
         for place in parts(item):
             for inner in solver.standing(place):
                 outer[unwrapped(inner)].append(item)
-    found = {item for item in objects if is_one(item)}
+    # Outwards from the objects of the kind.
+    found = set(filter(is_one, objects))
     pending = list(found)
     while pending:
         new = set(outer[pending.pop()]) - found

@@ -103,6 +103,7 @@ def scan(flow: Calls, site: CallSite) -> None:
     inputs = site.argument(2, "xs")
     if function is None or initial is None:
         return
+    # The carry of one step is that of the next: what `f` gives for it comes back as an argument.
     carry = ("carry", site.node)
     step = ("step", site.node)
     element = ("input", site.node)
@@ -275,6 +276,7 @@ def parent_class(flow: Calls, site: CallSite) -> None:
         return
     cls = flow.class_of(node)
 
+    # `super().method` is looked up in the bases: an instance of each stands for it.
     def find() -> None:
         for base in flow.ancestry(cls)[1:]:
             if isinstance(base, Class):
@@ -311,7 +313,8 @@ def evaluate(flow: Calls, site: CallSite) -> None:
     """`jax.eval_shape(fun, *args)`: like what the function gives."""
     function = site.argument(0, "fun")
     if function is not None:
-        keywords = {name: place for name, place in site.keywords.items() if name != "fun"}
+        keywords = dict(site.keywords)
+        keywords.pop("fun", None)
         given = site.positional[1:]
         flow.call(function, CallSite(site.unit, site.node, given, keywords, site.result))
 
@@ -345,6 +348,7 @@ def _list_leaves(flow: Calls, site: CallSite, result: Place) -> None:
     flow.solver.add(result, leaves)
     tree = site.argument(0, "tree")
     if tree is not None and site.argument(1, "is_leaf") is not None:
+        # An element, or the whole tree, may be a leaf.
         flow.merge(tree, leaves)
         flow.store_element(leaves, None, tree)
 
@@ -421,10 +425,12 @@ def record(flow: Calls, site: CallSite) -> None:
         return
     match site.node.args[1]:
         case ast.Constant(value=str(text)):
-            flow.solver.add(site.result, Record(tuple(text.replace(",", " ").split())))
+            words = text.replace(",", " ").split()
+            flow.solver.add(site.result, Record(tuple(words)))
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             names = map(_field_name, elements)
-            flow.solver.add(site.result, Record(tuple(name for name in names if name is not None)))
+            known = tuple(name for name in names if name is not None)
+            flow.solver.add(site.result, Record(known))
 
 
 def _field_name(node: ast.expr) -> str | None:
@@ -473,6 +479,7 @@ def local_variables(flow: Calls, site: CallSite) -> None:
         return
     outcome = Container(site.node, "locals")
     flow.solver.add(site.result, outcome)
+    # locals()["optimizer"]
     for name in sorted(scope.names):
         flow.store_element(outcome, name, ("variable", scope, name))
 
@@ -503,6 +510,7 @@ def iterator(flow: Calls, site: CallSite) -> None:
     if len(site.positional) < 2:
         first(flow, site)
         return
+    # iter(queue.get, None)
     outcome = Container(site.node, "iterator")
     flow.solver.add(site.result, outcome)
     _apply(flow, site, site.positional[0], (), ("given", site.node))
@@ -510,7 +518,7 @@ def iterator(flow: Calls, site: CallSite) -> None:
 
 
 def getter(word: str) -> Behaviour:
-    """`operator.attrgetter`, `operator.itemgetter` and `operator.methodcaller` with literal names."""
+    """`operator.attrgetter`, `operator.itemgetter`, `operator.methodcaller` with literal names."""
 
     def behaviour(flow: Calls, site: CallSite) -> None:
         node = site.node
@@ -519,14 +527,22 @@ def getter(word: str) -> Behaviour:
         values = [_literal(argument) for argument in node.args]
         names = [value for value in values if isinstance(value, str)]
         if word == "itemgetter":
-            keys = tuple(value if isinstance(value, int | str) else None for value in values)
-            flow.solver.add(site.result, Getter(node, keys=keys))
+            # itemgetter("params", 0)
+            flow.solver.add(site.result, Getter(node, keys=tuple(map(_key, values))))
         elif word == "methodcaller" and names:
-            flow.solver.add(site.result, Getter(node, attributes=tuple(names[:1]), calls=True))
+            # methodcaller("apply_gradient", grads)
+            method = names[:1]
+            flow.solver.add(site.result, Getter(node, attributes=tuple(method), calls=True))
         elif len(names) == len(values) == 1:
-            flow.solver.add(site.result, Getter(node, attributes=tuple(names[0].split("."))))
+            # attrgetter("optimizer.target")
+            attributes = names[0].split(".")
+            flow.solver.add(site.result, Getter(node, attributes=tuple(attributes)))
 
     return behaviour
+
+
+def _key(value: object) -> int | str | None:
+    return value if isinstance(value, int | str) else None
 
 
 def _literal(node: ast.expr) -> object:
@@ -546,7 +562,7 @@ def map_tree(flow: Calls, site: CallSite) -> None:
 
 
 def mixing(flow: Calls, site: CallSite) -> None:
-    """Any argument may be given back, be put into another, or be given to one that is a function."""
+    """Any argument may be given back, put into another, or given to one that is a function."""
     flow.mix(site, arguments(site))
 
 
@@ -567,6 +583,7 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
             flow.load_attribute(owner, name, site.result)
         case _:
             flow.solver.watch(owner, lambda item: _load_any(flow, item, site.result))
+    # getattr(state, "optimizer", None)
     for place in site.positional[2:]:
         flow.solver.connect(place, site.result)
 
@@ -586,6 +603,7 @@ def of_class(name: str) -> Behaviour:
     """`list.append(values, value)`: a method of a container by its class."""
 
     def behaviour(flow: Calls, site: CallSite) -> None:
+        # list.append(*arguments): it is not known what the list is.
         if site.positional and site.starred != 0:
             starred = None if site.starred is None else site.starred - 1
             method = ("by class", site.node)

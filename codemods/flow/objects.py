@@ -13,18 +13,23 @@ from codemods.sources.modules import Unit
 
 T = TypeVar("T")
 Place = Hashable
-"""Where objects are: an expression (its `ast` node) or a tuple such as `("variable", scope, name)`."""
+"""Where objects are: an expression (its `ast` node), or a tuple: `("variable", scope, name)`."""
 
 
 def interned(cls: type[T]) -> type[T]:
-    """Let a class give one object for the same fields: compared and hashed by identity, as sets of them are all that there is."""
-    names = [one.name for one in fields(cls)]  # type: ignore[arg-type]
-    defaults = {one.name: one.default for one in fields(cls) if one.default is not MISSING}  # type: ignore[arg-type]
+    """Let a class give one object for the same fields.
+
+    Sets of such objects are then fast: they are compared and hashed by identity.
+    """
+    declared = fields(cls)  # type: ignore[arg-type]
+    names = [one.name for one in declared]
+    defaults = {one.name: one.default for one in declared if one.default is not MISSING}
     known: WeakValueDictionary[tuple[object, ...], T] = WeakValueDictionary()
 
     def new(own: type[T], *args: object, **kwargs: object) -> T:
         if len(args) < len(names):
-            args = (*args, *(kwargs.get(name, defaults.get(name)) for name in names[len(args) :]))
+            missing = names[len(args) :]
+            args = (*args, *[kwargs.get(name, defaults.get(name)) for name in missing])
         found = known.get(args)
         if found is None:
             known[args] = found = object.__new__(own)
@@ -85,7 +90,7 @@ class Class:
 @interned
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Any instance of a class: the analysis does not tell two instances of one class apart."""
+    """Any instance of a class: two instances of one class are one abstract object."""
 
     cls: Class
 
@@ -93,7 +98,7 @@ class Instance:
 @interned
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """A value of unknown origin of which a use has told that it carries an optimizer in some field."""
+    """A value of unknown origin into a field of which an optimizer is put."""
 
     place: Place
 
@@ -109,7 +114,10 @@ class Namespace:
 @interned
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A method bound to its owner: a project function to an instance, or a named method of any other object."""
+    """A method bound to its owner.
+
+    It is a function of the project bound to an instance, or a named method of any other object.
+    """
 
     owner: Object
     name: str
@@ -119,7 +127,10 @@ class Method:
 @interned
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """A callable with some arguments filled in, by the call that filled them; one that is a method gets its owner first."""
+    """A callable with some arguments filled in, by the call that filled them.
+
+    One that is a method (`functools.partialmethod`) gets its owner first.
+    """
 
     call: ast.Call
     function: Object
@@ -129,9 +140,10 @@ class Partial:
 @interned
 @dataclass(frozen=True, eq=False)
 class Derivative:
-    """What `jax.value_and_grad` and its kin make of a function: a call of it gives a tuple laid out as `layout` says.
+    """What `jax.value_and_grad` and its kin make of a function.
 
-    `value` stands for what the function returns, `auxiliary` for the second half of that; all other words for the unknown.
+    A call of it gives a tuple laid out as `layout` says: `value` stands for what the function
+    returns, `auxiliary` for the second half of that; all other words for the unknown.
     """
 
     function: Object
@@ -162,7 +174,10 @@ class Record:
 @interned
 @dataclass(frozen=True, eq=False)
 class Getter:
-    """What `operator.attrgetter`, `itemgetter` or `methodcaller` makes: a callable that takes a part of its argument."""
+    """A callable that takes a part of its argument.
+
+    It is made by `operator.attrgetter`, `itemgetter` or `methodcaller`.
+    """
 
     call: ast.Call
     attributes: tuple[str, ...] = ()
@@ -180,7 +195,7 @@ class Declared:
 @interned
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """An object of interest that the library description makes, such as an optimizer, by the node that makes it.
+    """An object of interest that the library makes, such as an optimizer, by its allocation site.
 
     `kind` is the library's word for it, `name` what it was made with (the class, for a definition).
     """
@@ -195,7 +210,10 @@ class Thing:
 @interned
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """What an unknown function made of a thing that was passed to it: the thing again, a part of it, or something else."""
+    """What an unknown function made of a thing that was passed to it.
+
+    It may be the thing again, a part of it, or something else.
+    """
 
     source: Thing
 

@@ -1,4 +1,4 @@
-"""What packages outside the project do with the objects that they are given, as far as their purpose tells."""
+"""What packages outside the project do with their arguments, as far as their purpose tells."""
 
 from __future__ import annotations
 
@@ -9,137 +9,134 @@ from codemods.vocabulary import NUMBERS
 
 FORGETFUL = frozenset(
     (
-        *(
-            "absl",
-            "logging",
-            "math",
-            "os",
-            "re",
-            "sys",
-            "time",
-            "warnings",
-            "traceback",
-            "pprint",
-            "textwrap",
-        ),
-        *(
-            "string",
-            "datetime",
-            "timeit",
-            "gc",
-            "json",
-            "statistics",
-            "pathlib",
-            "shutil",
-            "unittest",
-            "pytest",
-        ),
+        "absl",
+        "logging",
+        "math",
+        "os",
+        "re",
+        "sys",
+        "time",
+        "warnings",
+        "traceback",
+        "pprint",
+        "textwrap",
+        "string",
+        "datetime",
+        "timeit",
+        "gc",
+        "json",
+        "statistics",
+        "pathlib",
+        "shutil",
+        "unittest",
+        "pytest",
     )
 )
-"""Packages that look at what they are given, and neither keep it nor give it back."""
+"""Packages that look at their arguments, and neither keep them nor give them back."""
 
 KEEPING = ("unittest.mock.",)
-"""How the names begin of what of these keeps it."""
+"""What the names of functions of these packages begin with that do keep them."""
 
 DESCRIBING = frozenset(
     f"inspect.{name}"
     for name in (
-        *(
-            "signature",
-            "getfullargspec",
-            "getsource",
-            "getsourcelines",
-            "getsourcefile",
-            "getfile",
-            "getdoc",
-        ),
-        *(
-            "getcomments",
-            "getmodule",
-            "isfunction",
-            "ismethod",
-            "isclass",
-            "ismodule",
-            "isbuiltin",
-            "isroutine",
-        ),
-        *("isgenerator", "isgeneratorfunction", "iscoroutinefunction", "isabstract", "isawaitable"),
+        "signature",
+        "getfullargspec",
+        "getsource",
+        "getsourcelines",
+        "getsourcefile",
+        "getfile",
+        "getdoc",
+        "getcomments",
+        "getmodule",
+        "isfunction",
+        "ismethod",
+        "isclass",
+        "ismodule",
+        "isbuiltin",
+        "isroutine",
+        "isgenerator",
+        "isgeneratorfunction",
+        "iscoroutinefunction",
+        "isabstract",
+        "isawaitable",
     )
 )
-"""Functions of which the same is true, of a package that has others."""
+"""Functions that only look at their arguments, of a package that has others."""
 
 COMPUTING = frozenset(("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku", "distrax"))
-"""Packages that compute with what they are given. They know of no optimizer of the project but by their arguments."""
+"""Packages that compute with their arguments.
+
+They know of no optimizer of the project but by these.
+"""
 
 OBJECT_ARRAYS = frozenset(
     (
-        *(
-            "array",
-            "asarray",
-            "asanyarray",
-            "vectorize",
-            "frompyfunc",
-            "fromiter",
-            "full",
-            "nditer",
-            "ndenumerate",
-        ),
-        *(
-            "append",
-            "insert",
-            "concatenate",
-            "stack",
-            "roll",
-            "reshape",
-            "ravel",
-            "take",
-            "where",
-            "copy",
-        ),
+        "array",
+        "asarray",
+        "asanyarray",
+        "vectorize",
+        "frompyfunc",
+        "fromiter",
+        "full",
+        "nditer",
+        "ndenumerate",
+        "append",
+        "insert",
+        "concatenate",
+        "stack",
+        "roll",
+        "reshape",
+        "ravel",
+        "take",
+        "where",
+        "copy",
         "atleast_1d",
     )
 )
-"""Functions of NumPy that give back, in arrays of objects, what they were given. The others compute numbers."""
+"""Functions of NumPy that give back their arguments in arrays of objects.
+
+The others compute numbers.
+"""
 
 HOLDING = frozenset(
     ("tqdm", "more_itertools", "toolz", "cytoolz", "joblib", "cloudpickle", "dill", "tree")
 )
-"""Packages of containers and iterators, that give back what they were given."""
+"""Packages of containers and iterators, which give back their arguments."""
 
 FRAMEWORKS = frozenset(
     (
-        *(
-            "tensorflow",
-            "tensorflow_datasets",
-            "tensorflow_probability",
-            "tensorboard",
-            "tensorboardX",
-            "torch",
-        ),
-        *(
-            "torchvision",
-            "keras",
-            "ml_collections",
-            "gin",
-            "hydra",
-            "omegaconf",
-            "wandb",
-            "gym",
-            "gymnasium",
-        ),
-        *(
-            "dm_env",
-            "scipy",
-            "pandas",
-            "argparse",
-            "configparser",
-            "random",
-            "sklearn",
-            "matplotlib",
-            "PIL",
-            "cv2",
-        ),
-        *("yaml", "click", "fire", "transformers", "datasets", "seqio"),
+        "tensorflow",
+        "tensorflow_datasets",
+        "tensorflow_probability",
+        "tensorboard",
+        "tensorboardX",
+        "torch",
+        "torchvision",
+        "keras",
+        "ml_collections",
+        "gin",
+        "hydra",
+        "omegaconf",
+        "wandb",
+        "gym",
+        "gymnasium",
+        "dm_env",
+        "scipy",
+        "pandas",
+        "argparse",
+        "configparser",
+        "random",
+        "sklearn",
+        "matplotlib",
+        "PIL",
+        "cv2",
+        "yaml",
+        "click",
+        "fire",
+        "transformers",
+        "datasets",
+        "seqio",
     )
 )
 """Packages of other frameworks and tools, which know no optimizer of Flax."""
@@ -149,39 +146,34 @@ PLAIN = tuple(f"builtins.{kind}" for kind in ("str", "int", "float", "bool", "by
 
 LOOKING = frozenset(
     (
-        *(
-            "print",
-            "len",
-            "isinstance",
-            "issubclass",
-            "id",
-            "hash",
-            "repr",
-            "str",
-            "bool",
-            "int",
-            "float",
-            "abs",
-        ),
-        *(
-            "callable",
-            "hasattr",
-            "format",
-            "ascii",
-            "dir",
-            "help",
-            "input",
-            "round",
-            "any",
-            "all",
-            "range",
-            "bytes",
-        ),
+        "print",
+        "len",
+        "isinstance",
+        "issubclass",
+        "id",
+        "hash",
+        "repr",
+        "str",
+        "bool",
+        "int",
+        "float",
+        "abs",
+        "callable",
+        "hasattr",
+        "format",
+        "ascii",
+        "dir",
+        "help",
+        "input",
+        "round",
+        "any",
+        "all",
+        "range",
+        "bytes",
         "delattr",
     )
 )
-"""Builtins that look at what they are given."""
-
+"""Builtins that look at their arguments."""
 
 RUNNING_TEXT = frozenset(("eval", "exec"))
 """Builtins that run code which is not in view."""
@@ -202,11 +194,13 @@ def effect_of(name: str) -> Effect:
         return "none"
     if package in COMPUTING:
         return "result"
-    return "contents" if package in HOLDING or package in sys.stdlib_module_names else "unknown"
+    if package in HOLDING or package in sys.stdlib_module_names:
+        return "contents"
+    return "unknown"
 
 
 def is_number(name: str) -> bool:
-    """Whether something is a number, an array or a text, which nobody asks for what an optimizer has."""
+    """Whether something is a number, an array or a text, which has nothing of an optimizer."""
     return name.startswith((*PLAIN, *NUMBERS))
 
 
@@ -218,9 +212,7 @@ def is_well_known(name: str) -> bool:
     package = name.partition(".")[0]
     if name.startswith(PLAIN):
         return True
-    computed = package in COMPUTING and "()" in name and effect_of(name) == "result"
-    return (
-        not name.startswith("flax.optim")
-        and not computed
-        and package in FORGETFUL | COMPUTING | FRAMEWORKS
-    )
+    if name.startswith("flax.optim"):
+        return False
+    is_computed = package in COMPUTING and "()" in name and effect_of(name) == "result"
+    return not is_computed and package in FORGETFUL | COMPUTING | FRAMEWORKS

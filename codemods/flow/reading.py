@@ -1,4 +1,4 @@
-"""What is met while the files of a project are read, and asked for afterwards."""
+"""What is recorded while the files of a project are read, and asked for afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from codemods.sources.modules import Unit
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """A type annotation: its node, the expression that stands for (another node if quoted), its scope, what it annotates."""
+    """A type annotation: its node, its scope, and the place of what it annotates.
+
+    `expression` is what it says: the node itself, or what a node in quotes is parsed to.
+    """
 
     unit: Unit
     node: ast.expr
@@ -35,7 +38,7 @@ class Import:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """An assignment to an attribute or an element: of what is at `owner`, from what is at `source`."""
+    """An assignment to an attribute or an element of what is at `owner`."""
 
     unit: Unit
     node: ast.Attribute | ast.Subscript
@@ -45,7 +48,10 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class PassedOn:
-    """An import that binds `name`, in `scope`, to what one of the modules with the scopes `sources` has; `*` for a star."""
+    """An import that binds `name`, in `scope`, to what a module of the project has.
+
+    `sources` are the scopes of the modules that it may be. The name is `*` for a star.
+    """
 
     unit: Unit
     statement: ast.ImportFrom
@@ -57,7 +63,7 @@ class PassedOn:
 
 @dataclass
 class Reading:
-    """What was met on the way and is asked for afterwards."""
+    """What is recorded on the way and asked for afterwards."""
 
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)
     annotations: list[Annotation] = field(default_factory=list)

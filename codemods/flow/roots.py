@@ -1,21 +1,22 @@
-"""Where a value comes from of which nothing is known: the calls, parameters and names at the beginning of its ways."""
+"""Where a value of unknown origin comes from: calls, parameters and names."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from itertools import compress
+from itertools import chain, compress
 
 from codemods.flow.calls import Calls
 from codemods.flow.objects import Class, External, Instance, Place, Result
 
 
 class Roots:
-    """Goes backwards along the edges of the solution. What it finds is kept until there is something new.
+    """Goes backwards along the edges of the solution.
 
-    Places in a cycle have the same roots, and most others those of one place ahead of them: each is gone through once (Tarjan
-    1972, Depth-first search and linear graph algorithms), and sets of roots are the bits of a number.
+    What it finds is kept until there is something new. Places in a cycle have the same roots, and
+    most others those of one place ahead of them: each place is visited once (Tarjan 1972,
+    Depth-first search and linear graph algorithms), and a set of roots is the bits of a number.
     """
 
     def __init__(self, flow: Calls) -> None:
@@ -30,18 +31,21 @@ class Roots:
         self._known: dict[ast.expr, set[str]] = {}
 
     def of(self, place: Place) -> Mapping[Place, None]:
-        """The places from which everything at a place has come, and to which nothing comes from elsewhere."""
+        """The places from which everything at a place comes, and to which nothing comes."""
         self._forget()
         if place not in self._found:
             self._follow(place)
         bits = self._found[place]
         if bits not in self._roots:
-            digits = map(int, bin(bits)[:1:-1])
+            digits = map(int, bin(bits)[:1:-1])  # the lowest first, without "0b"
             self._roots[bits] = dict.fromkeys(compress(self._all, digits))
         return self._roots[bits]
 
     def _follow(self, start: Place) -> None:
-        """Find the roots of a place, and of all places on the ways to it."""
+        """Find the roots of a place, and of all places from which objects come to it.
+
+        This is Tarjan's algorithm without recursion: `ways` is the stack of the visits.
+        """
         number: dict[Place, int] = {}
         lowest: dict[Place, int] = {}
         gathered: dict[Place, int] = {}
@@ -61,9 +65,10 @@ class Roots:
             for source in sources:
                 if source in self._found:
                     gathered[place] |= self._found[source]
-                elif source in number:
+                elif source in number:  # a cycle
                     lowest[place] = min(lowest[place], number[source])
                 else:
+                    # Its sources first; the loop goes on with the next of this place afterwards.
                     enter(source)
                     break
             else:
@@ -76,7 +81,8 @@ class Roots:
                     gathered[behind] |= self._found.get(place, 0)
 
     def _sources(self, place: Place) -> list[Place]:
-        return [*self.flow.solver.incoming().get(place, ()), *self.flow.returned.get(place, ())]
+        incoming = self.flow.solver.incoming()
+        return [*incoming.get(place, ()), *self.flow.returned.get(place, ())]
 
     def _bit(self, root: Place) -> int:
         self._all.append(root)
@@ -98,25 +104,30 @@ class Roots:
             self._begin()
 
     def names(self, node: ast.expr) -> AbstractSet[str]:
-        """The full names that an expression may stand for, as far as imports tell: `queue.Queue().put`. Empty: unknown."""
+        """The full names that an expression may stand for, as far as imports tell.
+
+        `queue.Queue().put` is one. An empty name stands for what is not known.
+        """
         self._forget()
         if node not in self._known:
-            self._known[node] = {""}  # of what comes from itself alone, nothing is known
-            self._known[node] = self._told(node)
+            # While it is being found out: of what comes from itself alone, nothing is known.
+            self._known[node] = {""}
+            self._known[node] = self._find_names(node)
         return self._known[node]
 
-    def _told(self, node: ast.expr) -> set[str]:
+    def _find_names(self, node: ast.expr) -> set[str]:
         place = self.flow.places.get(node)
         if place is None:
             return {""}
-        told = {name for item in self.flow.solver.at(place) for name in self._names_of(item)}
-        if told:
-            return told
+        items = self.flow.solver.at(place)
+        names = {*chain.from_iterable(map(self._names_of, items))}
+        if names:
+            return names
         match node:
             case ast.Attribute(value=value, attr=attribute):
-                return {f"{name}.{attribute}" if name else "" for name in self.names(value)}
+                return _extended(self.names(value), f".{attribute}")
             case ast.Call(func=function):
-                return {f"{name}()" if name else "" for name in self.names(function)}
+                return _extended(self.names(function), "()")
             case ast.Subscript(value=value):
                 return {*self.names(value)}
             case ast.Constant(value=value):
@@ -125,8 +136,10 @@ class Roots:
                 return {"builtins.str"}
         found: set[str] = set()
         for root in self.of(place):
-            further = isinstance(root, ast.Attribute | ast.Call | ast.Subscript)
-            found |= self.names(root) if further and isinstance(root, ast.expr) else {""}
+            if isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+                found |= self.names(root)
+            else:
+                found.add("")
         return found
 
     def _names_of(self, item: object) -> Iterator[str]:
@@ -136,12 +149,17 @@ class Roots:
             case Result(name=name):
                 yield f"{name}()"
             case Class():
-                yield from (
-                    base.name for base in self.flow.ancestry(item) if isinstance(base, External)
-                )
+                yield from self._external_bases(item)
             case Instance(cls=cls):
-                yield from (
-                    f"{base.name}()"
-                    for base in self.flow.ancestry(cls)
-                    if isinstance(base, External)
-                )
+                for name in self._external_bases(cls):
+                    yield f"{name}()"
+
+    def _external_bases(self, cls: Class) -> Iterator[str]:
+        for base in self.flow.ancestry(cls):
+            if isinstance(base, External):
+                yield base.name
+
+
+def _extended(names: AbstractSet[str], ending: str) -> set[str]:
+    """The names with an ending; the empty one stays so."""
+    return {name and f"{name}{ending}" for name in names}

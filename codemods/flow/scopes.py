@@ -40,18 +40,22 @@ class Scope:
 
     @property
     def function(self) -> Scope:
-        """The function, class or module that a comprehension or lambda is in; any other scope itself."""
+        """The function, class or module that a comprehension or lambda is in; else the scope."""
         inner = isinstance(self.node, ast.Lambda | Comprehension)
         return self.parent.function if inner and self.parent is not None else self
 
     def binding(self, name: str) -> Scope | None:
-        """The scope in which `name`, used here, is bound; None for a builtin or a name from a star import."""
+        """The scope in which `name`, used here, is bound.
+
+        None for a builtin or a name from a star import.
+        """
         if self.elsewhere.get(name) == "global":
             return self.module
         if name in self.names and name not in self.elsewhere:
             return self
         scope = self.parent
         while scope is not None:
+            # Functions do not see the names of a class around them.
             if (
                 not isinstance(scope.node, ast.ClassDef)
                 and name in scope.names
@@ -92,6 +96,7 @@ def bound_names(node: ScopeNode) -> Iterator[tuple[str, str]]:
         elif isinstance(current, ast.Lambda):
             continue
         elif isinstance(current, Comprehension):
+            # [(last := x) for x in xs] binds `last` around the comprehension.
             pending.extend(child for child in ast.walk(current) if isinstance(child, ast.NamedExpr))
         else:
             pending.extend(ast.iter_child_nodes(current))
@@ -103,9 +108,11 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield name, ""
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, ""
+        # `import package.module` binds `package`.
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            for alias in (alias for alias in names if alias.name != "*"):
-                yield alias.asname or alias.name.partition(".")[0], ""
+            for alias in names:
+                if alias.name != "*":
+                    yield alias.asname or alias.name.partition(".")[0], ""
         case (
             ast.ExceptHandler(name=str(name))
             | ast.MatchAs(name=str(name))
@@ -115,9 +122,11 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.MatchMapping(rest=str(name)):
             yield name, ""
         case ast.Global(names=declared):
-            yield from ((name, "global") for name in declared)
+            for name in declared:
+                yield name, "global"
         case ast.Nonlocal(names=declared):
-            yield from ((name, "nonlocal") for name in declared)
+            for name in declared:
+                yield name, "nonlocal"
         case _:
             pass
 

@@ -15,8 +15,9 @@ Key = int | str | None
 
 @dataclass(frozen=True, eq=False)
 class CallSite:
-    """A call: the places of its arguments, and of its result. From `starred` on, positional arguments are unpacked.
+    """A call: the places of its arguments, and of its result.
 
+    From `starred` on, positional arguments are unpacked; `unpacked` are those behind two stars.
     `partials` are the calls that filled in arguments before, in the order of these.
     """
 
@@ -31,13 +32,17 @@ class CallSite:
     partials: tuple[ast.Call, ...] = ()
 
     def argument(self, index: int, name: str) -> Place | None:
-        """The place of a parameter's argument, by position or name; None when it is not given plainly."""
-        if index < len(self.positional) and (self.starred is None or index < self.starred):
+        """The place of a parameter's argument, by position or name.
+
+        None if it is not given, or given in a container that is unpacked.
+        """
+        known = len(self.positional) if self.starred is None else self.starred
+        if index < known and index < len(self.positional):
             return self.positional[index]
         return self.keywords.get(name)
 
     def constant(self, name: str) -> object:
-        """The literal given to a keyword; None when it is not given or is no literal."""
+        """The literal given to a keyword; None if it is not given or is no literal."""
         if isinstance(self.node, ast.Call):
             for keyword in self.node.keywords:
                 if keyword.arg == name and isinstance(keyword.value, ast.Constant):
@@ -48,5 +53,6 @@ class CallSite:
 Effect = Literal["none", "result", "contents", "unknown"]
 """What code out of view does with its arguments.
 
-It neither keeps nor returns them; it makes its result of them; it keeps and gives back the very objects; or nothing is known.
+It neither keeps nor returns them (`none`); it makes its result of them (`result`); it keeps and
+gives back the very objects (`contents`); or nothing is known.
 """

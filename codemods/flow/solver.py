@@ -1,8 +1,8 @@
 """The worklist: objects move along edges between places until nothing is new.
 
-Only what is new at a place moves on from there, all of it at once (difference propagation: Pearce, Kelly and Hankin 2003).
-Places in a cycle are not made one, as the literature does: measured on large libraries, cycles are few, and finding them costs
-more.
+Only what is new at a place moves on from there, all of it at once (difference propagation: Pearce,
+Kelly and Hankin 2003). Places in a cycle are not made one, as the literature does: measured on
+large libraries, cycles are few, and finding them costs more.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from codemods.flow.objects import ANY_DERIVED, Derived, Object, Place
 
 Watcher = Callable[[Object], object]
 
-
 MANY = 8
-"""Of so many derived objects at one place each goes on by itself."""
+"""Up to so many derived objects at one place, each moves on by itself."""
 
 
 class EntangledError(RuntimeError):
@@ -26,14 +25,17 @@ class EntangledError(RuntimeError):
 
 
 class Solver:
-    """Sets of objects at places, edges that carry them on, and watchers that are told of each new one.
+    """Points-to sets of places, edges along which objects move, and watchers of places.
 
-    Everything is kept in order of arrival, so that a run depends on its input alone. With more than `most` objects at places
-    it raises EntangledError.
+    A watcher is called once for each object that reaches its place.
 
-    Of more than a few objects at one place that are derived by code out of view, it hardly matters any more which they are:
-    they go on as one, `AnyDerived`. Watchers are told of that alone; whoever asks what is `at` a place is told of each object for
-    which it stands, which is all that came to any such place.
+    Everything is kept in order of arrival, so that a run depends on its input alone. With more than
+    `most` objects at places it raises EntangledError.
+
+    Of more than a few objects at one place that are derived by code out of view, it hardly matters
+    any more which they are: they move on as one, `AnyDerived`. Watchers are called for that alone.
+    The answer to what is `at` a place has each object for which it stands: all that came to any
+    such place.
     """
 
     def __init__(self, most: float = math.inf) -> None:
@@ -41,13 +43,13 @@ class Solver:
         self._derived: dict[Object, None] = {}
         """What `AnyDerived` stands for."""
         self._every: dict[tuple[Object, ...], tuple[Object, ...]] = {}
-        """What objects stand for that are together at a place, `AnyDerived` among them."""
-        self._objects: dict[Place, dict[Object, bool]] = {}  # True once the watchers have been told
+        """What the objects at a place stand for, if `AnyDerived` is among them."""
+        self._objects: dict[Place, dict[Object, bool]] = {}  # True once watchers have been called
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
-        self._new: dict[Place, list[Object]] = {}
-        self._pending: deque[Place] = deque()
-        self._touched: dict[Place, None] = {}
+        self._new: dict[Place, list[Object]] = {}  # what has yet to move on
+        self._pending: deque[Place] = deque()  # the places where something is new
+        self._touched: dict[Place, None] = {}  # see `take_touched`
         self.facts = 0
         self.version = 0
         """Grows with every fact and edge."""
@@ -59,15 +61,16 @@ class Solver:
         if ANY_DERIVED not in objects:
             return objects
         if objects not in self._every:
-            self._every[objects] = tuple(
-                dict.fromkeys(every for item in objects for every in self.members(item))
-            )
+            every = chain.from_iterable(map(self.members, objects))
+            self._every[objects] = tuple(dict.fromkeys(every))
         return self._every[objects]
 
     def has(self, place: Place, item: Object) -> bool:
         """Whether an object is known to reach a place."""
         objects = self._objects.get(place, ())
-        return item in objects or (item in self._derived and ANY_DERIVED in objects)
+        if item in objects:
+            return True
+        return item in self._derived and ANY_DERIVED in objects
 
     def standing(self, place: Place) -> Iterable[Object]:
         """The objects known to reach a place, `AnyDerived` as it is."""
@@ -75,7 +78,7 @@ class Solver:
 
     @property
     def derived(self) -> int:
-        """For how many objects `AnyDerived` stands."""
+        """The number of objects for which `AnyDerived` stands."""
         return len(self._derived)
 
     def members(self, item: Object) -> Iterable[Object]:
@@ -83,17 +86,21 @@ class Solver:
         return self._derived if item is ANY_DERIVED else (item,)
 
     def since(self, place: Place, start: int) -> list[Object]:
-        """The objects that have reached a place behind the first `start` of them, `AnyDerived` as it is."""
+        """The objects at a place behind the first `start` of them, `AnyDerived` as it is."""
         objects = self._objects.get(place, {})
-        return list(islice(objects, start, None)) if len(objects) > start else []
+        if len(objects) <= start:
+            return []
+        return list(islice(objects, start, None))
 
     def places(self) -> Iterable[Place]:
         """All places that something reaches."""
         return tuple(self._objects)
 
     def add(self, place: Place, item: Object) -> bool:
-        """Let an object reach a place. Whether it was not there before."""
-        return item not in self._objects.get(place, ()) and self._reach(place, [item])
+        """Let an object reach a place. Returns whether it was not there before."""
+        if item in self._objects.get(place, ()):
+            return False
+        return self._reach(place, [item])
 
     def connect(self, source: Place, target: Place) -> None:
         """Let everything at `source` reach `target`."""
@@ -109,8 +116,9 @@ class Solver:
     def watch(self, place: Place, watcher: Watcher) -> None:
         """Call `watcher` once for every object that reaches `place`, now or later."""
         self._watchers.setdefault(place, []).append(watcher)
-        for item, told in tuple(self._objects.get(place, {}).items()):
-            if told:
+        # For objects that are still on their way, `solve` will call it.
+        for item, is_settled in tuple(self._objects.get(place, {}).items()):
+            if is_settled:
                 watcher(item)
 
     def take_touched(self) -> dict[Place, None]:
@@ -160,17 +168,19 @@ class Solver:
             objects = self._objects[place]
             for item in new:
                 objects[item] = True
+                # A copy: a watcher may add others to this place, which `watch` calls itself.
                 for watcher in self._watchers.get(place, [])[:]:
                     watcher(item)
 
     def _move(self, items: Iterable[Object], target: Place) -> None:
-        there = self._objects.get(target, ())
-        if new := [item for item in items if item not in there]:
+        present = self._objects.get(target, ())
+        new = [item for item in items if item not in present]
+        if new:
             self._reach(target, new)
 
     def _reach(self, place: Place, new: list[Object]) -> bool:
-        many = len(new) + len(self._objects.get(place, ())) > MANY
-        if many or ANY_DERIVED in new:
+        count = len(new) + len(self._objects.get(place, ()))
+        if count > MANY or ANY_DERIVED in new:
             new = self._with_derived_as_one(place, new)
             if not new:
                 return False
@@ -180,6 +190,7 @@ class Solver:
             raise EntangledError
         self._objects.setdefault(place, {}).update(dict.fromkeys(new, False))
         self._touched[place] = None
+        # A place is pending once, however much is new there.
         if place not in self._new:
             self._new[place] = []
             self._pending.append(place)
@@ -187,17 +198,22 @@ class Solver:
         return True
 
     def _with_derived_as_one(self, place: Place, new: list[Object]) -> list[Object]:
-        """What is new at a place, where that is too much that is derived with `AnyDerived` in its place."""
+        """What is new at a place, with `AnyDerived` for too many derived objects."""
         arriving = [item for item in new if isinstance(item, Derived)]
         if not arriving and ANY_DERIVED not in new:
             return new
-        there = self._objects.get(place, {})
-        several = [*(item for item in there if isinstance(item, Derived)), *arriving]
-        if len(several) > MANY and not self._derived.keys() >= {*several}:
+        present = self._objects.get(place, {})
+        derived = [item for item in present if isinstance(item, Derived)]
+        derived += arriving
+        are_many = len(derived) > MANY
+        if are_many and not self._derived.keys() >= {*derived}:
+            # `AnyDerived` stands for more than before, at all places.
             self.version += 1
-            self._derived.update(dict.fromkeys(several))
+            self._derived.update(dict.fromkeys(derived))
             self._every.clear()
-        if len(several) <= MANY and ANY_DERIVED not in there and ANY_DERIVED not in new:
+        if not are_many and ANY_DERIVED not in present and ANY_DERIVED not in new:
             return new
-        left = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
-        return left if ANY_DERIVED in there else [*left, ANY_DERIVED]
+        others = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
+        if ANY_DERIVED not in present:
+            others.append(ANY_DERIVED)
+        return others

@@ -15,19 +15,27 @@ from posixpath import dirname
 from codemods.sources.text import Columns
 
 RUN = re.compile(
-    r"""__  # %run (?:-\w+ )*["']?([\w./-]+)|\bexec\(\s*open\(\s*["']([\w./-]+\.py)["']\s*\)\.read\(\)\s*\)"""
+    r"""__  # %run (?:-\w+ )*["']?([\w./-]+)"""
+    r"""|\bexec\(\s*open\(\s*["']([\w./-]+\.py)["']\s*\)\.read\(\)\s*\)"""
 )
-"""What runs another file as if its code stood here."""
+"""What runs another file as if its code stood here: `%run train.py` in a notebook, `exec`."""
 
 LEFT_OUT = re.compile(r"/(.*?\.py)(?![^.(\[])")
+"""The names of what is in a file that is not analysed, see `name_of`."""
 
 Span = tuple[int, int, int, int]
-"""First line, first column, last line, column after the end: lines from 1, columns from 0 and in characters."""
+"""First line, first column, last line, column after the end.
+
+Lines count from 1, columns from 0 and in characters.
+"""
 
 
 @dataclass(eq=False)
 class Unit:
-    """One parsed file. Of a notebook, `places` tells the cell and the line of the file for each line of the code."""
+    """One parsed file.
+
+    Of a notebook, `places` has the cell and the line of the file for each line of the code.
+    """
 
     path: str
     code: str
@@ -38,6 +46,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         self.nodes.append(self.tree)
+        # Breadth first: the list grows while it is read.
         for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
@@ -50,12 +59,9 @@ class Unit:
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias) -> Span:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        return (
-            node.lineno,
-            self.columns.character(node.lineno, node.col_offset),
-            node.end_lineno,
-            self.columns.character(node.end_lineno, node.end_col_offset),
-        )
+        start = self.columns.character(node.lineno, node.col_offset)
+        end = self.columns.character(node.end_lineno, node.end_col_offset)
+        return node.lineno, start, node.end_lineno, end
 
     def line(self, number: int) -> int:
         """The line of the file for a line of the code."""
@@ -67,7 +73,10 @@ class Unit:
 
     def cell(self, number: int) -> str:
         """The cell in which a line of the code is, for people; empty if this is no notebook."""
-        return f"cell {self.places[number - 1][0]}" if self.places else ""
+        if not self.places:
+            return ""
+        cell, _ = self.places[number - 1]
+        return f"cell {cell}"
 
     def source(self, node: ast.expr | ast.stmt) -> str:
         return self.columns.segment(node)
@@ -85,42 +94,48 @@ class Unit:
 class Layout:
     """The files of a project by their paths, and the way from a dotted name to one of them.
 
-    An absolute import is resolved without knowing the roots on `sys.path`: a file whose path ends as the dotted name says is a
-    candidate, and the one that shares most of its folders with the importing file wins. Where several are equally near and
-    none lies in a folder above the importing file, nothing tells which is meant: each of those below its folder may be. A
-    module of the standard library is shadowed by a script beside the importing one alone.
+    An absolute import is resolved without knowing the roots on `sys.path`: a file whose path ends
+    as the dotted name says is a candidate, and the one that shares most of its folders with the
+    importing file wins. Where several are equally near and none lies in a folder above the
+    importing file, it is not known which is meant: each of those below its folder may be. A module
+    of the standard library is shadowed by a script beside the importing one alone.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._files = set(paths)
         self._endings: dict[str, list[str]] = defaultdict(list)
-        folders = {PurePosixPath(dirname(path)) for path in self._files}
-        self._directories = {
-            str(around) for folder in folders for around in (folder, *folder.parents)
-        }
-        for path in sorted(
-            (*self._directories, *(path.removesuffix(".py") for path in self._files))
-        ):
+        self._directories: set[str] = set()
+        for folder in {PurePosixPath(dirname(path)) for path in self._files}:
+            self._directories.update(map(str, (folder, *folder.parents)))
+        modules = [path.removesuffix(".py") for path in self._files]
+        for path in sorted((*self._directories, *modules)):
             self._endings[path.rpartition("/")[2]].append(path)
-        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._below: dict[str, list[str]] = {}
+        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}  # by folder and dotted name
+        self._below: dict[str, list[str]] = {}  # by folder
 
     def at(self, path: str) -> tuple[str | None, str] | None:
-        """The module at a path without its ending: its file (a package's `__init__.py`) and, for a package, its folder."""
+        """The module at a path without its ending: its file and, for a package, its folder.
+
+        The file of a package is its `__init__.py`, if it has one.
+        """
         if path in self._directories:
             package = str(PurePosixPath(path, "__init__.py"))
             return package if package in self._files else None, path
-        return (f"{path}.py", "") if f"{path}.py" in self._files else None
+        file = f"{path}.py"
+        return (file, "") if file in self._files else None
 
     def relative(self, importer: str, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
         folder = PurePosixPath(importer).parent
+        # `from .` is from the folder of the file, each further dot one above.
         for _ in range(level - 1):
             folder = folder.parent
-        return str(folder.joinpath(*name.split("."))) if name else str(folder)
+        if name:
+            folder = folder.joinpath(*name.split("."))
+        return str(folder)
 
     def absolute(self, importer: str, name: str) -> tuple[str, ...]:
-        """The paths, without ending, that an absolute import may mean; none when it is not part of the project."""
+        """The paths, without ending, that an absolute import may mean; none outside the project."""
         folder = importer.rpartition("/")[0]
         if (folder, name) not in self._absolute:
             self._absolute[folder, name] = self._nearest(folder, name)
@@ -130,39 +145,39 @@ class Layout:
         here = folder.split("/") if folder else []
         parts = name.split(".")
         if parts[0] in sys.stdlib_module_names:
+            # A script finds modules in its own folder first, a module of a package does not.
             beside = "/".join((*here, *parts))
             is_script = str(PurePosixPath(folder, "__init__.py")) not in self._files
             return (beside,) if is_script and self.at(beside) is not None else ()
-        ranked = []
+        # By how many folders the root of each candidate shares, most first, then by its depth.
+        ranked: list[tuple[int, int, str]] = []
         for path in self._endings.get(parts[-1], ()):
             steps = path.split("/")
             root = steps[: -len(parts)]
-            if steps[-len(parts) :] == parts and self.at(path) is not None:
-                shared = next(
-                    (
-                        index
-                        for index, (left, right) in enumerate(zip(here, root, strict=False))
-                        if left != right
-                    ),
-                    min(len(here), len(root)),
-                )
-                ranked.append((-shared, len(root), path))
+            if steps[-len(parts) :] != parts or self.at(path) is None:
+                continue
+            shared = _shared(here, root)
+            ranked.append((-shared, len(root), path))
         if not ranked:
             return ()
-        best = min(ranked)
-        is_above = -best[0] == best[1]
-        near = tuple(path for shared, _, path in sorted(ranked) if shared == best[0])
-        is_below = -best[0] == len(here)
-        return (best[2],) if is_above else near if is_below or len(near) == 1 else ()
+        ranked.sort()
+        best, depth, first = ranked[0]
+        if -best == depth:  # the root is a folder above the importing file
+            return (first,)
+        near = tuple(path for rank, _, path in ranked if rank == best)
+        is_below = -best == len(here)
+        return near if is_below or len(near) == 1 else ()
 
     def run_by(self, importer: str, code: str) -> list[str]:
         """The files that a file runs in its own place."""
         if "# %run" not in code and "exec(" not in code:
             return []
-        names = {PurePosixPath(found[1] or found[2]).name for found in RUN.finditer(code)}
-        paths = {
-            path for name in names for path in (*self._called[name], *self._called[f"{name}.py"])
-        }
+        paths: set[str] = set()
+        for found in RUN.finditer(code):
+            file = found[1] or found[2]
+            name = PurePosixPath(file).name
+            paths.update(self._called[name])
+            paths.update(self._called[f"{name}.py"])  # `%run train` needs no ending
         return sorted(paths - {importer})
 
     @cached_property
@@ -177,7 +192,8 @@ class Layout:
         """The files in a folder and in those within it."""
         if folder not in self._below:
             start = "" if folder == "." else f"{folder}/"
-            self._below[folder] = sorted(path for path in self._files if path.startswith(start))
+            inner = (path for path in self._files if path.startswith(start))
+            self._below[folder] = sorted(inner)
         return self._below[folder]
 
     def matching(self, pattern: re.Pattern[str]) -> list[str]:
@@ -185,10 +201,21 @@ class Layout:
         return sorted(path for path in self._files if _ends_so(path, pattern))
 
 
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of steps at the beginning that two paths share."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
 def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
     """Whether the dotted name of a file, from any of its folders on, is as a pattern says."""
     steps = path.removesuffix(".py").removesuffix("/__init__").split("/")
-    return any(pattern.fullmatch(".".join(steps[start:])) for start in range(len(steps)))
+    endings = (".".join(steps[start:]) for start in range(len(steps)))
+    return any(map(pattern.fullmatch, endings))
 
 
 def name_of(path: str) -> str:
@@ -197,7 +224,10 @@ def name_of(path: str) -> str:
 
 
 def file_of(name: str) -> str | None:
-    """The file of what a name stands for, if it is one that is not analysed: `a/b.py` for `/a/b.py.Trainer().step`."""
+    """The file of what a name stands for, if it is one that is not analysed.
+
+    It is `a/b.py` for `/a/b.py.Trainer().step`.
+    """
     match = LEFT_OUT.match(name)
     return None if match is None else match[1]
 
@@ -207,7 +237,7 @@ class Project:
 
     Args:
       units: the files that are analysed.
-      others: the texts of files that are there, too, by path, of which nothing else is known.
+      others: the texts of the other files, by path, of which nothing else is known.
     """
 
     def __init__(self, units: Iterable[Unit], others: Mapping[str, str]) -> None:
@@ -217,23 +247,27 @@ class Project:
         self._layout = Layout((*self._by_path, *self.others))
 
     def at(self, path: str) -> tuple[Unit | None, str] | None:
-        """The module at a path without its ending: its file (a package's `__init__`) and, for a package, its folder."""
+        """The module at a path without its ending: its file and, for a package, its folder."""
         found = self._layout.at(path)
         if found is None or found[0] in self.others:
             return None
-        return self._by_path[found[0]] if found[0] else None, found[1]
+        file, folder = found
+        return self._by_path[file] if file else None, folder
 
     def left_out(self, path: str) -> str | None:
-        """The file of the module at a path without its ending, if it is one of those that are not analysed."""
+        """The file of the module at a path without its ending, if it is not analysed."""
         found = self._layout.at(path)
-        return found[0] if found is not None and found[0] in self.others else None
+        if found is None:
+            return None
+        file, _ = found
+        return file if file in self.others else None
 
     def relative(self, importer: Unit, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
         return self._layout.relative(importer.path, level, name)
 
     def absolute(self, importer: Unit, name: str) -> tuple[str, ...]:
-        """The paths, without ending, that an absolute import may mean; none when it is not part of the project."""
+        """The paths, without ending, that an absolute import may mean; none outside the project."""
         return self._layout.absolute(importer.path, name)
 
     def run_by(self, unit: Unit) -> list[Unit]:
@@ -250,7 +284,8 @@ class Project:
 
     def may_have(self, path: str, name: str) -> bool:
         """Whether a file that is not analysed may have a variable of a name."""
-        return re.search(rf"\b{re.escape(name)}\b|\bimport[ \t(]*\*", self.others[path]) is not None
+        says_so = rf"\b{re.escape(name)}\b|\bimport[ \t(]*\*"
+        return re.search(says_so, self.others[path]) is not None
 
     def others_matching(self, pattern: re.Pattern[str]) -> list[str]:
         """The files of such a name that are not analysed."""

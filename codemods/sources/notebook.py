@@ -1,4 +1,7 @@
-"""Jupyter notebooks: the code of the cells as one module, and new code put back without touching anything else."""
+"""Jupyter notebooks: the code of the cells as one module, and new code put back.
+
+Nothing else of a notebook is touched.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import re
 import tokenize
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from json.decoder import JSONDecoder
@@ -36,9 +39,10 @@ Extent = tuple[int, int]
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell with code: its number among all cells, from 1, its source, where that stands in the file, and its parts.
+    """A cell with code: its number among all cells, from 1, its source, and its parts.
 
-    `header` is the line of a cell magic. `body` is the code, with a placeholder for each of `magics`.
+    `extent` is where the source stands in the file. `header` is the line of a cell magic. `body` is
+    the code, with a placeholder for each of `magics`.
     """
 
     number: int
@@ -53,7 +57,7 @@ class Cell:
 class Notebook:
     """A notebook as Python: `code` is that of all cells, in order, each behind a marker.
 
-    `places` tells for each line of it the number of the cell and the line of the file.
+    `places` has for each line of the code the number of the cell and the line of the file.
     """
 
     text: str
@@ -65,17 +69,21 @@ class Notebook:
     def encode(self, code: str) -> bytes:
         """The bytes of the notebook with new code in its cells."""
         new = self._divided(code)
-        parts = []
+        parts: list[str] = []
         end = 0
         for cell, source in zip(self.cells, new, strict=True):
             if source != cell.source:
-                parts += [self.text[end : cell.extent[0]], self._dumped(cell, source)]
-                end = cell.extent[1]
-        return self.bom + "".join((*parts, self.text[end:])).encode()
+                first, last = cell.extent
+                parts += [self.text[end:first], self._dumped(cell, source)]
+                end = last
+        parts.append(self.text[end:])
+        return self.bom + "".join(parts).encode()
 
     def _divided(self, code: str) -> list[str]:
+        """The new source of each cell. Code before the first marker goes to the first cell."""
         before, *rest = MARKER.split(code)
-        bodies = dict(zip(map(int, rest[::2]), rest[1::2], strict=True))
+        numbers = map(int, rest[::2])
+        bodies = dict(zip(numbers, rest[1::2], strict=True))
         sources = []
         for cell in self.cells:
             body = bodies[cell.number].removesuffix("\n")
@@ -84,10 +92,7 @@ class Notebook:
                 continue
             body = before + _trimmed(body, cell.body)
             before = ""
-            sources.append(
-                cell.header
-                + PLACEHOLDER.sub(lambda found, cell=cell: cell.magics[int(found[1])], body)
-            )
+            sources.append(cell.header + _with_magics(body, cell.magics))
         return sources
 
     def _dumped(self, cell: Cell, source: str) -> str:
@@ -96,16 +101,22 @@ class Notebook:
         escape = self.text.isascii() and ESCAPE.search(self.text) is not None
         if not old.startswith("["):
             return json.dumps(source, ensure_ascii=escape)
-        spans = list(_elements(self.text, cell.extent[0]))
+        # An array of lines: the white space between them, and old lines, stay as they are.
+        start, end = cell.extent
+        spans = list(_elements(self.text, start))
         first, last = spans[0], spans[-1]
-        opening = self.text[cell.extent[0] + 1 : first[0]]
-        between = self.text[first[1] : spans[1][0]] if len(spans) > 1 else f",{opening or ' '}"
-        closing = self.text[last[1] : cell.extent[1]]
-        written = {json.loads(self.text[start:end]): self.text[start:end] for start, end in spans}
-        lines = (
-            written.get(line) or json.dumps(line, ensure_ascii=escape)
-            for line in LINES.findall(source)
-        )
+        opening = self.text[start + 1 : first[0]]
+        between = f",{opening or ' '}"
+        if len(spans) > 1:
+            second = spans[1]
+            between = self.text[first[1] : second[0]]
+        closing = self.text[last[1] : end]
+        written: dict[object, str] = {}
+        for span in spans:
+            literal = self.text[slice(*span)]
+            written[json.loads(literal)] = literal
+        new = LINES.findall(source)
+        lines = [written.get(line) or json.dumps(line, ensure_ascii=escape) for line in new]
         return f"[{opening}{between.join(lines)}{closing}"
 
 
@@ -113,7 +124,8 @@ def read_notebook(content: bytes) -> Notebook:
     """Read a notebook.
 
     Raises:
-      UndecodableError: if it is no notebook of format 4, or has a cell with optimizers that is not Python.
+      UndecodableError: if it is no notebook of format 4, or has a cell with optimizers that is not
+        Python.
     """
     bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
@@ -126,30 +138,42 @@ def read_notebook(content: bytes) -> Notebook:
         raise UndecodableError(f"cannot be read as a notebook: {error}") from error
     if not isinstance(whole, dict) or "cells" not in whole:
         raise UndecodableError("is no notebook of format 4: save it anew with a current Jupyter")
-    cells = (
-        []
-        if _other_language(whole)
-        else [found for source in sources if (found := _cell(*source)) is not None]
-    )
+    found = [] if _other_language(whole) else [_cell(*source) for source in sources]
+    cells = [cell for cell in found if cell is not None]
     newlines = [index for index, character in enumerate(text) if character == "\n"]
     code: list[str] = []
     places: list[tuple[int, int]] = []
     for cell in cells:
         code.append(f"{opening(cell.number)}\n{cell.body}\n")
-        starts = (
-            [start for start, _ in _elements(text, cell.extent[0])]
-            if text[cell.extent[0]] == "["
-            else []
-        )
-        numbers = [bisect_right(newlines, start) + 1 for start in starts or [cell.extent[0]]]
-        lines = _lines_of(cell)
+        starts = _starts_of_lines(text, cell.extent)
+        numbers = [bisect_right(newlines, start) + 1 for start in starts]
+        last = len(numbers) - 1
         places.append((cell.number, numbers[0]))
-        places += [(cell.number, numbers[min(line, len(numbers) - 1)]) for line in lines]
+        lines = (min(line, last) for line in _lines_of(cell))
+        places += ((cell.number, numbers[line]) for line in lines)
     return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
 
 
+def _starts_of_lines(text: str, extent: Extent) -> list[int]:
+    """Where the lines of a source begin in the file: one number, if it is one string there."""
+    start, _ = extent
+    if text[start] != "[":
+        return [start]
+    lines = [first for first, _ in _elements(text, start)]
+    return lines or [start]
+
+
+def _with_magics(body: str, magics: Sequence[str]) -> str:
+    """A body with its magics in the place of their placeholders."""
+    return PLACEHOLDER.sub(lambda found: magics[int(found[1])], body)
+
+
 def python_of(content: bytes) -> str:
-    """The code of a notebook's cells, to be run: shell lines and magics do nothing. Raises UndecodableError."""
+    """The code of a notebook's cells, to be run: shell lines and magics do nothing.
+
+    Raises:
+      UndecodableError: as `read_notebook` does.
+    """
     return PLACEHOLDER.sub("None", read_notebook(content).code)
 
 
@@ -159,15 +183,21 @@ def opening(cell: int) -> str:
 
 
 def only_code(content: bytes) -> str:
-    """The text of a notebook file with nothing but the sources of its code cells, in their lines; whole if it is no such file."""
+    """The text of a notebook with nothing but the sources of its code cells, in their lines.
+
+    It is the whole text, if that is no notebook.
+    """
     text = content.decode("utf-8", "replace")
     try:
         cells = [extent for _, _, extent in code_cells(text)]
     except (ValueError, IndexError, TypeError, RecursionError):
         return text
-    kept, end = [], 0
+    kept: list[str] = []
+    end = 0
     for first, last in cells:
-        kept += ["\n" * text.count("\n", end, first), text[first:last]]
+        # What is between cells becomes empty lines, so that lines keep their numbers.
+        lines_between = text.count("\n", end, first)
+        kept += ["\n" * lines_between, text[first:last]]
         end = last
     return "".join(kept) or text
 
@@ -178,11 +208,15 @@ def is_behind_magic(line: str) -> bool:
 
 
 def _lines_of(cell: Cell) -> Iterator[int]:
-    """For each line of a cell's body, and the one that its last newline opens, the index of the line in its source."""
+    """For each line of a cell's body the index of the line in its source.
+
+    The last newline of the body opens a line, too. A magic may have several lines in the source.
+    """
     line = cell.header.count("\n")
     for text in cell.body.split("\n"):
         yield line
-        line += 1 + sum(cell.magics[int(found)].count("\n") for found in PLACEHOLDER.findall(text))
+        magics = [cell.magics[int(found)] for found in PLACEHOLDER.findall(text)]
+        line += 1 + sum(magic.count("\n") for magic in magics)
 
 
 def _trimmed(body: str, old: str) -> str:
@@ -193,6 +227,7 @@ def _trimmed(body: str, old: str) -> str:
 
 
 def _other_language(notebook: dict[str, object]) -> bool:
+    """Whether the cells of a notebook are not in Python: `"kernelspec": {"language": "R"}`."""
     match notebook:
         case {"metadata": {"kernelspec": {"language": name}}} if name:
             pass
@@ -224,8 +259,14 @@ def _elements(text: str, index: int) -> Iterator[Extent]:
     while text[index] != "]":
         _, extent = _value(text, index)
         yield extent
-        index = _skip(text, extent[1])
-        index = _skip(text, index + 1) if text[index] == "," else index
+        index = _behind_comma(text, extent)
+
+
+def _behind_comma(text: str, extent: Extent) -> int:
+    """Where the next element begins behind one, or the array or object ends."""
+    _, end = extent
+    index = _skip(text, end)
+    return _skip(text, index + 1) if text[index] == "," else index
 
 
 def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
@@ -235,30 +276,36 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
         key, (_, end) = _value(text, index)
         _, extent = _value(text, _skip(text, end) + 1)
         yield str(key), extent
-        index = _skip(text, extent[1])
-        index = _skip(text, index + 1) if text[index] == "," else index
+        index = _behind_comma(text, extent)
 
 
 def string_extents(text: str, extent: Extent) -> list[Extent]:
-    """Where the letters of a source stand, which is a string or an array of them."""
-    start, end = extent
-    spans = list(_elements(text, start)) if text[start] == "[" else [(start, end)]
+    """Where the letters of a source stand, which is a string or an array of strings."""
+    start, _ = extent
+    spans = list(_elements(text, start)) if text[start] == "[" else [extent]
     return [(first + 1, last - 1) for first, last in spans]
 
 
 def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
-    """The cells with code: the number, from 1, the source, and where that stands. Raises UndecodableError if one is no text."""
-    cells = next((extent for key, extent in _members(text, _skip(text, 0)) if key == "cells"), None)
-    for number, (start, _) in enumerate(_elements(text, cells[0]) if cells else (), 1):
+    """The cells with code: the number, from 1, the source, and where that stands.
+
+    Raises:
+      UndecodableError: if the source of a cell is no text.
+    """
+    whole = _members(text, _skip(text, 0))
+    cells = next((extent for key, extent in whole if key == "cells"), None)
+    if cells is None:
+        return
+    for number, (start, _) in enumerate(_elements(text, cells[0]), 1):
         members = dict(_members(text, start))
-        if (
-            not {"source", "cell_type"} <= {*members}
-            or json.loads(text[slice(*members["cell_type"])]) != "code"
-        ):
+        if not {"source", "cell_type"} <= {*members}:
+            continue
+        if json.loads(text[slice(*members["cell_type"])]) != "code":
             continue
         source = json.loads(text[slice(*members["source"])])
         lines = [source] if isinstance(source, str) else source
-        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        is_text = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+        if not is_text:
             raise UndecodableError(f"cell {number} holds something else than text")
         if source:
             yield number, "".join(lines), members["source"]
@@ -268,27 +315,32 @@ def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
 
 
 def _cell(number: int, source: str, extent: Extent) -> Cell | None:
-    """A cell, or None if there is no Python in it. Raises UndecodableError if there should be."""
+    """A cell, or None if there is no Python in it.
+
+    Raises:
+      UndecodableError: if there should be some.
+    """
     header, body = "", source
     if MARKER.search(source) or PLACEHOLDER.search(source):
         raise UndecodableError(f"cell {number} uses a name that stands for a cell or a magic here")
     if source.startswith("%%"):
         header, _, body = source.partition("\n")
-        if not header[2:].startswith(RUNS_PYTHON):
+        if not header[2:].startswith(RUNS_PYTHON):  # %%bash
             if mentions_legacy(source.encode()):
                 raise UndecodableError(
                     f"cell {number}: `{header}` holds code with optimizers, which is not read"
                 )
             return None
         header += "\n"
-    body, magics = (body, ()) if _parses(body) else _without_magics(body)
-    timed = next(
-        (magic for magic in magics if (found := TIMED.match(magic)) and "opt" in found["code"]),
-        None,
-    )
-    if timed is not None:
-        why = f"`{timed}` may use an optimizer, and is not read: put it on a line of its own"
-        raise UndecodableError(f"cell {number}: {why}")
+    magics: tuple[str, ...] = ()
+    if not _parses(body):
+        body, magics = _without_magics(body)
+    for magic in magics:
+        # %time optimizer = optimizer.apply_gradient(grads), with code that cannot be parsed
+        timed = TIMED.match(magic)
+        if timed and "opt" in timed["code"]:
+            why = f"`{magic}` may use an optimizer, and is not read: put it on a line of its own"
+            raise UndecodableError(f"cell {number}: {why}")
     if not _parses(body):
         if re.search(r"(?i)opt|\.target\b|apply_gradient", body):
             raise UndecodableError(f"cell {number} cannot be parsed as Python 3")
@@ -314,19 +366,24 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
     while lines:
         line = lines.pop(0)
         found = MAGIC.match(line)
+        # A line within a string, or behind an open bracket, is no magic.
         if found is None or _is_open("\n".join(done)):
             done.append(line)
             continue
         magic = found["magic"]
         while magic.endswith("\\") and lines:
             magic += "\n" + lines.pop(0)
+        target = found["assigned"] or ""  # files = !ls
+        placeholder = f"{found['indent']}{target}__magic_{len(magics)}__"
         timed = TIMED.fullmatch(magic)
         if timed is not None and not found["assigned"] and _parses(timed["code"]):
-            done.append(f"{found['indent']}__magic_{len(magics)}__; {timed['code']}")
+            # %time train(): the code behind it is read.
+            done.append(f"{placeholder}; {timed['code']}")
             magics.append(timed["magic"])
             continue
+        # %run train.py: which file runs is read in the comment.
         remark = f"  # {magic}" if magic.startswith("%run ") and "\n" not in magic else ""
-        done.append(f"{found['indent']}{found['assigned'] or ''}__magic_{len(magics)}__{remark}")
+        done.append(f"{placeholder}{remark}")
         magics.append(magic)
     return "\n".join(done), tuple(magics)
 

@@ -1,7 +1,7 @@
 """A test on bytes, before anything is parsed.
 
-Most files of most projects are done with here, so it searches for plain words first, which is many times faster than for
-patterns.
+It leaves out most files of most projects, so it searches for plain words first, which is many times
+faster than for patterns.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ REACH = 100
 def mentions_legacy(content: bytes) -> bool:
     """Whether a file could build, step or read a legacy optimizer.
 
-    False is certain for a file alone: no spelling of an import of `flax.optim`, no `apply_gradient`, no traversal and nothing
-    that only legacy optimizers have is in it, and no remark of partial work. What modern code is full of, `apply_gradients`
-    and `optimizer`, does not count.
+    False is certain for a file alone: no spelling of an import of `flax.optim`, no
+    `apply_gradient`, no traversal and nothing that only legacy optimizers have is in it, and no
+    remark of partial work. What modern code is full of, `apply_gradients` and `optimizer`, does not
+    count.
     """
-    return (
-        (b"flax" in content and any(MODULE.search(before) for before in _before(content, b"optim")))
-        or (
-            (b"apply_gradient" in content or b"ModelParamTraversal" in content)
-            and STEP.search(content) is not None
-        )
-        or (uses_jax(content) and _reads_parts(content))
-        or MARKER.encode() in content
-    )
+    # from flax import optim
+    if b"flax" in content and any(map(MODULE.search, _before(content, b"optim"))):
+        return True
+    may_step = b"apply_gradient" in content or b"ModelParamTraversal" in content
+    if may_step and STEP.search(content) is not None:
+        return True
+    if uses_jax(content) and _reads_parts(content):
+        return True
+    return MARKER.encode() in content
 
 
 def may_read(content: bytes) -> bool:
@@ -44,10 +45,11 @@ def may_read(content: bytes) -> bool:
 
 
 def may_carry(content: bytes) -> bool:
-    """Whether a notebook, in any project, could get hold of an optimizer."""
-    return uses_jax(content) or any(
-        word in content for word in (b".target", b".state", b"apply_gradient", b"%run")
-    )
+    """Whether a notebook, in any project, could have an optimizer."""
+    if uses_jax(content):
+        return True
+    words = (b".target", b".state", b"apply_gradient", b"%run")
+    return any(word in content for word in words)
 
 
 def uses_jax(content: bytes) -> bool:
@@ -56,15 +58,18 @@ def uses_jax(content: bytes) -> bool:
 
 
 def _reads_parts(content: bytes) -> bool:
-    if (b"param_states" in content or b"optimizer_def" in content) and PARTS.search(
-        content
-    ) is not None:
+    may_have = b"param_states" in content or b"optimizer_def" in content
+    if may_have and PARTS.search(content) is not None:
         return True
-    return any(OWNER.search(before) for before in _before(content, b"target"))
+    # optimizer.target
+    return any(map(OWNER.search, _before(content, b"target")))
 
 
 def _before(content: bytes, word: bytes) -> Iterator[bytes]:
-    """What stands before each occurrence of something that ends as this word does; of a notebook, as it stands in the file."""
+    """What stands before each occurrence of a word, or of one that ends so.
+
+    Of a notebook, it is JSON as it stands in the file.
+    """
     index = content.find(word)
     while index >= 0:
         end = index + len(word)

@@ -1,4 +1,7 @@
-"""Which files of a project an optimizer can get to, told from their text: the others are neither parsed nor analysed."""
+"""Which files of a project an optimizer can get to, as far as their text says.
+
+The others are neither parsed nor analysed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from codemods.sources.prefilter import may_read, mentions_legacy, uses_jax
 
 IMPORT = re.compile(
     r"""[ \t]*(?:.*?[:;][ \t]*)??(?:
-        from[ \t]+(?P<level>\.*)[ \t]*(?P<source>[\w.]*)[ \t]+import[ \t]*(?P<members>\([^)]*\)|(?:\\\r?\n|[^\r\n;])*)
+        from[ \t]+(?P<level>\.*)[ \t]*(?P<source>[\w.]*)[ \t]+
+            import[ \t]*(?P<members>\([^)]*\)|(?:\\\r?\n|[^\r\n;])*)
         |import[ \t]+(?P<modules>(?:\\\r?\n|[^\r\n;])*)
     )""",
     re.VERBOSE,
@@ -20,10 +24,11 @@ IMPORT = re.compile(
 NAMED = re.compile(r"""\b(?:import_module|__import__)\(\s*["']([\w.]+)["']""")
 COMMENT = re.compile(r"#[^\r\n]*")
 LOADING = re.compile(
-    r"""\b(?:import_module|__import__)\((?!\s*["'][\w.]+["']\s*[,)])|\b(?:runpy\.|exec\(|spec_from_file_location|load_source"""
+    r"""\b(?:import_module|__import__)\((?!\s*["'][\w.]+["']\s*[,)])"""
+    r"""|\b(?:runpy\.|exec\(|spec_from_file_location|load_source"""
     r"""|SourceFileLoader|entry_points|iter_entry_points|__getattr__\(name|lazy_loader|_LazyModule)"""
 )
-"""What loads a module by a name that is not written out."""
+"""What loads a module by a name that is computed."""
 
 SHAPED = re.compile(
     r"\.\s*(?:target|state|optimizer_def|param_states|apply_gradient|compute_gradient)\b"
@@ -31,22 +36,24 @@ SHAPED = re.compile(
 """Attributes of legacy optimizers, whatever they are read from."""
 
 TELLING = re.compile(
-    r"""\.\s*(?:target|optimizer_def|param_states|apply_gradient|compute_gradient)\b|\.\s*replace\([^()]*\btarget\s*="""
+    r"""\.\s*(?:target|optimizer_def|param_states|apply_gradient|compute_gradient)\b"""
+    r"""|\.\s*replace\([^()]*\btarget\s*="""
     r"""|\.\s*state\s*(?:\[[^\]]*\]\s*)?\.\s*(?:step|param_states)\b"""
 )
-"""Of these, what is taken for a legacy optimizer's where nothing tells what it is read from."""
+"""Attributes that count as those of a legacy optimizer even if their owner is unknown."""
 
 CREATING = re.compile(r"\.\s*create\(")
-"""And what for a definition's."""
+"""A method that counts as that of a legacy definition even if its owner is unknown."""
 
 Graph = defaultdict[str, set[str]]
 
 
 def relevant(texts: Mapping[str, str]) -> list[str]:
-    """The paths of the files that matter: those that build, step or read optimizers, and those in a program with one of them.
+    """The paths of the files that matter.
 
-    A program is a file and all that it imports, directly or not; an optimizer stays within the program that makes it. Where
-    no file mentions one, none matters.
+    They build, step or read optimizers, or are in a program with a file that does. A program is a
+    file and all that it imports, directly or not; an optimizer stays within the program that makes
+    it. Where no file mentions one, none matters.
 
     Args:
       texts: the source text of each file of the project, by path.
@@ -55,11 +62,12 @@ def relevant(texts: Mapping[str, str]) -> list[str]:
 
 
 class Relevance:
-    """What the texts of a project tell of its files.
+    """What is known of the files of a project by their texts.
 
     Attributes:
       paths: those of the files that matter.
-      speaking: the files that name what only legacy optimizers have, or may read one, or load others by a computed name.
+      speaking: the files that name what only legacy optimizers have, or may read one, or load
+        others by a computed name.
       beside: the files that are imported where legacy optimizers are named.
       imports: for each file that matters those that it imports.
       importers: and those that import it.
@@ -68,51 +76,55 @@ class Relevance:
     def __init__(self, texts: Mapping[str, str]) -> None:
         legacy = {path for path, text in texts.items() if mentions_legacy(text.encode())}
         self.paths: list[str] = []
-        self.speaking, self.beside = legacy, set[str]()
-        self.imports, self.importers = Graph(set), Graph(set)
+        self.speaking = legacy
+        self.beside = set[str]()
+        self.imports = Graph(set)
+        self.importers = Graph(set)
         if not legacy:
             return
         imports, importers = import_graph(texts)
         readers = {path for path, text in texts.items() if may_read(text.encode())}
-        reached = reachable(reachable(legacy | readers, importers), imports)
+        # All that import them are their programs, with all that these import.
+        above = reachable(legacy | readers, importers)
+        reached = reachable(above, imports)
         reached = reachable(reached | _loaded(texts, reached), imports)
         self.paths = [path for path in texts if path in reached]
-        loading = {
-            path for path in reached if LOADING.search(texts[path]) and SHAPED.search(texts[path])
-        }
+        loading = {path for path in reached if _loads_and_reads(texts[path])}
         self.speaking = legacy | readers | loading
-        self.beside = {path for one in legacy for path in imports[one]}
+        self.beside = set[str]().union(*(imports[path] for path in legacy))
         for path in self.paths:
-            self.imports[path], self.importers[path] = (
-                imports[path] & reached,
-                importers[path] & reached,
-            )
+            self.imports[path] = imports[path] & reached
+            self.importers[path] = importers[path] & reached
+
+
+def _loads_and_reads(text: str) -> bool:
+    return LOADING.search(text) is not None and SHAPED.search(text) is not None
 
 
 def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
-    """The files that have to do with those of a program by an import whose name is computed.
+    """The files that may be connected with a program by an import whose name is computed.
 
-    Those that load files so, and have attributes called as those of optimizers are, may load one of the program. Where a file
-    of the program loads some, these are all that have such attributes. They use JAX, name a folder of the program, or are in one
-    around or below.
+    A file that loads others so, and has attributes named as those of optimizers are, may load one
+    of the program. Where a file of the program loads others so, these may be all that have such
+    attributes. They use JAX, name a folder of the program, or are in one around or below.
     """
     folders = {PurePosixPath(path).parent for path in program}
     around = {outer for folder in folders for outer in (folder, *folder.parents)}
-
     names = {folder.name for folder in folders if folder.name}
 
     def is_near(path: str) -> bool:
-        folder, text = PurePosixPath(path).parent, texts[path]
-        is_beside = folder in around or not folders.isdisjoint(folder.parents)
-        return is_beside or uses_jax(text.encode()) or any(name in text for name in names)
+        folder = PurePosixPath(path).parent
+        if folder in around or not folders.isdisjoint(folder.parents):
+            return True
+        text = texts[path]
+        return uses_jax(text.encode()) or any(name in text for name in names)
 
-    loads = any(LOADING.search(texts[path]) for path in program)
-    shaped = (
-        path
-        for path, text in texts.items()
-        if SHAPED.search(text) and (loads or LOADING.search(text))
-    )
-    return set(filter(is_near, shaped))
+    program_loads = any(LOADING.search(texts[path]) for path in program)
+    found: set[str] = set()
+    for path, text in texts.items():
+        if SHAPED.search(text) and (program_loads or LOADING.search(text)) and is_near(path):
+            found.add(path)
+    return found
 
 
 def reachable(start: Iterable[str], graph: Graph) -> set[str]:
@@ -137,6 +149,7 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
             if found is not None and found[0] is not None:
                 imports[path].add(found[0])
                 importers[found[0]].add(path)
+        # A file that is run is like one that is imported.
         for ran in layout.run_by(path, text):
             imports[path].add(ran)
             importers[ran].add(path)
@@ -144,10 +157,16 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
 
 
 def _imports(text: str) -> Iterator[re.Match[str]]:
-    """The import statements: lines are looked at only where the word is found, which is many times faster."""
-    index, end = text.find("import"), 0
+    """The import statements.
+
+    To match only lines with the word is many times faster.
+    """
+    index = text.find("import")
+    end = 0
     while index >= 0:
-        line = max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
+        newline = text.rfind("\n", 0, index)
+        carriage_return = text.rfind("\r", 0, index)
+        line = max(newline, carriage_return) + 1
         match = IMPORT.match(text, max(line, end))
         if match is not None:
             yield match
@@ -159,28 +178,38 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
     """The paths, without ending, of all that a file may import."""
     for match in _imports(text):
         if match["modules"] is not None:
-            for name in re.findall(
-                r"[\w.]+", re.sub(r"\bas\s+\w+", "", COMMENT.sub("", match["modules"]))
-            ):
+            # import package.module as name, other
+            modules = re.sub(r"\bas\s+\w+", "", COMMENT.sub("", match["modules"]))
+            for name in re.findall(r"[\w.]+", modules):
                 yield from _with_packages(layout.absolute(path, name), name)
-            continue
-        if match["level"]:
-            sources: tuple[str, ...] = (
-                layout.relative(path, len(match["level"]), match["source"]),
-            )
         else:
-            sources = layout.absolute(path, match["source"])
-        yield from _with_packages(sources, match["source"])
-        for member in re.findall(r"\w+", COMMENT.sub("", match["members"])) if sources else ():
-            yield from (member if source == "." else f"{source}/{member}" for source in sources)
-    for match in NAMED.finditer(text) if "import_module" in text or "__import__" in text else ():
-        yield from _with_packages(layout.absolute(path, match[1]), match[1])
+            yield from _modules_of_from(path, match, layout)
+    if "import_module" in text or "__import__" in text:
+        for match in NAMED.finditer(text):
+            yield from _with_packages(layout.absolute(path, match[1]), match[1])
+
+
+def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterator[str]:
+    """`from package import name, other`: the names may be modules."""
+    name = match["source"]
+    if match["level"]:
+        level = len(match["level"])
+        sources: tuple[str, ...] = (layout.relative(path, level, name),)
+    else:
+        sources = layout.absolute(path, name)
+    yield from _with_packages(sources, name)
+    if sources:
+        members = COMMENT.sub("", match["members"])
+        for member in re.findall(r"\w+", members):
+            for source in sources:
+                yield member if source == "." else f"{source}/{member}"
 
 
 def _with_packages(paths: Iterable[str], name: str) -> Iterator[str]:
     """The paths of a module, and those of the packages around it that its dotted name names."""
     for path in paths:
         around = path
+        # `package/module.py`, `package`: as many as the name has parts.
         for _ in name.split("."):
             if not around:
                 break

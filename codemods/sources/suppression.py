@@ -1,4 +1,7 @@
-"""Comments that leave a site alone: `# optim2optax: ignore[FO202]`, or without codes for any; and what partial work left."""
+"""Comments that leave a site alone: `# optim2optax: ignore[FO202]`, or without codes for any.
+
+Also the comments that partial work leaves.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +32,25 @@ def suppressions(code: str) -> tuple[Suppression, ...]:
         return ()
     found = []
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        if token.type == tokenize.COMMENT and (match := COMMENT.search(token.string)):
-            codes = tuple(
-                word.strip().upper() for word in (match[1] or "").split(",") if word.strip()
-            )
+        match = COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+        if match is not None:
+            words = map(str.strip, (match[1] or "").split(","))
+            codes = tuple(word.upper() for word in words if word)
             found.append(Suppression(token.start[0], codes))
     return tuple(found)
 
 
 def left(code: str) -> dict[int, tuple[str, str]]:
-    """What partial work has left: a code and a reason, by the line in which the statement begins that they are about."""
+    """The comments of partial work: a code and a reason, by the line of the statement below."""
     found: dict[int, tuple[str, str]] = {}
     above = ""
-    for number, line in enumerate(map(str.strip, code.split("\n")), start=1):
+    lines = map(str.strip, code.split("\n"))
+    for number, line in enumerate(lines, start=1):
+        # The first marker of a block of comments counts, others may follow it.
         if line.startswith("#"):
             above = above or line.partition(MARKER)[2]
         elif line and above:
-            reason, _, why = above.partition(" ")
-            found[number], above = (reason, why), ""
+            name, _, reason = above.partition(" ")
+            found[number] = (name, reason)
+            above = ""
     return found

@@ -1,4 +1,4 @@
-"""A file's bytes as text and back, byte for byte, and the columns of `ast` as columns in characters."""
+"""A file's bytes as text and back, byte for byte, and columns of `ast` in characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Protocol
 
 
 class HasCode(Protocol):
-    """A file of which the code can be told."""
+    """A file that has code."""
 
     @property
     def code(self) -> str:
@@ -29,9 +29,10 @@ class UndecodableError(ValueError):
 
 @dataclass(frozen=True)
 class Text:
-    """A file that can be decoded: its bytes, the encoding, and the byte order mark (empty bytes if there is none).
+    """A file that can be decoded: its bytes, the encoding, and the byte order mark.
 
-    The code is decoded whenever it is asked for: as text, a file with a single wide character takes up to four times the memory.
+    The mark is empty bytes if there is none. The code is decoded whenever it is asked for: as text,
+    a file with a single wide character takes up to four times the memory.
     """
 
     content: bytes
@@ -61,7 +62,7 @@ def decode(content: bytes) -> Text:
     """Decode a source file as Python does: by byte order mark, coding line (PEP 263), else UTF-8.
 
     Raises:
-      UndecodableError: for NUL bytes, an unknown encoding, or bytes that the encoding does not have.
+      UndecodableError: for NUL bytes, an unknown encoding, or bytes that it does not have.
     """
     bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     if b"\0" in content:
@@ -70,7 +71,7 @@ def decode(content: bytes) -> Text:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError as error:
         raise UndecodableError(f"cannot be decoded: {error.msg}") from error
-    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+    encoding = "utf-8" if encoding == "utf-8-sig" else encoding  # the mark is kept in `bom`
     try:
         text = Text(content, encoding, bom)
         code = text.code
@@ -108,24 +109,23 @@ class Codes(Mapping[str, str]):
 
 
 class Columns:
-    """Converts positions given by `ast`, whose columns count UTF-8 bytes, to columns in characters."""
+    """Converts positions of `ast`, whose columns count UTF-8 bytes, to columns in characters."""
 
     def __init__(self, code: str) -> None:
         self.code = code
-        self._starts = [0, *(found.end() for found in LINE_END.finditer(code))]
-        self._wide = {
-            number: line.encode("utf-8", "surrogatepass")
-            for number, line in enumerate(LINE_END.split(code), 1)
-            if not line.isascii()
-        }
+        self._starts = [0]
+        self._starts += (found.end() for found in LINE_END.finditer(code))
+        # Only lines with other characters than ASCII need a conversion.
+        self._wide: dict[int, bytes] = {}
+        for number, line in enumerate(LINE_END.split(code), 1):
+            if not line.isascii():
+                self._wide[number] = line.encode("utf-8", "surrogatepass")
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, in time that does not grow with the file."""
-        return self.code[
-            self.offset(node.lineno, node.col_offset) : self.offset(
-                node.end_lineno, node.end_col_offset
-            )
-        ]
+        start = self.offset(node.lineno, node.col_offset)
+        end = self.offset(node.end_lineno, node.end_col_offset)
+        return self.code[start:end]
 
     def offset(self, line: int | None, byte_column: int | None) -> int:
         """Where in the code, in characters, a line (from 1) and a column in bytes (from 0) are."""
@@ -136,8 +136,6 @@ class Columns:
     def character(self, line: int, byte_column: int) -> int:
         """The character column for a line (from 1) and a column in bytes (from 0)."""
         wide = self._wide.get(line)
-        return (
-            byte_column
-            if wide is None
-            else len(wide[:byte_column].decode("utf-8", "surrogatepass"))
-        )
+        if wide is None:
+            return byte_column
+        return len(wide[:byte_column].decode("utf-8", "surrogatepass"))

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 
 ENTANGLED = "beyond the budget of the analysis: raise --budget, or give fewer files at once"
-"""What is wrong with a file that speaks of optimizers in a part of a project which is too entangled."""
+"""The problem of a file that names optimizers, in a part of a project that is too entangled."""
 
 NAMED = re.compile(
     r"""(?P<whole>^[ \t]*(?:from|import)[ \t].*(?<!\w)optim(?!\w).* | (?<!\w)(?:flax\.)?optim\.\w+)
-    |(?<!\w)(?:apply_gradient|optimizer_def|param_states|ModelParamTraversal|(?P<target>target)|(?P<step>step))(?!\w)""",
+    |(?<!\w)(?:apply_gradient|optimizer_def|param_states|ModelParamTraversal
+        |(?P<target>target)|(?P<step>step))(?!\w)""",
     re.VERBOSE,
 )
-# What a name is an attribute of, read from the right: a pattern that began at the left would try each name of a long chain.
+# What a name is an attribute of, read from the right. A pattern that began at the left would try
+# each name of a long chain.
 OWNER = re.compile(r"\s*\.\s*(?:\][^\[\]\n]*\[|\)[^()\n]*\()*[\w.]*")
 LONGEST_OWNER = 200
 OPTIMIZER = re.compile(r"(?:^|\.)_?(?i:opt\w*)(?:\[[^\]\n]*\])?\s*\.\s*$")
@@ -23,21 +25,24 @@ LINE_END = re.compile("\r\n|\r|\n")
 
 
 def with_sites(problem: str, text: str) -> str:
-    """What is wrong with a text, and the places in it of which nothing more is known for that reason."""
+    """A problem of a text, and the places in it of which nothing more is known for that reason."""
     found = [f"line {number}: {site}" for number, site in sites_in(text)]
     return f"{problem}; not seen: {', '.join(found)}" if found else problem
 
 
 def sites_in(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text, from 1, that look as if they build, step or read a legacy optimizer, and what does there."""
+    """The uses of legacy optimizers that a text seems to have, each with its line, from 1."""
     for number, line in enumerate(LINE_END.split(text), 1):
-        text = COMMENT.sub("", line)
-        for found in NAMED.finditer(text):
-            start = found.start()
-            before = OWNER.match(text[max(0, start - LONGEST_OWNER) : start][::-1])
+        code = COMMENT.sub("", line)
+        for found in NAMED.finditer(code):
+            end = found.start()
+            start = max(0, end - LONGEST_OWNER)
+            backwards = code[start:end][::-1]
+            before = OWNER.match(backwards)
             owner = before[0][::-1] if before and not found["whole"] else ""
-            if (found["target"] and not OPTIMIZER.search(owner)) or (
-                found["step"] and not STATE.search(owner)
-            ):
+            # `target` and `step` are common words: `optimizer.target` and `x.state.step` count.
+            if found["target"] and not OPTIMIZER.search(owner):
+                continue
+            if found["step"] and not STATE.search(owner):
                 continue
             yield number, f"{owner}{found[0]}".strip()
