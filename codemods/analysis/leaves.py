@@ -98,20 +98,8 @@ def _is_harmless(
         # for leaf in leaves: total += leaf.size
         case ast.For():
             adds = functions >= ADDING
-            return node is parent.iter and not any(
-                _keeps_order(inner, adds) for inner in ast.walk(parent)
-            )
-        # first, second = leaves
-        case ast.Assign(targets=targets):
-            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
-        case (
-            ast.Tuple(ctx=ast.Load())
-            | ast.List(ctx=ast.Load())
-            | ast.Dict()
-            | ast.IfExp()
-            | ast.BoolOp()
-        ):
-            return True
+            keeps_order = any(_keeps_order(inner, adds) for inner in ast.walk(parent))
+            return node is parent.iter and not keeps_order
         case ast.Return():  # to callers that are in view, or there is none
             around = function_of(unit, parent)
             return around is not None and bool(facts.flow.entered[around])
@@ -121,17 +109,19 @@ def _is_harmless(
 def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
     """Whether a list is only moved to another variable or place, or is tested."""
     match parent:
-        case (
-            ast.Expr()
-            | ast.AnnAssign()
-            | ast.NamedExpr()
-            | ast.arguments()
-            | ast.Lambda()
-            | ast.If()
-            | ast.While()
-        ):
+        # first, second = leaves
+        case ast.Assign(targets=targets):
+            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+        # {"leaves": leaves}
+        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) | ast.Dict():
             return True
-        case ast.UnaryOp(op=ast.Not()):
+        # leaves or []
+        case ast.IfExp() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Expr() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda():
+            return True
+        # if leaves:
+        case ast.If() | ast.While():
             return True
     return isinstance(getattr(node, "ctx", None), ast.Store)
 

@@ -82,12 +82,11 @@ def _unneeded(
     for item in plan.facts.imported(unit):
         is_legacy = legacy_name(item.target) is not None
         reads = loads(unit, item, plan.facts)
-        if not is_legacy and (
-            item.name in words
-            or not any(node in removed for node in reads)
-            or exports.remaining(item)
-        ):
-            continue
+        # `from flax import jax_utils`, if the edits do not remove what reads it, or need it
+        if not is_legacy:
+            is_in_use = item.name in words or not any(node in removed for node in reads)
+            if is_in_use or exports.remaining(item):
+                continue
         keep = exports.kept(item)
         if keep is None:
             (unneeded if reads else unused).append(item)
@@ -129,6 +128,7 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     moved: dict[tuple[tuple[int, int], str], list[str]] = {}
     for decision in applied:
         edit, node = decision.edit, decision.use.node
+        # from jax import tree_map, which becomes `from jax.tree_util import tree_map`
         if not isinstance(edit, edits.MoveImport):
             continue
         if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -347,6 +347,7 @@ def _add_flax(
 def _keys(decision: Decision) -> set[str]:
     """What an edit needs imported, by the keys of `CHOICES`."""
     match decision.edit:
+        # optax.adam(rate), or a composite that is written with helpers
         case edits.ConvertDefinition(optimizer=name):
             return set() if name in composite() else {"optax"}
         case edits.DeriveState():

@@ -106,6 +106,7 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
             replace(blank, decisions=[], used_comments=set(), hints=[]), attempts, keeping
         )
 
+    # first as optax has the optimizers, then with interfaces for the groups that stay
     plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
     context = Context(facts, options, attempts.plain, tried)
@@ -163,6 +164,7 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     rule = rule_for(use)
     if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
         return None
+    # optim.Adam(…) of a group that keeps the interface of its definitions
     if context.with_interface and is_decided(use) and context.keeps_interface(use):
         rule = catalogue()["FO706"]
     outcome = rule.decide(use, context) if rule.decide is not None else Keep()
@@ -469,6 +471,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     optimizer belongs to their group.
     """
     groups = _grouped(plan)
+    # a suppressed site makes the others of its group stay, too
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
@@ -490,6 +493,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
 
 def _keep_modules(plan: Plan) -> None:
     """Where a use of a removed module stays, its import `import a.b.c` stays with it."""
+    # jax.experimental.maps.xmap(…)
     staying: dict[Unit, list[Decision]] = defaultdict(list)
     for decision in plan.decisions:
         if decision.use.kind == "removed" and not decision.applies:
@@ -502,6 +506,7 @@ def _keep_modules(plan: Plan) -> None:
         is_module = is_import and isinstance(use.node, ast.Import)
         if not decision.applies or not is_module or row is None or _bound_as(use):
             continue
+        # import jax.experimental.maps
         users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
         if users:
             suppressed = all(one.status == "suppressed" for one in users)

@@ -24,6 +24,9 @@ BY_NAME = ("static_argnames", "donate_argnames")
 _Keywords = dict[Unit, dict[names.Keyword, str]]
 """The new names of keywords in calls, by file."""
 
+_Renamed = tuple[str, _Keywords]
+"""The new name of a variable, and the keywords that get it, too."""
+
 
 def plan_function(
     node: names.Functions,
@@ -39,26 +42,27 @@ def plan_function(
     """
     scope = _scope_of(node, facts)
     calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
+    # print(locals()): the names are values here
     if scope is None or any(_lists(call, facts) for call in calls):
         return
-    states: dict[str, _Keywords | None] = {}
+    states: dict[str, _Renamed | None] = {}
     for name in sorted(scope.names):
         variable = Variable(scope, name)
         items = list(facts.flow.solver.at(("variable", scope, name)))
         kind = names.kind_of(items, done)
+        # state = train_step(state, batch)
         if names.WORD.search(name) and kind == "optimizer":
-            states[name] = _planned(names.WORD.sub(names.STATE, name), node, variable, origins)
+            new = names.WORD.sub(names.STATE, name)
+            states[name] = _planned(new, node, variable, origins)
+        # another object may be in the variable as well
         elif names.WORD.search(name) and _may_be_optimizer(items, done):
-            states[name] = None  # it may be something else as well
+            states[name] = None
+        # tx = optax.adam(1e-3)
         elif kind == "definition" and name in names.DEFINITIONS:
-            words = _planned(names.TRANSFORMATION, node, variable, origins)
-            if words is not None:
-                _note({name: (names.TRANSFORMATION, words)}, node, unit, found)
-    known = {
-        name: (names.WORD.sub(names.STATE, name), words)
-        for name, words in states.items()
-        if words is not None
-    }
+            planned = _planned(names.TRANSFORMATION, node, variable, origins)
+            if planned is not None:
+                _note({name: planned}, node, unit, found)
+    known = {name: planned for name, planned in states.items() if planned is not None}
     if len(known) == len(states):
         _note(known, node, unit, found)
 
@@ -70,25 +74,26 @@ def _may_be_optimizer(items: Iterable[Object], done: set[Thing]) -> bool:
 
 def _planned(
     new: str, node: names.Functions, variable: Variable, origins: Origins
-) -> _Keywords | None:
-    """The keywords that get the new name, too; None if the variable has to keep its name."""
+) -> _Renamed | None:
+    """The new name, with the keywords that get it, too; None if the variable keeps its name."""
     stores, name = origins.stores(variable), variable.name
     if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores):
         return None
     if new in names_within(node):
         return None
     keywords: _Keywords = defaultdict(dict)
+    # def train_step(optimizer, batch)
     if any(isinstance(store, ast.arg) for store in stores):
         bindings = origins.bindings(node)
         if bindings is None or _is_called_out_of_view(node, variable, origins.facts):
             return None
         if _is_quoted(name, variable.unit) or not _plan_keywords(bindings, name, new, keywords):
             return None
-    return keywords
+    return new, keywords
 
 
 def _note(
-    renamed: Mapping[str, tuple[str, _Keywords]],
+    renamed: Mapping[str, _Renamed],
     node: names.Functions,
     unit: Unit,
     found: dict[Unit, names.Renames],

@@ -133,7 +133,7 @@ class Places:
         return found is not None and found[0] == path
 
     def _is_relative(self, path: str) -> bool:
-        """Whether a file only runs as a part of its package: by relative imports in it, or of it."""
+        """Whether a file only runs as a part of its package: its imports show it, or others do."""
         _, importers = self._graphs
         if any(name.startswith(".") for name, _ in self._named(path)):
             return True
