@@ -17,12 +17,11 @@ ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", 
 
 def exposed_classes(facts: Queries) -> frozenset[str]:
     """The names of the legacy classes that are compared, have attributes read, or escape."""
-    return frozenset(
-        name
-        for unit in facts.project.units
-        for node in unit.nodes
-        for name in _exposed_at(facts, node)
-    )
+    found: set[str] = set()
+    for unit in facts.project.units:
+        for node in unit.nodes:
+            found.update(_exposed_at(facts, node))
+    return frozenset(found)
 
 
 def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[str]:

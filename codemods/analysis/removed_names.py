@@ -59,6 +59,7 @@ def names_removed(unit: Unit) -> bool:
         if unknown(imported) is not None:
             return True
     for node in unit.nodes:
+        # jax.tree_map, or `j.tree_map` after `import jax as j`
         if isinstance(node, ast.Attribute):
             *steps, root = _steps(node)
             full = [".".join((name, *reversed(steps))) for name in bound.get(root, ())]
@@ -154,6 +155,7 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
+        # state, params = variables.pop("params")
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
             yield Use("removed", "pop", unit, node.value, ())
     yield from _in_quotes(unit, names, covered)
@@ -214,7 +216,7 @@ def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use
             yield Use("removed", name, unit, quoted, (), quoted=text, said=tuple(said))
     for quoted, whole in _quoted(unit):
         if quoted in names.quoted:
-            continue
+            continue  # it is an expression, and was looked at above
         for text in dict.fromkeys(DOTTED.findall(whole)):
             row = names.row_of_text(text)
             if row is not None:
@@ -265,7 +267,7 @@ class _Names:
     def row_of_text(self, text: str) -> Removed | None:
         """The row of a dotted name in a text, if all imports bind its first word to the same."""
         root, _, rest = text.partition(".")
-        named = {item.name if _is_package(item) else item.target for item in self._bound[root]}
+        named = {_bound_name(item) for item in self._bound[root]}
         return row_of(f"{named.pop()}.{rest}") if len(named) == 1 else None
 
     def full_name(self, node: ast.expr) -> str | None:
@@ -274,7 +276,7 @@ class _Names:
             owner = self.full_name(node.value)
             return None if owner is None else f"{owner}.{node.attr}"
         items = self._items(node) if isinstance(node, ast.Name) else []
-        named = {item.name if _is_package(item) else item.target for item in items}
+        named = {_bound_name(item) for item in items}
         return named.pop() if len(named) == 1 else None
 
     def _items(self, node: ast.Name) -> list[Import]:
@@ -313,6 +315,11 @@ def imported_name(item: Import) -> str:
 def _is_package(item: Import) -> bool:
     """Whether an import binds the package, as `import a.b.c` does."""
     return isinstance(item.statement, ast.Import) and not item.alias.asname
+
+
+def _bound_name(item: Import) -> str:
+    """The full name of what an import binds: `a` for `import a.b.c`."""
+    return item.name if _is_package(item) else item.target
 
 
 def _is_guarded(unit: Unit, node: ast.AST) -> bool:

@@ -104,7 +104,7 @@ def _by_call(facts: Queries, unit: Unit, call: ast.Call, called: set[str]) -> It
         yield from facts.things(first, "definition")
     # jax.tree_map(f, definition)
     else:
-        arguments = [one.value if isinstance(one, ast.Starred) else one for one in values_of(call)]
+        arguments = map(_unstarred, values_of(call))
         given = [argument for argument in arguments if facts.may_hold_things(argument)]
         if not given:
             return
@@ -135,6 +135,10 @@ def _told(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Th
         case ast.Starred(value=value) if _is_tried(unit, node):
             return facts.things(value, "definition")
     return ()
+
+
+def _unstarred(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Starred) else node
 
 
 def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[Thing]:

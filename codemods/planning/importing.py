@@ -53,14 +53,13 @@ class ImportPlan:
 def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
     """Decide on the imports of all files, once everything else is decided."""
     exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit), unit))
-    units = plan.facts.project.units
-    return {
-        unit: _of_file(unit, plan, exports) if plan.of(unit) else ImportPlan() for unit in units
-    }
+    return {unit: _of_file(unit, plan, exports) for unit in plan.facts.project.units}
 
 
 def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     result = ImportPlan()
+    if not plan.of(unit):
+        return result
     applied = list(_in_what_stays(plan.of(unit), unit))
     imports = plan.facts.imported(unit)
     unneeded = _unneeded(unit, plan, applied, exports, result)
@@ -251,8 +250,11 @@ def _left_out(
         return []
     values = values_of(call)
     if isinstance(edit, edits.ChangeArguments):
-        is_alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
-        return [*(values[index] for index in edit.dropped), *([call.func] if is_alone else [])]
+        removed: list[ast.AST] = [values[index] for index in edit.dropped]
+        # partial(step, optimizer=optimizer), of which only `step` is left
+        if edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped):
+            removed.append(call.func)
+        return removed
     return _not_rewritten(edit, values, unit)
 
 

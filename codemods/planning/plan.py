@@ -322,10 +322,10 @@ def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
         decision.refuse(Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed")
     elif not plan.options.selects(decision.code):
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
-    elif not decision.applies:
-        return
-    elif (refusal := _forbidden(decision, plan, attempts)) is not None:
-        decision.refuse(refusal)
+    elif decision.applies:
+        refusal = _forbidden(decision, plan, attempts)
+        if refusal is not None:
+            decision.refuse(refusal)
 
 
 def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:

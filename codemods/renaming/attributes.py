@@ -35,6 +35,7 @@ def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) 
             items = facts.flow.solver.at(facts.flow.field(cls, name))
             if kind_of(items, done) != "optimizer":
                 continue
+            # the class may have a `self.state` already
             new = WORD.sub(STATE, name)
             owners = (node.value for _, node in by_name[new])
             is_taken = name in quoted or any(_may_be_of(one, cls, facts) for one in owners)
@@ -76,6 +77,7 @@ def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
     """The places of an attribute of a class; none if one of them may be of another class."""
     own: Nodes = []
     for unit, node in places:
+        # `self` of `self.optimizer`
         items = {*facts.objects(node.value)}
         if items == {Instance(cls)}:
             own.append((unit, node))
@@ -86,4 +88,6 @@ def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
         (unit, node): Attribute(scope_path(node, unit), ast.unparse(node)) for unit, node in places
     }
     others = {text for place, text in texts.items() if place not in own}
-    return own if others.isdisjoint(texts[place] for place in own) else []
+    if others.isdisjoint(texts[place] for place in own):
+        return own
+    return []

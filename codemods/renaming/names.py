@@ -53,8 +53,12 @@ class Renames:
 
 def kind_of(items: Iterable[Object], done: set[Thing]) -> str:
     """The kind of some objects, if all have migrated and are of one kind; empty otherwise."""
-    known = (item for item in items if not isinstance(item, Derived) and not _is_restored(item))
-    kinds = {item.kind if isinstance(item, Thing) and item in done else "" for item in known}
+    kinds: set[str] = set()
+    for item in items:
+        if isinstance(item, Thing) and item in done:
+            kinds.add(item.kind)
+        elif not isinstance(item, Derived) and not _is_restored(item):
+            kinds.add("")
     return kinds.pop() if len(kinds) == 1 else ""
 
 

@@ -39,6 +39,7 @@ def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
             if f"{above}.".startswith(f"{module}.") or known_as == above:
                 return Said(f"{known_as}{name.removeprefix(above)}", _importing(module, above))
         above = above.rpartition(".")[0]
+    # a file gets `jax` or `optax` as other new code does
     if module == root and root in CHOICES:
         return Said(f"{{{root}}}{name.removeprefix(root)}")
     taken = bound_anywhere(unit)[root] > _importing_root(root, unit, facts)
@@ -65,7 +66,8 @@ def _known_as(name: str, unit: Unit, facts: Facts) -> Iterable[str]:
 def _importing_root(bound: str, unit: Unit, facts: Facts) -> int:
     """How many imports bind a name, if all to the same module or name; none otherwise."""
     items = [item for item in facts.imported(unit) if item.name == bound]
-    return len(items) if len({_meant(item) for item in items}) == 1 else 0
+    meant = {_meant(item) for item in items}
+    return len(items) if len(meant) == 1 else 0
 
 
 def _meant(item: Import) -> str:

@@ -125,6 +125,11 @@ def _is_called_out_of_view(node: names.Functions, variable: Variable, facts: Fac
     return not all(_is_known(one, facts) for one in out_of_view)
 
 
+def _words(call: ast.Call) -> list[str | None]:
+    """The keywords of a call."""
+    return [word.arg for word in call.keywords]
+
+
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether an object is of a package that does not call functions by keywords of their own."""
     packages = {name.partition(".")[0] for name in facts.flow.derivation.roots.names(node)}
@@ -147,7 +152,7 @@ def _plan_keywords(bindings: Iterable[Binding], name: str, new: str, keywords: _
         # a keyword is found again by the text of its call, so there may be only one such
         keyword = names.keyword_of(argument.call, argument.unit, name)
         calls = (call for call in argument.unit.nodes if isinstance(call, ast.Call))
-        giving = (call for call in calls if any(word.arg == name for word in call.keywords))
+        giving = (call for call in calls if name in _words(call))
         same = [names.keyword_of(call, argument.unit, name) for call in giving]
         if same.count(keyword) != 1:
             return False

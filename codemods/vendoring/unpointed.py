@@ -19,14 +19,12 @@ def unpointed(units: Iterable[Unit]) -> dict[Unit, list[tuple[Span, str]]]:
         facts = Facts(units)
     except (EntangledError, RecursionError):
         facts = Facts(())
-    found = {
-        unit: [node for node in unit.nodes if isinstance(node, ast.expr) and _gets_at(node, facts)]
-        for unit in units
-    }
-    return {
-        unit: [(unit.span(node), unit.source(node)) for node in nodes]
-        for unit, nodes in found.items()
-    }
+    found: dict[Unit, list[tuple[Span, str]]] = {}
+    for unit in units:
+        expressions = (node for node in unit.nodes if isinstance(node, ast.expr))
+        left = [node for node in expressions if _gets_at(node, facts)]
+        found[unit] = [(unit.span(node), unit.source(node)) for node in left]
+    return found
 
 
 def _gets_at(node: ast.expr, facts: Facts) -> bool:
