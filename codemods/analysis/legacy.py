@@ -134,6 +134,7 @@ class FlaxOptim(Library):
         return MODULES if module == "flax" else ()
 
     def function(self, name: str) -> Behaviour | None:
+        # instances of a class derived from `flax.optim.OptimizerDef` have a name with `()`
         legacy = legacy_name(name.removesuffix("()"))
         if traversal_name(name):
             return self._make("traversal", legacy or "ModelParamTraversal")
@@ -182,6 +183,7 @@ class FlaxOptim(Library):
         return None
 
     def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
+        # optimizer.target is the params, optimizer.optimizer_def a definition
         if thing.kind == "optimizer" and name == "target":
             flow.solver.connect(("target", thing), result)
         elif thing.kind == "optimizer" and name == "optimizer_def":
@@ -189,6 +191,7 @@ class FlaxOptim(Library):
                 flow.solver.add(result, definition)
         elif (thing.kind, name) in PARTS:
             flow.solver.add(result, self._part(thing, name))
+        # an optimizer in `dataclasses.asdict(state)` may still be read as one
         elif thing.kind == "state_dict":
             self.attribute(flow, replace(thing, kind="optimizer"), name, result)
 
@@ -197,6 +200,7 @@ class FlaxOptim(Library):
 
         Those within a MultiOptimizer or WeightNorm are among them.
         """
+        # links are only added, so the index of them grows with those that are new
         for outer, inner in tuple(self.links)[self._indexed :]:
             self._inner[outer].append(inner)
         self._indexed = len(self.links)
@@ -252,6 +256,7 @@ class FlaxOptim(Library):
     def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
         optimizer = Thing("optimizer", site.unit, site.node, "", definition.evidence)
         self.links[optimizer, definition] = None
+        # definition.create(params, focus=traversal)
         target, focus = site.argument(0, "target"), site.argument(1, "focus")
         if target is not None:
             flow.solver.connect(target, ("target", optimizer))
@@ -269,6 +274,7 @@ class FlaxOptim(Library):
                 flow.solver.watch(place, lambda item: self._belongs(definition, item))
 
     def _replace(self, flow: Calls, optimizer: Thing, site: CallSite) -> None:
+        # optimizer.replace(target=params, optimizer_def=definition)
         target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
         if target is not None:
             flow.solver.connect(target, ("target", optimizer))
@@ -337,6 +343,7 @@ def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:
     if name == "optimize":
         flow.solver.add(("stepped", site.node), optimizer)
         flow.store_element(outcome, 0, ("stepped", site.node))
+    # def loss_fn(params): what is passed is the target
     function = site.argument(0, "loss_fn")
     if function is not None:
         loss = ("loss", site.node)

@@ -63,6 +63,7 @@ class Traces:
 
     def _subject(self, use: Use) -> tuple[Thing | None, ast.expr | None]:
         """The optimizer or definition that a use is about, and the expression that holds it."""
+        # of `state.optimizer.target`, that is `state.optimizer`
         node: ast.AST | None = use.node
         while isinstance(node, ast.expr):
             thing = next(iter(self.facts.things(node, "optimizer", "definition")), None)
@@ -88,8 +89,10 @@ class Traces:
 
     def _crossing(self, source: Place, target: Place, into: Scope) -> str:
         """The call by which an object gets from `source` to `target`: as argument or result."""
+        # optimizer = create_optimizer()
         if isinstance(target, ast.Call):
             return into.unit.place(target.lineno)
+        # train(optimizer)
         for unit, call in self._calls_with.get(source, ()):
             called = self.facts.objects(call.func)
             if any(

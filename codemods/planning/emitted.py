@@ -131,7 +131,7 @@ class Emitter:
             if not isinstance(inner, ast.expr) or (inner is node and inner not in self.converted):
                 continue
             decision = self.converted.get(inner)
-            # optim.Adam of the file may be known by another name there
+            # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
             if decision is not None and isinstance(inner, ast.Call):
                 parts[ast.unparse(inner.func)] = _attribute(decision.use.name)
                 continue

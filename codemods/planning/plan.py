@@ -216,6 +216,7 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
     members: dict[Thing, list[Thing]] = defaultdict(list)
     for thing, group in groups.items():
         members[group].append(thing)
+    # the decisions about things, then those about classes
     causes = _refused_groups(plan)
     for decision in plan.decisions:
         # a refused class of which no object is known: `class Mine(optim.Adam)`
@@ -239,6 +240,7 @@ def _without_hopeless(
     groups, uses = _grouped(plan), {*plan.facts.uses}
     hopeless: set[Thing] = set()
     for cause in plan.decisions:
+        # optimizer == other cannot be rewritten, whatever becomes of the definition
         affected = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
         if not affected or cause.applies or cause.code == SIBLING:
             continue
@@ -268,6 +270,7 @@ def _refused_groups(plan: Plan) -> dict[Thing, Decision]:
 def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
     """Whether all definitions of a group are made in view, by classes that have an interface."""
     definitions = [thing for thing in members if thing.kind == "definition"]
+    # each optimizer that is created in view has to have known definitions
     optimizers = (
         thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven"
     )
@@ -524,6 +527,7 @@ def _bound_as(use: Use) -> str | None:
 
 def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:
     """The things that a decision is about."""
+    # definition.init_state(params), which makes a state without an optimizer
     if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
         return (viewed,)
     # what a class makes that is used as a value may come back from out of view

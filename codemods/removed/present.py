@@ -61,6 +61,7 @@ def unknown(name: str) -> Unknown | None:
         return None
     for part in _beginnings(name):
         module, _, last = part.rpartition(".")
+        # jax._src.core is private, jax.__version__ is not
         if last.startswith("_"):
             return None if last.startswith("__") else _private(name)
         if module in present() and last not in present()[module].names:
@@ -79,6 +80,7 @@ def _beginnings(name: str) -> Iterator[str]:
 def _private(name: str) -> Unknown:
     package, _, rest = name.partition(".")
     message = f"`{name}` is private to {TITLES[package]}, which may change it in any release."
+    # jax.core.Tracer for jax._src.core.Tracer
     public = _of_that_name(package, rest.rpartition(".")[2])
     return Unknown(name, message, _offered(public) or "Do without it, or pin the version.", "")
 
@@ -88,6 +90,7 @@ def _missing(name: str) -> Unknown:
     version = present()[module].version
     package = name.partition(".")[0]
     message = f"`{name}` is not in {TITLES[package]} {version}."
+    # jax.numpy.einsum for jax.numpy.einsun
     similar = get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
     likely = _of_that_name(package, last) or [f"{module}.{one}" for one in similar]
     return Unknown(name, message, _offered(likely) or "Look up what was meant.", version)

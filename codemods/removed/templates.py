@@ -59,6 +59,7 @@ class Expression:
         is `given`.
         """
         text = self.text
+        # from the last on, so that the places of the others stay
         for part in reversed(self.parts):
             new = self._filling(part, names, given)
             text = f"{text[: part.start]}{new}{text[part.end :]}"
@@ -82,6 +83,7 @@ def expressions_of(text: str) -> list[Expression]:
 @lru_cache(maxsize=256)
 def _expression(text: str) -> Expression:
     """Read an expression. It is ASCII, and has each of its parameters at most once."""
+    # (x, y) -> jax.numpy.add(x, y)
     parameters, _, body = text.rpartition(ARROW)
     function = ast.parse(f"lambda {parameters.strip('()')}: 0", mode="eval").body
     assert isinstance(function, ast.Lambda)

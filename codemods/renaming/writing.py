@@ -46,13 +46,16 @@ class _Places:
                 new = None if binding is None else self._new_name(binding.node, name)
                 if new is not None:
                     self.spans[self.unit.span(node)] = new
+            # def train_step(optimizer, batch)
             case ast.arg(arg=name):
                 new = self._new_name(self._scopes.around(node).node, name)
                 if new is not None:
                     self._rename_start(node, name, new)
+            # train_step(optimizer=optimizer)
             case ast.Call(keywords=words):
                 for word in words:
                     self._rename_keyword(node, word)
+            # self.optimizer
             case ast.Attribute():
                 self._rename_attribute(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():

@@ -52,6 +52,7 @@ class Account:
             sites = [self._vendored(site, lines) for site in sites]
         if without_place:
             sites = [_without_place(site) for site in sites]
+        # a line that is reported already gets no second message
         known = {site.line for site in sites if site.status in ("unresolved", "suppressed")}
         for unit, span, text in left:
             if unit.line(span[0]) not in known:

@@ -98,6 +98,7 @@ class Copies:
                 after = source.content
                 units += filter(None, [_unit(result.path, after)])
             elif result.path in names and result.error is None:
+                # from flax.optim import Adam, which is still needed
                 found = _pointed(result.path, result.after, names[result.path])
                 if found is None:
                     failed.add(result.path)
@@ -158,6 +159,7 @@ def read_copies(
         if unit is None:
             continue
         for copy in existing:
+            # most files do not have the name of the copy anywhere
             is_named = PurePosixPath(copy).name in unit.code
             found = _pointed_back(unit, copy, places) if is_named else None
             if found is not None:
@@ -180,6 +182,7 @@ def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[Name, str] | N
     None if the file does not refer to the copy.
     """
     said = places.names_said(unit.path, copy)
+    # `.legacy_optim` or `models.legacy_optim`
     name = places.name(unit.path, copy)
     full = name.full if name is not None else min(said, default="")
     if not full:

@@ -69,6 +69,7 @@ class Places:
 
     def name(self, path: str, place: str) -> Name | None:
         """The name of a package at a place in a file; None if the file cannot import it."""
+        # `src` of src/models/vit.py, with `from models import vit`
         folder, target = PurePosixPath(path).parent, PurePosixPath(place)
         root = next((root for root in self.roots(path) if target.is_relative_to(root)), None)
         if root is None or not all(part.isidentifier() for part in target.relative_to(root).parts):
