@@ -5,7 +5,8 @@
     [result] = migrate([Source("train.py", open("train.py", "rb").read())])
     print(result.after.decode())
 
-Needs LibCST alone. Reads no disk, prints nothing, imports no JAX, runs none of the code it is given.
+Needs LibCST alone. Reads no disk, prints nothing, imports no JAX, and runs none of the code it is
+given.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ __all__ = ["FileResult", "Options", "Refusal", "Site", "Source", "migrate"]
 
 
 def __getattr__(name: str) -> object:
-    """`migrate` on first use: it imports LibCST, which a run that finds nothing to do does not need."""
+    """Import `migrate` on first use.
+
+    It imports LibCST, which a run without anything to do does not need.
+    """
     if name == "migrate":
         from codemods.engine import migrate
 

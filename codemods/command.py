@@ -13,7 +13,10 @@ from codemods.model import Source
 
 
 class FlaxOptimToOptax(CodemodCommand):
-    """Migrates one file at a time. What only the rest of the project could tell is left, with a warning."""
+    """Migrates one file at a time.
+
+    What depends on the rest of the project is left, with a warning.
+    """
 
     DESCRIPTION = "Migrate flax.optim to optax and flax.training.train_state."
 
@@ -21,7 +24,6 @@ class FlaxOptimToOptax(CodemodCommand):
         [result] = migrate([Source(self.context.filename or "module.py", tree.bytes)])
         for site in result.sites:
             if site.status == "unresolved":
-                self.warn(
-                    f"{result.path}:{site.line}:{site.column}: {site.code} {site.message} {site.remedy}"
-                )
+                place = f"{result.path}:{site.line}:{site.column}"
+                self.warn(f"{place}: {site.code} {site.message} {site.remedy}")
         return cst.parse_module(result.after) if result.changed else tree

@@ -1,4 +1,7 @@
-"""Sources in, migrated sources and an account of every site out. Reads no disk, runs none of the code."""
+"""Sources in, migrated sources and an account of every site out.
+
+Reads no disk, and runs none of the code.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,9 @@ from codemods.sources.suppression import MARKER
 from codemods.sources.text import Codes, Text, UndecodableError, decode
 from codemods.sources.unread import ENTANGLED, with_sites
 
+Files = Mapping[str, tuple[bytes, Text | Notebook]]
+"""The files of a project by path, each as it is and as read."""
+
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
 
@@ -47,13 +53,13 @@ def migrate(
     """Migrate a project.
 
     Args:
-      sources: all its files; facts flow between them, so that whether one can change depends on the others.
+      sources: all its files. Facts flow between them, so whether one can change depends on others.
       options: what the user asked for.
-      progress: is told of each file that is taken in, and of each that has been edited.
-      share: does the work on many files, by several processes perhaps.
+      progress: is called for each file that is taken in, and for each that was edited.
+      share: does the work on many files, perhaps in several processes.
 
     Returns:
-      A result for each source, in the same order. A file that cannot be read as Python has its `error` set.
+      A result for each source, in the same order. A file that is not Python has its `error` set.
     """
     options = options or Options()
     tell = progress or _say_nothing
@@ -61,35 +67,8 @@ def migrate(
     texts, errors = _decoded(sources, options)
     codes = Codes(texts)
     relevance = Relevance(codes)
-    begun: set[str] = set()
-    program = Codes(texts, relevance.paths)
-
-    def read(path: str) -> Unit | None:
-        text = texts[path]
-        begun.add(path)
-        tell("Analysing", len(begun), 0)
-        try:
-            return Unit(
-                path, text.code, parse(text.code), text.places if isinstance(text, Notebook) else ()
-            )
-        except SyntaxError as error:
-            problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
-            errors[path] = with_sites(problem, text.code)
-        except (RecursionError, MemoryError):
-            errors[path] = with_sites(TOO_DEEP, text.code)
-        return None
-
-    named = {name for code in codes.values() for name in named_classes(code)}
-    try:
-        found = Slice(program, read, relevance, named, options.budget)
-        facts = found.facts
-        errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
-        errors |= {
-            path: with_sites(ENTANGLED, codes[path]) for path in found.left_out - errors.keys()
-        }
-    except EntangledError:
-        errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
-        facts = Facts(())
+    read = _Reader(texts, errors, tell)
+    facts = _analysed(Codes(texts, relevance.paths), codes, read, relevance, options)
     files = {
         source.path: (source.content, texts[source.path])
         for source in sources
@@ -100,39 +79,75 @@ def migrate(
         others = (
             path for path, code in codes.items() if path not in results and uses_removed(code)
         )
-        for unit in (
-            unit for path in others if path not in errors and (unit := read(path)) is not None
-        ):
-            if names_removed(unit):
+        for path in others:
+            unit = read(path) if path not in errors else None
+            if unit is not None and names_removed(unit):
                 results |= _results(Facts([unit]), files, options, in_turn, _say_nothing)
-    unchanged = (
-        FileResult(one.path, one.content, one.content, error=errors.get(one.path))
-        for one in sources
-    )
-    return [one if one.path in errors else results.get(one.path, one) for one in unchanged]
+    return [_result(source, results, errors) for source in sources]
+
+
+class _Reader:
+    """Parses files. What is wrong with a file is added to `errors`."""
+
+    def __init__(
+        self, texts: Mapping[str, Text | Notebook], errors: dict[str, str], tell: Progress
+    ) -> None:
+        self.texts = texts
+        self.errors = errors
+        self._tell = tell
+        self._begun: set[str] = set()
+
+    def __call__(self, path: str) -> Unit | None:
+        text = self.texts[path]
+        self._begun.add(path)
+        self._tell("Analysing", len(self._begun), 0)
+        try:
+            tree = parse(text.code)
+            return Unit(path, text.code, tree, text.places if isinstance(text, Notebook) else ())
+        except SyntaxError as error:
+            problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
+            self.errors[path] = with_sites(problem, text.code)
+        except (RecursionError, MemoryError):
+            self.errors[path] = with_sites(TOO_DEEP, text.code)
+        return None
+
+
+def _analysed(
+    program: Codes, codes: Codes, read: _Reader, relevance: Relevance, options: Options
+) -> Facts:
+    """The facts of a program, as far as the budget allows."""
+    errors = read.errors
+    named = {name for code in codes.values() for name in named_classes(code)}
+    try:
+        found = Slice(program, read, relevance, named, options.budget)
+    except EntangledError:
+        errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
+        return Facts(())
+    errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
+    beyond = found.left_out - errors.keys()
+    errors |= {path: with_sites(ENTANGLED, codes[path]) for path in beyond}
+    return found.facts
+
+
+def _result(
+    source: Source, results: Mapping[str, FileResult], errors: Mapping[str, str]
+) -> FileResult:
+    error = errors.get(source.path)
+    if error is None and source.path in results:
+        return results[source.path]
+    return FileResult(source.path, source.content, source.content, error=error)
 
 
 def _results(
-    facts: Facts,
-    files: Mapping[str, tuple[bytes, Text | Notebook]],
-    options: Options,
-    share: Share,
-    tell: Progress,
+    facts: Facts, files: Files, options: Options, share: Share, tell: Progress
 ) -> dict[str, FileResult]:
-    """What becomes of the files of a program, of which each is given as it is and as read."""
+    """The results for the files of a program."""
     plan, edited = _edit_all(facts, options, share, tell)
-    emitter = Emitter(
-        facts, plan.decisions, {unit: applied.after for unit, (_, _, applied) in edited.items()}
-    )
+    after = {unit: applied.after for unit, (_, _, applied) in edited.items()}
+    emitter = Emitter(facts, plan.decisions, after)
     results = {}
     for unit, (code, sites, applied) in edited.items():
-        supported = (
-            support for support in applied.supports.values() if TRAIN_STATE not in support.source
-        )
-        supports = tuple("\n".join((*support.imports, support.source)) for support in supported)
         before, text = files[unit.path]
-        after = before if code == unit.code else text.encode(code)
-        optimizers = emitter.emitted(unit, supports)
         hints = tuple(
             _site(decision, ImportPlan(), applied)
             for decision in plan.hints
@@ -143,16 +158,30 @@ def _results(
             for comment in plan.comments[unit]
             if (unit, comment) not in plan.used_comments
         )
-        lines = tuple(map(unit.line, unused))
-        needs = tuple(dict.fromkeys(_needs(plan.of(unit))))
         results[unit.path] = FileResult(
-            unit.path, before, after, sites, None, lines, optimizers, hints, needs=needs
+            unit.path,
+            before,
+            before if code == unit.code else text.encode(code),
+            sites,
+            None,
+            tuple(map(unit.line, unused)),
+            emitter.emitted(unit, _sources_of_supports(applied)),
+            hints,
+            needs=tuple(dict.fromkeys(_needs(plan.of(unit)))),
         )
     return results
 
 
+def _sources_of_supports(applied: Applied) -> tuple[str, ...]:
+    """The sources of the helpers that were added to a file, except for its train state."""
+    supports = (
+        support for support in applied.supports.values() if TRAIN_STATE not in support.source
+    )
+    return tuple("\n".join((*support.imports, support.source)) for support in supports)
+
+
 def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
-    """What is needed by what takes the place of removed names."""
+    """The packages that the replacements of removed names need."""
     for use in (decision.use for decision in decisions if decision.applies):
         row = row_of(use.name) if use.kind in ("removed", "removed_import") else None
         if row is not None and row.since:
@@ -162,21 +191,20 @@ def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
 def _decoded(
     sources: Iterable[Source], options: Options
 ) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
-    """The texts of all files, and what is wrong with those that are none and yet speak of optimizers."""
+    """The texts of all files, and the errors of those without that speak of optimizers."""
     texts: dict[str, Text | Notebook] = {}
     errors: dict[str, str] = {}
     for source in sources:
+        is_notebook = source.path.endswith(SUFFIX)
         try:
-            if not source.path.endswith(SUFFIX):
+            if not is_notebook:
                 texts[source.path] = decode(source.content)
             elif may_carry(source.content) or (options.modernize and says_package(source.content)):
                 texts[source.path] = read_notebook(source.content)
         except UndecodableError as error:
             if mentions_legacy(source.content):
-                is_notebook = source.path.endswith(SUFFIX)
-                text = (
-                    only_code(source.content) if is_notebook else source.content.decode("latin-1")
-                )
+                content = source.content
+                text = only_code(content) if is_notebook else content.decode("latin-1")
                 errors[source.path] = with_sites(str(error), text)
     return texts, errors
 
@@ -188,57 +216,67 @@ def _say_nothing(stage: Stage, done: int, of: int) -> None:
 def _edit_all(
     facts: Facts, options: Options, share: Share, tell: Progress
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
-    """Edit every file; when one turns out invalid, once more with less that changes there, and at last without its optimizers."""
+    """Edit every file.
+
+    When the result of one is not valid, all are edited once more with fewer changes there, and at
+    last without its optimizers.
+    """
     attempts = Attempts()
     while True:
         plan = make_plan(facts, options, attempts)
         imports = plan_imports(plan)
-        to_edit = (unit for unit in imports if unit not in attempts.failed)
-        work = {
-            unit: found
-            for unit in to_edit
-            if (found := _work(unit, plan, imports[unit])) is not None
-        }
-        outcomes: dict[Unit, Outcome] = {
-            unit: (unit.code, Applied(), "") for unit in imports if unit not in work
-        }
-        tell("Rewriting", 0, len(work))
-        for done, (unit, outcome) in enumerate(
-            zip(work, _run(list(work.values()), share), strict=True), 1
-        ):
-            outcomes[unit] = outcome
-            tell("Rewriting", done, len(work))
+        to_edit = [unit for unit in imports if unit not in attempts.failed]
+        outcomes = _outcomes(plan, imports, to_edit, share, tell)
         invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
             codes = {unit: code for unit, (code, _, _) in outcomes.items()}
             if options.rename:
                 codes |= _renamed(plan, codes)
-            return plan, {
-                unit: (
-                    codes[unit],
-                    tuple(_site(one, imports[unit], applied) for one in plan.of(unit)),
-                    applied,
-                )
-                for unit, (_, applied, _) in outcomes.items()
-            }
+            edited = {}
+            for unit, (_, applied, _) in outcomes.items():
+                sites = tuple(_site(one, imports[unit], applied) for one in plan.of(unit))
+                edited[unit] = (codes[unit], sites, applied)
+            return plan, edited
         modernized = {
             one.use.unit for one in plan.decisions if one.applies and one.use.kind in MODERNIZED
         }
         attempts.follow(invalid, modernized)
 
 
+def _outcomes(
+    plan: Plan,
+    imports: Mapping[Unit, ImportPlan],
+    to_edit: Iterable[Unit],
+    share: Share,
+    tell: Progress,
+) -> dict[Unit, Outcome]:
+    """Edit some files, and leave the others as they are."""
+    work: dict[Unit, Work] = {}
+    for unit in to_edit:
+        found = _work(unit, plan, imports[unit])
+        if found is not None:
+            work[unit] = found
+    outcomes: dict[Unit, Outcome] = {
+        unit: (unit.code, Applied(), "") for unit in imports if unit not in work
+    }
+    tell("Rewriting", 0, len(work))
+    edited = zip(work, _run(list(work.values()), share), strict=True)
+    for done, (unit, outcome) in enumerate(edited, 1):
+        outcomes[unit] = outcome
+        tell("Rewriting", done, len(work))
+    return outcomes
+
+
 def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
-    """The files in which variables that hold train states now are called so."""
+    """The files with new names for the variables that have train states now."""
     migrated = (
         thing for decision in plan.decisions if decision.applies for thing in decision.use.things
     )
     renames = plan_renames(plan.facts, Origins(plan.facts), migrated)
     new = {unit: renamed(unit.path, codes[unit], found) for unit, found in renames.items()}
-    return (
-        {unit: code for unit, code in new.items() if code is not None}
-        if None not in new.values()
-        else {}
-    )
+    if None in new.values():
+        return {}
+    return {unit: code for unit, code in new.items() if code is not None}
 
 
 def _run(work: Sequence[Work], share: Share) -> Iterator[Outcome]:
@@ -249,20 +287,17 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     """The work on a file; None if nothing changes in it."""
     decisions = plan.of(unit)
     markers = _markers(decisions, plan)
-    applied = (decision.edit for decision in decisions if decision.applies)
+    applied = [decision for decision in decisions if decision.applies]
+    changes = (decision.edit for decision in applied)
     edits = tuple(
-        edit for edit in applied if isinstance(edit, Edit) and not isinstance(edit, MoveImport)
+        edit for edit in changes if isinstance(edit, Edit) and not isinstance(edit, MoveImport)
     )
     given, imported = plan.shared.given.get(unit, {}), plan.shared.imported.get(unit, {})
     if not (edits or imports.drop or markers or given):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
-    rewritten = {
-        _use_of(decision)
-        for decision in decisions
-        if decision.applies and not _stays_in_shape(decision)
-    }
+    rewritten = {_use_of(decision) for decision in applied if not _stays_in_shape(decision)}
     return Work(
         unit.path,
         unit.code,
@@ -282,7 +317,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
 
 
 def _stays_in_shape(decision: Decision) -> bool:
-    """Whether nothing changes of an attribute but what it is read from: a legacy state that is made for it."""
+    """Whether of an attribute only the owner changes: a legacy state is created for it."""
     use, edit = decision.use, decision.edit
     return (
         isinstance(use.node, ast.Attribute)
@@ -292,51 +327,40 @@ def _stays_in_shape(decision: Decision) -> bool:
 
 
 def _use_of(decision: Decision) -> ast.AST:
-    """What a decision is about: of `replace`, the call."""
+    """The node that a decision is about: of `optimizer.replace`, the call."""
     use = decision.use
-    return (
-        use.parent
-        if use.kind == "optimizer.replace" and isinstance(use.parent, ast.Call)
-        else use.node
-    )
+    if use.kind == "optimizer.replace" and isinstance(use.parent, ast.Call):
+        return use.parent
+    return use.node
 
 
 def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
     """The comments that partial work leaves at unresolved sites, by line."""
     markers: dict[int, list[str]] = defaultdict(list)
-    if plan.options.partial:
-        for decision in decisions:
-            if (
-                decision.status == "unresolved"
-                and decision.refusal is not None
-                and decision.use.kind != "import"
-            ):
-                line = decision.use.node.lineno
-                markers[line].append(f"{MARKER}{decision.refusal.code} {decision.refusal.reason}")
+    if not plan.options.partial:
+        return markers
+    for decision in decisions:
+        refusal = decision.refusal
+        if decision.status != "unresolved" or refusal is None or decision.use.kind == "import":
+            continue
+        markers[decision.use.node.lineno].append(f"{MARKER}{refusal.code} {refusal.reason}")
     return markers
 
 
 def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
-    use = decision.use
-    span = use.span
-    status, refusal, after = decision.status, decision.refusal, None
-    if use.kind == "import" and decision.applies and use.node in imports.kept:
+    use, span = decision.use, decision.use.span
+    status, refusal = decision.status, decision.refusal
+    is_import = use.kind == "import" and decision.applies
+    if is_import and use.node in imports.kept:
         status, refusal = imports.kept[use.node]
-    elif isinstance(decision.edit, MoveImport) and decision.applies:
-        after = decision.edit.statement
-    elif use.kind == "import" and decision.applies:
-        after = "\n".join(imports.statements)
-    elif decision.applies:
-        after = applied.after.get(
-            decision.edit.span if isinstance(decision.edit, Edit) else span, ""
-        )
-    told = refusal if status in ("unresolved", "hint") else None
-    cell, message = (
-        use.unit.cell(span[0]),
-        refusal.reason if refusal is not None else decision.rule.summary,
-    )
+        after = None
+    else:
+        after = _text_after(decision, imports, applied) if decision.applies else None
+    reported = refusal if status in ("unresolved", "hint") else None
+    cell = use.unit.cell(span[0])
+    message = refusal.reason if refusal is not None else decision.rule.summary
     return Site(
-        code=told.code if told is not None else decision.rule.code,
+        code=reported.code if reported is not None else decision.rule.code,
         line=use.unit.line(span[0]),
         column=span[1] + 1,
         end_line=use.unit.line(span[2]),
@@ -346,6 +370,16 @@ def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         message=f"{cell}: {message}" if cell else message,
         before=use.unit.source(use.node),
         after=after,
-        remedy=told.remedy if told is not None else None,
+        remedy=reported.remedy if reported is not None else None,
         note=decision.note if status == "rewritten" else "",
     )
+
+
+def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:
+    """The new text of what a decision rewrote."""
+    edit = decision.edit
+    if isinstance(edit, MoveImport):
+        return edit.statement
+    if decision.use.kind == "import":
+        return "\n".join(imports.statements)
+    return applied.after.get(edit.span if isinstance(edit, Edit) else decision.use.span, "")

@@ -1,4 +1,7 @@
-"""Every use of a removed name in some files, flax.optim included, without a thought of how it would be rewritten."""
+"""Every use of a removed name in some files, those of flax.optim included.
+
+Nothing is rewritten here.
+"""
 
 from __future__ import annotations
 
@@ -25,38 +28,44 @@ def survey(sources: Iterable[Source]) -> Iterator[Found]:
     """Go through files one by one, in order."""
     for source in sources:
         try:
-            text = (
-                read_notebook(source.content)
-                if source.path.endswith(SUFFIX)
-                else decode(source.content)
-            )
-            code, places = text.code, text.places if isinstance(text, Notebook) else ()
-            if not (uses_removed(code) or mentions_legacy(source.content)):
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                unit = Unit(source.path, code, ast.parse(code), places)
+            unit = _read(source)
         except SyntaxError as error:
-            yield Found(
-                source.path, error.lineno or 1, None, f"cannot be parsed as Python 3: {error.msg}"
-            )
+            problem = f"cannot be parsed as Python 3: {error.msg}"
+            yield Found(source.path, error.lineno or 1, None, problem)
             continue
         except (RecursionError, MemoryError, UndecodableError) as error:
             yield Found(source.path, 1, None, str(error) or "nested too deeply")
             continue
-        if names_removed(unit) or mentions_legacy(source.content):
+        if unit is not None and (names_removed(unit) or mentions_legacy(source.content)):
             yield from _in_file(unit)
+
+
+def _read(source: Source) -> Unit | None:
+    """A file that may use a removed name; None if it cannot.
+
+    Raises:
+      SyntaxError: if it is not Python.
+      UndecodableError: if it is not text.
+    """
+    is_notebook = source.path.endswith(SUFFIX)
+    text = read_notebook(source.content) if is_notebook else decode(source.content)
+    code, places = text.code, text.places if isinstance(text, Notebook) else ()
+    if not (uses_removed(code) or mentions_legacy(source.content)):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Unit(source.path, code, ast.parse(code), places)
 
 
 def _row(use: Use) -> Removed | None:
     if use.kind == UNKNOWN:
         found = unknown(use.name)
-        return (
-            Removed(found.name, found.version, NEVER, "", "", "", found.remedy)
-            if found and found.version
-            else None
-        )
-    return POP if use.name == "pop" else once_modules().get(use.name) or row_of(use.name)
+        if not found or not found.version:
+            return None
+        return Removed(found.name, found.version, NEVER, "", "", "", found.remedy)
+    if use.name == "pop":
+        return POP
+    return once_modules().get(use.name) or row_of(use.name)
 
 
 def _in_file(unit: Unit) -> Iterator[Found]:

@@ -1,1 +1,1 @@
-"""What is legacy and where: the legacy objects, how sure they are, every use of one, and what escapes."""
+"""What is legacy and where: the legacy objects, how sure they are, their uses, and what escapes."""

@@ -1,4 +1,7 @@
-"""What a class has that becomes a function: read from an instance, a function is bound to it, as no class or traversal was."""
+"""Attributes of a class that become functions.
+
+A function that is read from an instance is bound to it, as no class or traversal was.
+"""
 
 from __future__ import annotations
 
@@ -15,37 +18,38 @@ ENUM = "enum."
 
 
 def stands_in_class(node: ast.AST, unit: Unit, facts: Queries) -> bool:
-    """Whether an expression is all that an attribute of a class is set to in its body: there `staticmethod` keeps it as it is."""
+    """Whether an expression is the whole value of an attribute, assigned in the body of a class.
+
+    There, `staticmethod` keeps a function from being bound.
+    """
     statement = unit.parents.get(node)
     owner = None if statement is None else unit.parents.get(statement)
     if not isinstance(owner, ast.ClassDef):
         return False
     match statement:
+        # optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
             return value is node and all(isinstance(target, ast.Name) for target in targets)
+        # optimizer: Any = optim.Adam, which is a field in a dataclass
         case ast.AnnAssign(target=ast.Name(), value=value):
             return value is node and not _has_fields(facts.flow.class_of(owner), facts)
     return False
 
 
 def taken_by_classes(facts: Queries) -> Iterator[Object]:
-    """What becomes a function and is an attribute of a class in another way: through a variable, or as a member of an enum."""
+    """The attributes of classes that become functions, but get there otherwise.
+
+    They are in a variable, or a member of an enum.
+    """
     for cls in facts.flow.reading.classes:
-        is_enum = any(
-            isinstance(base, External) and base.name.startswith(ENUM)
-            for base in facts.flow.ancestry(cls)
-        )
+        bases = (base for base in facts.flow.ancestry(cls) if isinstance(base, External))
+        is_enum = any(base.name.startswith(ENUM) for base in bases)
         for name in cls.scope.names:
-            found = [
-                item
-                for item in facts.flow.solver.at(("variable", cls.scope, name))
-                if _becomes_function(item)
-            ]
-            if (
-                found
-                and not facts.is_imported(cls.scope, name)
-                and (is_enum or not _is_plain(cls, name, facts))
-            ):
+            items = facts.flow.solver.at(("variable", cls.scope, name))
+            found = [item for item in items if _becomes_function(item)]
+            if not found or facts.is_imported(cls.scope, name):
+                continue
+            if is_enum or not _is_plain(cls, name, facts):
                 yield from found
 
 
@@ -59,22 +63,21 @@ def _becomes_function(item: Object) -> bool:
 
 
 def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
-    """Whether an attribute is set in the body alone, by statements that say what to, or as a field of each instance."""
+    """Whether an attribute is only assigned in the body, a legacy class or a field."""
     for store in facts.dataflow.definitions.stores(Variable(cls.scope, name)):
         statement = cls.unit.parents.get(store)
-        is_field = isinstance(statement, ast.AnnAssign) and _has_fields(cls, facts)
+        if isinstance(statement, ast.AnnAssign) and _has_fields(cls, facts):
+            continue
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-        is_plain = (
-            value is not None
-            and _says_what(value, facts)
-            and stands_in_class(value, cls.unit, facts)
-        )
-        if not (is_field or is_plain):
+        if value is None or not _is_explicit(value, facts):
+            return False
+        if not stands_in_class(value, cls.unit, facts):
             return False
     return True
 
 
-def _says_what(value: ast.expr, facts: Queries) -> bool:
+def _is_explicit(value: ast.expr, facts: Queries) -> bool:
+    """Whether an expression names a legacy class, or makes a traversal or static method."""
     if isinstance(value, ast.Call):
         is_static = "builtins.staticmethod" in facts.externals(value.func)
         return is_static or any(thing.node is value for thing in facts.things(value, "traversal"))
@@ -82,12 +85,15 @@ def _says_what(value: ast.expr, facts: Queries) -> bool:
 
 
 def _has_fields(cls: Class, facts: Queries) -> bool:
-    """Whether what is annotated in a class is a field of its instances, as in a dataclass, a module or a named tuple."""
+    """Whether annotated names of a class are fields of its instances.
+
+    That is so in a dataclass, a Flax module or a named tuple.
+    """
     return any(
-        isinstance(base, External)
-        or (
-            isinstance(base, Class)
-            and any("dataclass" in ast.unparse(one) for one in base.node.decorator_list)
-        )
+        isinstance(base, External) or (isinstance(base, Class) and _is_dataclass(base))
         for base in facts.flow.ancestry(cls)
     )
+
+
+def _is_dataclass(cls: Class) -> bool:
+    return any("dataclass" in ast.unparse(one) for one in cls.node.decorator_list)

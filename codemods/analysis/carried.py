@@ -1,4 +1,7 @@
-"""The type of a learning rate that a step within a loop of JAX sets: what a loop carries keeps its types."""
+"""The type of a learning rate that a step within a loop of JAX assigns.
+
+The carry of such a loop keeps its types.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ KEEP_TYPES = Support(
 def typed(
     opt_state: str, old: str, use: Use, stepping: Stepping, parameters: Parameters
 ) -> tuple[str, tuple[Support, ...]]:
-    """A template for the state with a new learning rate, of the type of the old one where that matters; and what it needs."""
+    """A template for the state with a new learning rate, and the helpers that it needs.
+
+    The rate has the type of the old one where that matters.
+    """
     steps = stepping.steps(use.things) or [use]
     loops = any(_in_loop(step.node, step.unit, stepping.origins, set()) for step in steps)
     if not loops or all(_is_usual(rate, parameters) for step in steps for rate in _rates(step)):
@@ -37,7 +43,7 @@ def typed(
 
 
 def _rates(step: Use) -> Iterator[ast.expr]:
-    """The learning rates that a step sets."""
+    """The learning rates that a step assigns."""
     words = step.call.keywords if step.call is not None else []
     given = [word.value for word in words if word.arg == "hyper_params"]
     if step.call is not None and step.kind == "definition.apply_gradient":
@@ -48,29 +54,38 @@ def _rates(step: Use) -> Iterator[ast.expr]:
 
 
 def _in_loop(node: ast.AST, unit: Unit, origins: Origins, seen: set[FunctionNode]) -> bool:
-    """Whether something is evaluated within a function that a loop or a branch of JAX calls, perhaps by way of others."""
+    """Whether a node is within a function that a loop or branch of JAX calls.
+
+    Other functions may be in between.
+    """
     function = function_of(unit, node)
     if function is None or function in seen:
         return False
     seen.add(function)
-    return any(
-        not LOOPS.isdisjoint(origins.facts.externals(site.node.func))
-        or _in_loop(site.node, site.unit, origins, seen)
-        for site, _ in origins.calls(function)
-        if isinstance(site.node, ast.Call)
-    )
+    for site, _ in origins.calls(function):
+        if not isinstance(site.node, ast.Call):
+            continue
+        # jax.lax.scan(step, optimizer, batches)
+        if not LOOPS.isdisjoint(origins.facts.externals(site.node.func)):
+            return True
+        if _in_loop(site.node, site.unit, origins, seen):
+            return True
+    return False
 
 
 def _is_usual(
     node: ast.expr, parameters: Parameters, seen: frozenset[ast.expr] = frozenset()
 ) -> bool:
+    """Whether a learning rate has the type of a Python number."""
     if node in seen:
         return True
-    roots = parameters.roots(node)
-    known = [
-        root for root in roots if not (isinstance(root, tuple) and root[0] == "element")
-    ]  # where nothing is put
+    known = [root for root in parameters.roots(node) if not _is_empty(root)]
     return bool(known) and all(_is_number(root, parameters, seen | {node}) for root in known)
+
+
+def _is_empty(root: Place) -> bool:
+    """Whether this is an element of a container to which nothing is assigned."""
+    return isinstance(root, tuple) and root[0] == "element"
 
 
 def _is_number(root: Place, parameters: Parameters, seen: frozenset[ast.expr]) -> bool:
@@ -81,8 +96,8 @@ def _is_number(root: Place, parameters: Parameters, seen: frozenset[ast.expr]) -
             return _is_usual(inner, parameters, seen)
         case ast.BinOp(left=left, right=right):
             return _is_usual(left, parameters, seen) and _is_usual(right, parameters, seen)
+        # jnp.asarray(0.1)
         case ast.Call(func=function, args=[argument], keywords=[]):
-            return parameters.facts.full_name(function) in MAKE_ARRAY and _is_usual(
-                argument, parameters, seen
-            )
+            makes_array = parameters.facts.full_name(function) in MAKE_ARRAY
+            return makes_array and _is_usual(argument, parameters, seen)
     return False

@@ -18,32 +18,32 @@ TYPES = ("complex", "complex64", "complex128")
 
 
 class ComplexNumbers:
-    """Finds the optimizers whose parameters may be complex, and are stepped otherwise by optax then."""
+    """Finds the optimizers whose params may be complex, so that the step of optax differs."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 
     def uses(self) -> Iterator[Use]:
-        """The definitions of such optimizers, each named with the place where its program makes complex numbers."""
+        """The definitions of such optimizers.
+
+        Each is named by the place where its program makes complex numbers.
+        """
         if not self._made:
             return
         for thing in self.facts.groups:
-            if (
-                thing.kind == "definition"
-                and thing.name in self._of_reals
-                and isinstance(thing.node, ast.expr)
-            ):
+            if thing.kind != "definition" or thing.name not in self._of_reals:
+                continue
+            if isinstance(thing.node, ast.expr):
                 program = self.facts.together(thing.unit)
-                if made := next(
-                    (place for path, place in self._made.items() if path in program), None
-                ):
+                places = (place for path, place in self._made.items() if path in program)
+                made = next(places, None)
+                if made:
                     yield Use("complex", made, thing.unit, thing.node, (thing,))
 
     @cached_property
     def _of_reals(self) -> frozenset[str]:
-        return frozenset(
-            (RUN_TIME, *(name for name, known in optimizers().items() if known.of_reals))
-        )
+        names = (name for name, known in optimizers().items() if known.of_reals)
+        return frozenset((RUN_TIME, *names))
 
     @cached_property
     def _made(self) -> dict[str, str]:
@@ -51,31 +51,31 @@ class ComplexNumbers:
         found: dict[str, str] = {}
         for unit in self.facts.project.units:
             for node in unit.nodes:
-                if (
-                    unit.path not in found
-                    and isinstance(node, ast.expr)
-                    and self._is_complex(node, unit)
-                ):
+                if isinstance(node, ast.expr) and self._is_complex(node, unit):
                     found[unit.path] = unit.place(node.lineno)
+                    break
         return found
 
     def _is_complex(self, node: ast.expr, unit: Unit) -> bool:
         match node:
+            # 1j
             case ast.Constant(value=complex()):
                 return True
+            # dtype="complex64"
             case ast.Constant(value=str() as text):
                 return text in TYPES[1:]
+            # dtype=complex
             case ast.Name(id="complex", ctx=ast.Load()):
-                return "builtins.complex" in self.facts.externals(node) and not _is_checked(
-                    node, unit
-                )
+                is_builtin = "builtins.complex" in self.facts.externals(node)
+                return is_builtin and not _is_checked(node, unit)
+            # jnp.complex64
             case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
                 return self.facts.full_name(node).startswith(NUMERIC)
         return False
 
 
 def _is_checked(node: ast.expr, unit: Unit) -> bool:
-    """Whether something is asked whether it is a complex number."""
+    """Whether this is the `complex` of `isinstance(x, complex)`."""
     call = unit.parents.get(node)
     while isinstance(call, ast.Tuple):
         call = unit.parents.get(call)

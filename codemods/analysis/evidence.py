@@ -98,7 +98,7 @@ class Evidence:
         unstepped = [thing for thing in created if thing not in stepped] or created
         for thing in self._read_without_proof():
             if self.facts.legacy.definitions(thing):
-                continue
+                continue  # it is known what it was made of
             takes_steps = thing in stepped
             candidates = self._near(thing, unstepped) if takes_steps else []
             candidates = candidates or self._near(thing, created)
@@ -178,6 +178,7 @@ class Evidence:
         """Seed what one type within an annotation declares: `Optimizer`, or `Type[Optimizer]`."""
         if isinstance(named.type, ast.Constant):
             return  # a type in quotes is an annotation of its own
+        # Type[optim.Optimizer]
         if isinstance(named.type, ast.Subscript):
             self._seed_class(named, annotation)
             return
@@ -236,8 +237,10 @@ class Evidence:
         """Seed the objects that only legacy ones are used like; return whether any was new."""
         seeded = False
         for unit, node in list(self.facts.flow.reading.attributes):
+            # `state` of `state.param_states`
             if node.attr == "param_states":
                 seeded = self._seed_state(unit, node) or seeded
+            # `optimizer` of `optimizer.apply_gradient(grads)`
             elif node.attr == "apply_gradient":
                 seeded = self._seed_stepping(unit, node) or seeded
         if seeded:
@@ -328,6 +331,7 @@ class Evidence:
 
     def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether an `apply_gradient` cannot be, or is declared not to be, that of an optimizer."""
+        # x.apply_gradient(params, grads)
         call = unit.parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node or len(call.args) > 1:
             return True
@@ -400,6 +404,7 @@ class Evidence:
     def _is_state(unit: Unit, node: ast.Attribute) -> bool:
         """Whether this is the `x.state` of `x.state.step` or `x.state[0].param_states`."""
         parent = unit.parents.get(node)
+        # the state of a MultiOptimizer is a list
         if isinstance(parent, ast.Subscript) and parent.value is node:
             parent = unit.parents.get(parent)
         return (
@@ -411,6 +416,7 @@ class Evidence:
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
         """Seed an optimizer if a use, its name, or an escape in the same program suggests one."""
         found = self.world.sources(unit, node.value)
+        # any library may have a `create`: an escaped definition has to suggest it
         if node.attr == "create":
             self._seed_suspected("definition", unit, node, found)
             return
@@ -528,6 +534,7 @@ class Evidence:
 
         That is for an attribute of something unknown, such as `state.optimizer`.
         """
+        # config.optimizer is the name of one
         if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(last_word(node.value)):
             return []
         if any(isinstance(item, Instance) for item in self.facts.objects(node.value)):

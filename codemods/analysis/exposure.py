@@ -1,4 +1,4 @@
-"""Legacy classes that are asked for more than to be called, so that a function cannot take their place."""
+"""Legacy classes that are used for more than to be called, so that no function can replace them."""
 
 from __future__ import annotations
 
@@ -12,56 +12,58 @@ from codemods.flow.objects import Container, External, Instance, Object, Place
 CLASSES = frozenset((*DEFINITIONS, RUN_TIME))
 
 ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", "setdefault"))
-"""The methods of containers that compare what they are given first with what is there."""
+"""The methods of containers that compare their first argument with the elements."""
 
 
 def exposed_classes(facts: Queries) -> frozenset[str]:
-    """The names of the legacy classes that are compared, asked for an attribute, or get to where nothing is known of them."""
-    return frozenset(
-        name
-        for unit in facts.project.units
-        for node in unit.nodes
-        for name in _exposed_at(facts, node)
-    )
+    """The names of the legacy classes that are compared, have attributes read, or escape."""
+    found: set[str] = set()
+    for unit in facts.project.units:
+        for node in unit.nodes:
+            found.update(_exposed_at(facts, node))
+    return frozenset(found)
 
 
 def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[str]:
-    for key in _keys(
-        facts, node
-    ):  # another file, with a function of its own, may have put there what is looked up
+    # another file, with a function of its own, may have put there what is looked up
+    for key in _keys(facts, node):
         yield from _classes(facts, key)
     match node:
+        # optim.Adam.__name__
         case ast.Attribute(value=owner, ctx=ast.Load()):
             yield from _classes(facts, owner, depth=0)
+        # cls == optim.Adam
         case ast.Compare(left=left, comparators=others):
-            with_none = any(
-                isinstance(one, ast.Constant) and one.value is None for one in (left, *others)
-            )
-            for operand in () if with_none else (left, *others):
-                yield from _classes(facts, operand)
+            operands = (left, *others)
+            if not any(isinstance(one, ast.Constant) and one.value is None for one in operands):
+                for operand in operands:
+                    yield from _classes(facts, operand)
+        # registry.register(optim.Adam)
         case ast.Call(func=callee, args=args, keywords=keywords) if (
             facts.flow.derivation.is_unknown(facts.flow.places[callee])
         ):
             is_only_looked_at = facts.flow.derivation.is_only_looked_at
             kept = (word.value for word in keywords if not is_only_looked_at(node, word.arg))
             for argument in (*args, *kept):
-                yield from _classes(
-                    facts, argument.value if isinstance(argument, ast.Starred) else argument
-                )
+                value = argument.value if isinstance(argument, ast.Starred) else argument
+                yield from _classes(facts, value)
+        # library.optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
                 yield from _classes(facts, value)
 
 
 def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
-    """The expressions of a node that are keys or elements of a set, or are compared with what is in a container."""
+    """The expressions of a node that are compared with keys or elements of a container."""
     match node:
+        # names[optim.Adam], {cls: …}, {cls for …}
         case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
             return [key]
         case ast.Dict(keys=keys):
             return [key for key in keys if key is not None]
         case ast.Set(elts=elements):
             return elements
+        # names.get(optim.Adam)
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING:
             return [key] if _is_container(facts, owner) else []
     return []
@@ -72,7 +74,7 @@ def _is_container(facts: Queries, node: ast.expr) -> bool:
 
 
 def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
-    """Whether this is an attribute or item of something that is neither the program's own nor a container."""
+    """Whether this is an attribute or item of an object that is not the program's own."""
     if not isinstance(target, ast.Attribute | ast.Subscript):
         return False
     return not any(isinstance(item, Instance | Container) for item in facts.objects(target.value))
@@ -86,7 +88,8 @@ def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[str]:
 def _classes_at(facts: Queries, place: Place, depth: int) -> Iterator[str]:
     items: Iterable[Object] = facts.flow.solver.at(place)
     for item in items:
-        if isinstance(item, External) and (name := legacy_name(item.name)) in CLASSES:
+        name = legacy_name(item.name) if isinstance(item, External) else None
+        if name in CLASSES:
             yield str(name)
         elif isinstance(item, Container) and depth:
             yield from _classes_at(facts, ("elements", item), depth - 1)

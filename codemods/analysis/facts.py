@@ -1,4 +1,4 @@
-"""What rules ask about a project: which expressions are legacy objects, and every use of one."""
+"""The questions of rules about a project: which expressions are legacy objects, and their uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codemods.sources.relevance import Graph
 
 
 class Facts(Queries):
-    """Everything that the analysis of a project found out.
+    """All results of the analysis of a project.
 
     Args:
       units: the files that are analysed.
@@ -56,7 +56,10 @@ class Facts(Queries):
 
     @cached_property
     def groups(self) -> dict[Thing, Thing]:
-        """A representative of its group for each thing. Things that are linked, or meet at a use, migrate together."""
+        """By thing a representative of its group.
+
+        Things that are linked, or meet at a use, migrate together.
+        """
         return unify([*(use.things for use in self.uses), *self.legacy.links])
 
     @cached_property
@@ -72,25 +75,20 @@ class Facts(Queries):
         if not self.beyond:
             return None
         found = {self.groups.get(thing, thing): file for thing, file in self.beyond.items()}
-        return next(
-            (found[group] for thing in things if (group := self.groups.get(thing, thing)) in found),
-            None,
-        )
+        groups = (self.groups.get(thing, thing) for thing in things)
+        return next((found[group] for group in groups if group in found), None)
 
     def of_unknown_origin(self, unit: Unit) -> list[Thing]:
-        """The definitions of a program, and the optimizers, of which it is not seen what made them."""
+        """The definitions and optimizers of a program whose allocation site is not known."""
         program = self.together(unit)
-        unknown = (
-            thing
-            for thing in self.groups
-            if thing.evidence != "proven" and thing.unit.path in program
-        )
-        return [
-            thing
-            for thing in unknown
-            if thing.kind == "definition"
-            or (thing.kind == "optimizer" and not self.legacy.definitions(thing))
-        ]
+        found: list[Thing] = []
+        for thing in self.groups:
+            if thing.evidence == "proven" or thing.unit.path not in program:
+                continue
+            is_optimizer = thing.kind == "optimizer" and not self.legacy.definitions(thing)
+            if is_optimizer or thing.kind == "definition":
+                found.append(thing)
+        return found
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
         reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
@@ -99,7 +97,7 @@ class Facts(Queries):
 
 
 def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
-    """Union-find: for each thing the representative of its group, given the sets that belong together."""
+    """For each thing the representative of its group, given the sets that belong together."""
     parent: dict[Thing, Thing] = {}
 
     def find(item: Thing) -> Thing:

@@ -185,9 +185,11 @@ class Handling:
         """
         values = [value for value in values_of(call) if not self._gives_state_dicts(value)]
         things = self.held(values, may_be=True)
-        unknown = [] if things else [value for value in values if self._is_unknown(value)]
-        if not unknown:
+        if things:
             return things
+        unknown = [value for value in values if self._is_unknown(value)]
+        if not unknown:
+            return ()
         found = dict.fromkeys(self.facts.of_unknown_origin(unit))
         for value in unknown:
             for thing in self.world.sources(unit, value):
@@ -533,16 +535,19 @@ def _makes_pickler(name: str) -> bool:
 def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:
     """The full names that an expression may stand for."""
     yield from facts.externals(node)
-    if name := facts.full_name(node):
+    name = facts.full_name(node)
+    if name:
         yield name
 
 
 def tree_function(facts: Facts, call: ast.Call) -> str:
     """`map` for `jax.tree_util.tree_map` and its like; empty for all others."""
     for name in names_of(facts, call.func):
-        tree = next((tree for tree in OF_TREES if name.startswith(tree)), "")
-        if tree and "." not in (last := name.removeprefix(tree)):
-            return last
+        package = next((prefix for prefix in OF_TREES if name.startswith(prefix)), None)
+        if package:
+            last = name.removeprefix(package)
+            if "." not in last:
+                return last
     return ""
 
 

@@ -1,4 +1,7 @@
-"""What a program does with the leaves of a tree: whether it does the same with them in another order, or with one more."""
+"""What a program does with the leaves of a tree.
+
+The order of the leaves may change, and there may be one more: the result has to be the same.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,22 @@ from codemods.vocabulary import EITHER, HAND_THROUGH, MAP_TREES, REDUCE_TREES
 COMMUTATIVE = frozenset(
     f"builtins.{name}" for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum")
 )
-"""What gives the same for any order of what it goes through."""
+"""Functions with the same result for any order of the elements."""
 
 ADDING = frozenset(("builtins.len", "builtins.sorted", "builtins.sum"))
-"""What of these gives something else if there is one more."""
+"""Those of them with another result if there is one element more."""
 
 SAME = HAND_THROUGH | {"builtins.list", "builtins.tuple", "builtins.iter"}
-"""What gives the elements that it is given, in their order: these are followed."""
+"""Functions that return the given elements in their order: their results are followed."""
 
 REDUCING = REDUCE_TREES | {"functools.reduce"}
 
 
 def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
-    """Whether the leaves that a call gives are used alike in any order, wherever they go.
+    """Whether the order of the leaves that a call returns makes no difference anywhere.
 
     Args:
-        call: what gives them, as a list or beside the tree's structure.
+        call: what returns them, as a list or beside the tree's structure.
         facts: what is known of the project.
         counts: whether there may be more of them than there were.
     """
@@ -42,135 +45,137 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
         uses = [(facts.scope(node).unit, node) for node in nodes if _holds(node, followed, facts)]
         if not all(_is_harmless(node, unit, followed, facts, functions) for unit, node in uses):
             return False
-        mapped = {
-            Container(made)
-            for unit, node in uses
-            if (made := _comprehension(node, unit)) is not None
-        }
+        comprehensions = (_comprehension(node, unit) for unit, node in uses)
+        mapped = {Container(made) for made in comprehensions if made is not None}
         pending = not mapped <= followed
         followed |= mapped
     return True
 
 
 def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:
-    """Whether an expression stands for one of the lists, and not for something else that only might be one."""
+    """Whether an expression stands for one of the lists, and for no other list."""
     at = facts.flow.solver.at
-    found = (
-        at(facts.flow.places[node])
-        if isinstance(node, ast.expr) and node in facts.flow.places
-        else ()
-    )
+    if not isinstance(node, ast.expr) or node not in facts.flow.places:
+        return False
+    found = at(facts.flow.places[node])
+    if followed.isdisjoint(found):
+        return False
     others = (
         item for item in found if item not in followed and getattr(item, "role", "") != LEAVES
     )
-    return not followed.isdisjoint(found) and not any(at(("elements", item)) for item in others)
+    return not any(at(("elements", item)) for item in others)
 
 
 def _comprehension(node: ast.AST, unit: Unit) -> ast.AST | None:
-    """The comprehension that goes through what an expression holds."""
+    """The comprehension that iterates over an expression."""
     parent = unit.parents.get(node)
-    return (
-        unit.parents.get(parent)
-        if isinstance(parent, ast.comprehension) and node is parent.iter
-        else None
-    )
+    if isinstance(parent, ast.comprehension) and node is parent.iter:
+        return unit.parents.get(parent)
+    return None
 
 
 def _is_harmless(
     node: ast.AST, unit: Unit, followed: set[Container], facts: Queries, functions: frozenset[str]
 ) -> bool:
-    """Whether an expression hands on what it holds, or uses it in a way that gives the same for any order."""
+    """Whether the list at an expression flows on, or its order makes no difference here."""
     parent = unit.parents.get(node)
     match parent:
+        # jax.tree_map(f, leaves, others)
         case ast.Call(func=function, args=[_, first, *_]) if MAP_TREES & {
             *facts.externals(function)
         }:
             return node is first or _holds(first, followed, facts)
+        # sum(leaves)
         case ast.Call():
             return node is not parent.func and _takes(parent, facts, functions)
         case ast.keyword():
             call = unit.parents.get(parent)
             return isinstance(call, ast.Call) and _takes(call, facts, frozenset())
+        # [leaf.size for leaf in leaves]: a list that is followed, too
         case ast.comprehension():
-            return node is parent.iter and isinstance(
-                unit.parents.get(parent), ast.GeneratorExp | ast.ListComp
-            )
+            kinds = (ast.GeneratorExp, ast.ListComp)
+            return node is parent.iter and isinstance(unit.parents.get(parent), kinds)
+        # for leaf in leaves: total += leaf.size
         case ast.For():
             adds = functions >= ADDING
-            return node is parent.iter and not any(
-                _keeps_order(inner, adds) for inner in ast.walk(parent)
-            )
-        case ast.Assign(targets=targets):
-            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
-        case (
-            ast.Tuple(ctx=ast.Load())
-            | ast.List(ctx=ast.Load())
-            | ast.Dict()
-            | ast.IfExp()
-            | ast.BoolOp()
-        ):
-            return True
-        case ast.Return():  # to callers that are in view, or none is
+            keeps_order = any(_keeps_order(inner, adds) for inner in ast.walk(parent))
+            return node is parent.iter and not keeps_order
+        case ast.Return():  # to callers that are in view, or there is none
             around = function_of(unit, parent)
             return around is not None and bool(facts.flow.entered[around])
-        case (
-            ast.Expr()
-            | ast.AnnAssign()
-            | ast.NamedExpr()
-            | ast.arguments()
-            | ast.Lambda()
-            | ast.If()
-            | ast.While()
-        ):
+    return _only_moves(node, parent)
+
+
+def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
+    """Whether a list is only moved to another variable or place, or is tested."""
+    match parent:
+        # first, second = leaves
+        case ast.Assign(targets=targets):
+            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+        # {"leaves": leaves}
+        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) | ast.Dict():
             return True
-        case ast.UnaryOp(op=ast.Not()):
+        # leaves or []
+        case ast.IfExp() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Expr() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda():
+            return True
+        # if leaves:
+        case ast.If() | ast.While():
             return True
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def _takes(call: ast.Call, facts: Queries, functions: frozenset[str]) -> bool:
-    """Whether a function does alike with what it is given in any order.
+    """Whether a function has the same effect and result for any order of its arguments.
 
-    What one in view does is seen there; to one of which nothing is known, such as a logger's, the order means nothing.
+    The uses in a function in view are looked at there. To a function of which nothing is known,
+    such as a logger's, the order means nothing.
     """
     names = {*facts.externals(call.func)}
     if names & REDUCING:
         return reduces_in_any_order(call, facts)
-    by_key = any(word.arg == "key" for word in call.keywords)  # among equals by their order
+    by_key = any(word.arg == "key" for word in call.keywords)  # equal keys keep their order
     return not by_key and names <= functions | SAME
 
 
 def _keeps_order(node: ast.AST, adds: bool) -> bool:
-    """Whether something in a loop may depend on what came before it."""
-    if isinstance(node, ast.AugAssign):
-        return not adds
-    return isinstance(
-        node,
-        ast.Break
-        | ast.Return
-        | ast.Yield
-        | ast.YieldFrom
-        | ast.Assign
-        | ast.AnnAssign
-        | ast.NamedExpr,
-    ) or (isinstance(node, ast.Attribute) and node.attr in ("append", "extend", "insert", "write"))
+    """Whether something in a loop may depend on the iterations before."""
+    match node:
+        case ast.AugAssign():
+            return not adds
+        case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
+            return True
+        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+            return True
+        # sizes.append(leaf.size)
+        case ast.Attribute(attr=name):
+            return name in ("append", "extend", "insert", "write")
+    return False
 
 
 def reduces_in_any_order(call: ast.Call, facts: Queries) -> bool:
-    """Whether a reduction over a tree or a list gives the same for any order of its leaves, and for one that is met twice."""
+    """Whether a reduction over leaves has the same result for any order, also with duplicates."""
     function = call.args[0] if call.args else None
     match function:
+        # lambda x, y: x or y
         case ast.Lambda(args=ast.arguments(args=[left, right]), body=body):
-            operands: list[ast.expr] = []
-            match body:
-                case ast.BoolOp():
-                    operands = body.values
-                case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
-                    operands = [body.left, body.right]
-                case ast.Call(keywords=[]) if EITHER & {*facts.externals(body.func)}:
-                    operands = body.args
+            operands = _operands(body, facts)
             names = [operand.id for operand in operands if isinstance(operand, ast.Name)]
             return len(operands) == 2 and {*names} == {left.arg, right.arg}
+        # jnp.maximum
         case ast.expr():
             return bool(EITHER & {*facts.externals(function)})
     return False
+
+
+def _operands(body: ast.expr, facts: Queries) -> list[ast.expr]:
+    """The operands of `x or y`, `x & y` or `jnp.maximum(x, y)`; empty for other expressions."""
+    match body:
+        case ast.BoolOp():
+            return body.values
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
+            return [body.left, body.right]
+        case ast.Call(keywords=[]) if EITHER & {*facts.externals(body.func)}:
+            return body.args
+    return []

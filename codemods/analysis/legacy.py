@@ -1,4 +1,7 @@
-"""What `flax.optim` was, as data for the flow analysis: its names, the objects they make, and what those objects offer."""
+"""What `flax.optim` was, as data for the points-to analysis.
+
+These are its names, the objects that they create, and the attributes and methods of those.
+"""
 
 from __future__ import annotations
 
@@ -47,23 +50,23 @@ BARE = "bare"
 
 MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
-"""What of which kind of thing is a thing by itself."""
+"""The attributes that are things themselves, by the kind of their owner."""
 
 RUN_TIME = "?"
 """Stands for the class in `getattr(flax.optim, name)`."""
 
 OUTSIDE = words(
-    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections types itertools random "
-    "importlib imp runpy sys operator argparse ml_collections chex"
+    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
+    "types itertools random importlib imp runpy sys operator argparse ml_collections chex"
 )
 OTHER_SUBMODULES = words(
-    "numpy random nn linalg optimizers example_libraries linen deprecated module struct optim train_state dynamic_scale "
-    "traverse_util"
+    "numpy random nn linalg optimizers example_libraries linen deprecated module struct optim "
+    "train_state dynamic_scale traverse_util"
 )
 SUBMODULES = frozenset(
     (*(word for name in BEHAVIOURS for word in name.split(".")[1:-1]), *OTHER_SUBMODULES)
 )
-"""The words that may stand between a package and a name of interest."""
+"""The words that may be between a package and a name of interest."""
 
 QUOTED = re.compile(r"""["'](\w+)["']""")
 
@@ -72,9 +75,9 @@ FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
 
 
 def legacy_name(name: str) -> str | None:
-    """The name within `flax.optim` (`Adam` for `flax.optim.adam.Adam`), whether there is such or not; None for all else.
+    """The name within `flax.optim`, whether it exists or not: `Adam` for `flax.optim.adam.Adam`.
 
-    It is `""` for the package and its modules.
+    It is `""` for the package and its modules, and None for all other names.
     """
     if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
         return None
@@ -83,7 +86,7 @@ def legacy_name(name: str) -> str | None:
 
 
 def is_unknown_class(name: str) -> bool:
-    """Whether a name within `flax.optim` is called like a class, and is none of those that are known."""
+    """Whether a name within `flax.optim` looks like a class, and is not a known one."""
     return name[:1].isupper() and name.isidentifier() and name not in (*DEFINITIONS, *OTHER_NAMES)
 
 
@@ -94,17 +97,17 @@ def named_classes(code: str) -> set[str]:
 
 def traversal_name(name: str) -> bool:
     """Whether this is `ModelParamTraversal`, under either of the names it had."""
-    return name.endswith(".ModelParamTraversal") and name.startswith(
-        ("flax.optim.", "flax.traverse_util.")
-    )
+    packages = ("flax.optim.", "flax.traverse_util.")
+    return name.endswith(".ModelParamTraversal") and name.startswith(packages)
 
 
 class FlaxOptim(Library):
-    """The objects of `flax.optim` and the ways between them.
+    """The objects of `flax.optim` and how one is made of another.
 
-    Kinds of things: `definition`, `optimizer`, `state`, `state_dict`, `hyper_params`, `traversal`. `links` holds pairs of things
-    that migrate together: an optimizer and its definition, a MultiOptimizer and what it is made of. What is made into a dict
-    with all that holds it stays an optimizer.
+    The kinds of things are `definition`, `optimizer`, `state`, `state_dict`, `hyper_params` and
+    `traversal`. `links` holds pairs of things that migrate together: an optimizer and its
+    definition, a MultiOptimizer and its parts. An optimizer in an object that is made into a dict
+    stays an optimizer.
     """
 
     modules = ("flax", PACKAGE)
@@ -131,12 +134,11 @@ class FlaxOptim(Library):
         return MODULES if module == "flax" else ()
 
     def function(self, name: str) -> Behaviour | None:
+        # instances of a class derived from `flax.optim.OptimizerDef` have a name with `()`
         legacy = legacy_name(name.removesuffix("()"))
         if traversal_name(name):
             return self._make("traversal", legacy or "ModelParamTraversal")
-        if legacy and (
-            legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")
-        ):
+        if legacy and _is_record(legacy):
             return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.{legacy}"))
         made = legacy and (legacy in (*DEFINITIONS, RUN_TIME) or is_unknown_class(legacy))
         if legacy and (made or name.endswith("OptimizerDef()")):
@@ -153,36 +155,35 @@ class FlaxOptim(Library):
         return effect_of(name)
 
     def method(self, owner: Object, name: str) -> Behaviour | None:
+        # DynamicScale().value_and_grad(loss_fn)
         if isinstance(owner, Result):
-            return (
-                _scaled_derivative
-                if owner.name.endswith(".DynamicScale") and name == "value_and_grad"
-                else None
-            )
+            is_scale = owner.name.endswith(".DynamicScale") and name == "value_and_grad"
+            return _scaled_derivative if is_scale else None
         if not isinstance(owner, Thing):
             return None
-        if name == "unflatten":  # of the structure, which stands for the tree
+        if name == "unflatten":  # a tree definition stands for the tree
             return lambda flow, site: flow.solver.add(site.result, owner)
-        if owner.kind == "definition" and name == "create":
-            return lambda flow, site: self._create(flow, owner, site)
-        if owner.kind == "definition" and name == "init_state":
-            return lambda flow, site: self._init_state(flow, owner, site)
-        if owner.kind == "definition" and name == "apply_gradient":
-            return lambda flow, site: self._step_without_optimizer(flow, owner, site)
-        if owner.kind == "state" and name == "replace":
-            return lambda flow, site: flow.solver.add(site.result, owner)
-        if owner.kind == "optimizer":
-            if name in ("apply_gradient", "restore_state", "replicate", "unreplicate"):
+        match owner.kind, name:
+            case "definition", "create":
+                return lambda flow, site: self._create(flow, owner, site)
+            case "definition", "init_state":
+                return lambda flow, site: self._init_state(flow, owner, site)
+            case "definition", "apply_gradient":
+                return lambda flow, site: self._step_without_optimizer(flow, owner, site)
+            case "state", "replace":
                 return lambda flow, site: flow.solver.add(site.result, owner)
-            if name == "state_dict":
+            case "optimizer", "apply_gradient" | "restore_state" | "replicate" | "unreplicate":
+                return lambda flow, site: flow.solver.add(site.result, owner)
+            case "optimizer", "state_dict":
                 return lambda flow, site: flow.solver.add(site.result, self._dict_of(owner))
-            if name == "replace":
+            case "optimizer", "replace":
                 return lambda flow, site: self._replace(flow, owner, site)
-            if name in ("compute_gradient", "compute_gradients", "optimize"):
+            case "optimizer", "compute_gradient" | "compute_gradients" | "optimize":
                 return lambda flow, site: _evaluate(flow, owner, site, name)
         return None
 
     def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
+        # optimizer.target is the params, optimizer.optimizer_def a definition
         if thing.kind == "optimizer" and name == "target":
             flow.solver.connect(("target", thing), result)
         elif thing.kind == "optimizer" and name == "optimizer_def":
@@ -190,11 +191,16 @@ class FlaxOptim(Library):
                 flow.solver.add(result, definition)
         elif (thing.kind, name) in PARTS:
             flow.solver.add(result, self._part(thing, name))
+        # an optimizer in `dataclasses.asdict(state)` may still be read as one
         elif thing.kind == "state_dict":
             self.attribute(flow, replace(thing, kind="optimizer"), name, result)
 
     def definitions(self, thing: Thing) -> list[Thing]:
-        """The definitions from which a thing was made, those inside a MultiOptimizer or WeightNorm included."""
+        """The definitions that a thing was made of.
+
+        Those within a MultiOptimizer or WeightNorm are among them.
+        """
+        # links are only added, so the index of them grows with those that are new
         for outer, inner in tuple(self.links)[self._indexed :]:
             self._inner[outer].append(inner)
         self._indexed = len(self.links)
@@ -221,26 +227,21 @@ class FlaxOptim(Library):
         return behaviour
 
     def _construct_base(self, flow: Calls, outer: Thing, item: Object) -> None:
-        """What the class of a definition gives to the constructor of its base is a part of the definition too."""
+        """Make the arguments of `super().__init__(…)` parts of a definition of the user's class."""
         for cls in flow.ancestry(item) if isinstance(item, Class) else ():
             for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr == "__init__"
-                ):
+                if isinstance(call, ast.Call) and _is_constructor(call.func):
                     for argument in values_of(call):
                         value = argument.value if isinstance(argument, ast.Starred) else argument
                         self._contain(flow, outer, flow.places[value], 3)
 
     def _contain(self, flow: Calls, outer: Thing, place: Place, depth: int) -> None:
+        """Link a definition with those that get to a place, or into containers there."""
+
         def arrive(item: Object) -> None:
-            if (
-                isinstance(item, Thing)
-                and item.kind in ("definition", "traversal")
-                and item != outer
-            ):
-                self.links[outer, item] = None
+            if isinstance(item, Thing) and item.kind in ("definition", "traversal"):
+                if item != outer:
+                    self.links[outer, item] = None
             elif isinstance(item, Container) and depth:
                 self._contain(flow, outer, ("elements", item), depth - 1)
 
@@ -255,6 +256,7 @@ class FlaxOptim(Library):
     def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
         optimizer = Thing("optimizer", site.unit, site.node, "", definition.evidence)
         self.links[optimizer, definition] = None
+        # definition.create(params, focus=traversal)
         target, focus = site.argument(0, "target"), site.argument(1, "focus")
         if target is not None:
             flow.solver.connect(target, ("target", optimizer))
@@ -263,6 +265,7 @@ class FlaxOptim(Library):
         flow.solver.add(site.result, optimizer)
 
     def _step_without_optimizer(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+        # params, state = definition.apply_gradient(hyper_params, params, state, grads)
         outcome = Container(site.node, "step")
         flow.solver.add(site.result, outcome)
         for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
@@ -271,6 +274,7 @@ class FlaxOptim(Library):
                 flow.solver.watch(place, lambda item: self._belongs(definition, item))
 
     def _replace(self, flow: Calls, optimizer: Thing, site: CallSite) -> None:
+        # optimizer.replace(target=params, optimizer_def=definition)
         target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
         if target is not None:
             flow.solver.connect(target, ("target", optimizer))
@@ -299,14 +303,22 @@ class FlaxOptim(Library):
         return part
 
 
+def _is_record(legacy: str) -> bool:
+    """Whether a legacy name is one of a class whose instances are no things."""
+    return legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")
+
+
+def _is_constructor(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and function.attr == "__init__"
+
+
 def _run_time_class(flow: Calls, site: CallSite) -> None:
     named_attribute(flow, site)
     node = site.node
-    if (
-        len(site.positional) < 2
-        or not isinstance(node, ast.Call)
-        or isinstance(node.args[1], ast.Constant)
-    ):
+    # getattr(optim, "Adam") is no choice at run time
+    if len(site.positional) < 2 or not isinstance(node, ast.Call):
+        return
+    if isinstance(node.args[1], ast.Constant):
         return
 
     def arrive(item: Object) -> None:
@@ -317,7 +329,7 @@ def _run_time_class(flow: Calls, site: CallSite) -> None:
 
 
 def _restore(flow: Calls, site: CallSite) -> None:
-    """Like the target that is given, or a dict of dicts if there is none."""
+    """Return something like the target that is given, or a dict of dicts if there is none."""
     target = site.argument(1, "target")
     if target is not None:
         flow.solver.connect(target, site.result)
@@ -327,9 +339,11 @@ def _restore(flow: Calls, site: CallSite) -> None:
 def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:
     outcome = Container(site.node, name)
     flow.solver.add(site.result, outcome)
+    # optimizer, loss = optimizer.optimize(loss_fn)
     if name == "optimize":
         flow.solver.add(("stepped", site.node), optimizer)
         flow.store_element(outcome, 0, ("stepped", site.node))
+    # def loss_fn(params): what is passed is the target
     function = site.argument(0, "loss_fn")
     if function is not None:
         loss = ("loss", site.node)

@@ -1,4 +1,4 @@
-"""Which attributes something has that is no legacy object."""
+"""Which attributes an object has that is not legacy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOREIGN_OPTIMIZERS = (*FOREIGN, *OTHER_OPTIMIZERS)
 
 
 class Members:
-    """The members of the project's classes, those that are set later included."""
+    """The members of the project's classes, also those that are assigned later."""
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
@@ -34,17 +34,18 @@ class Members:
 
     @cached_property
     def _set_later(self) -> dict[Class, set[str]]:
-        """The attributes that something sets at the instances of each class, such as its constructor."""
+        """The attributes that are assigned to instances of each class, as in its constructor."""
         found: dict[Class, set[str]] = defaultdict(set)
         for _, node in self.facts.flow.reading.attributes:
-            if isinstance(node.ctx, ast.Store):
-                for item in self.facts.objects(node.value):
-                    if isinstance(item, Instance):
-                        found[item.cls].add(node.attr)
+            if not isinstance(node.ctx, ast.Store):
+                continue
+            for item in self.facts.objects(node.value):
+                if isinstance(item, Instance):
+                    found[item.cls].add(node.attr)
         return found
 
     def offers(self, item: Object, name: str) -> bool:
-        """Whether something that is no legacy object is known to answer to this attribute."""
+        """Whether an object that is not legacy is known to have this attribute."""
         match item:
             case Instance(cls=cls):
                 if any(legacy_name(base.name) is not None for base in self._outside(cls)):
@@ -56,7 +57,7 @@ class Members:
         return isinstance(item, Module | Class)
 
     def may_offer(self, item: Object, name: str) -> bool:
-        """Whether something is known to answer to this attribute, or has members that are not in view."""
+        """Whether an object is known to have this attribute, or has members out of view."""
         match item:
             case Instance(cls=cls):
                 return (
@@ -64,6 +65,7 @@ class Members:
                     or "__getattr__" in self._members(cls)
                     or self.offers(item, name)
                 )
+            # a dict whose keys are attributes, or a named tuple
             case Container():
                 return bool(self.facts.flow.solver.at(("element", item, name)))
             case Result():
@@ -71,11 +73,10 @@ class Members:
         return True
 
     def _outside(self, cls: Class) -> list[External]:
-        """What a class inherits from that is not of the project."""
+        """The bases of a class that are not of the project."""
         if cls not in self._bases:
-            self._bases[cls] = [
-                base for base in self.facts.flow.ancestry(cls) if isinstance(base, External)
-            ]
+            ancestry = self.facts.flow.ancestry(cls)
+            self._bases[cls] = [base for base in ancestry if isinstance(base, External)]
         return self._bases[cls]
 
     def _members(self, cls: Class) -> set[str]:
@@ -89,12 +90,12 @@ class Members:
 
 
 def foreign(item: Object) -> bool:
-    """Whether something comes from a package with optimizers of its own."""
+    """Whether an object comes from a package with optimizers of its own."""
     return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)
 
 
 def tells(item: Object) -> bool:
-    """Whether something that reaches a place tells what is there."""
+    """Whether an object at a place shows what is there."""
     match item:
         case Result():
             return item.is_instance or foreign(item)

@@ -1,4 +1,4 @@
-"""The model whose `apply` belongs to some parameters."""
+"""The model whose `apply` belongs to some params."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from codemods.sources.modules import Unit
 from codemods.vocabulary import MODELS
 
 LONGEST = 40
-"""The source of a model that is made anew may have as many characters."""
+"""The longest source of a model, in characters, that is repeated in new code."""
 
 
 def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -> str:
-    """How a file says the function that belongs to some parameters: `model.apply`, or `None` if that is not known.
+    """The expression for the function of some params: `model.apply`, or `None` if not known.
 
-    It is known if `params` were made by `model.init(…)` in the function of `call`, or in one within it, where `model` is a Linen
-    module under a name bound once, or a short call that makes one.
+    It is known if `params` were made by `model.init(…)` in the function of `call`, or in one within
+    it, where `model` is a Linen module under a name bound once, or a short call that makes one.
     """
     scope = facts.scope(call)
     initialised = origin(params, scope.node)
-    for node in _evaluated(initialised, scope, facts) if initialised is not None else ():
+    if initialised is None:
+        return "None"
+    for node in _evaluated(initialised, scope, facts):
         match node:
+            # model.init(key, x)
             case ast.Attribute(attr="init" | "init_with_output", value=model) if _is_model(
                 model, facts
             ):
-                return (
-                    f"{unit.source(model)}.apply"
-                    if _is_known(model, scope, unit, facts)
-                    else "None"
-                )
+                if _is_known(model, scope, unit, facts):
+                    return f"{unit.source(model)}.apply"
+                return "None"
     return "None"
 
 
 def _evaluated(call: ast.Call, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
-    """What is evaluated for a call: itself, and the function within the scope that it calls."""
+    """The nodes that are evaluated for a call: its own, and those of a function in the scope."""
     yield from ast.walk(call)
     for item in facts.objects(call.func):
         if isinstance(item, Function) and item.scope.parent is scope:
@@ -47,27 +48,28 @@ def _evaluated(call: ast.Call, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
 
 def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
     """Whether the source of a model means the same in a scope."""
-    parts = [model.func, *values_of(model)] if isinstance(model, ast.Call) else [model]
-    if len(unit.source(model)) > LONGEST or not all(
-        isinstance(part, ast.Name | ast.Constant) for part in parts
-    ):
+    if len(unit.source(model)) > LONGEST:
         return False
-    return all(
-        facts.scope(name).binding(name.id) is scope.binding(name.id)
-        and len(_bindings(name.id, scope.node)) <= 1
-        for name in parts
-        if isinstance(name, ast.Name)
-    )
+    # model, or MLP(features, 10)
+    parts = [model.func, *values_of(model)] if isinstance(model, ast.Call) else [model]
+    for part in parts:
+        if isinstance(part, ast.Constant):
+            continue
+        if not isinstance(part, ast.Name):
+            return False
+        if facts.scope(part).binding(part.id) is not scope.binding(part.id):
+            return False
+        if len(_bindings(part.id, scope.node)) > 1:
+            return False
+    return True
 
 
 def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
     classes = [item.cls for item in objects if isinstance(item, Instance)]
-    return (
-        bool(objects)
-        and len(classes) == len(objects)
-        and all(facts.derives_from(cls, *MODELS) for cls in classes)
-    )
+    if not objects or len(classes) < len(objects):
+        return False
+    return all(facts.derives_from(cls, *MODELS) for cls in classes)
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
@@ -86,8 +88,12 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
-    """The expression that made some parameters, through names that are assigned once, subscripts and `pop`."""
+    """The call that made some params.
+
+    It is found through names that are assigned once, subscripts and `pop`.
+    """
     match params:
+        # variables["params"], variables.pop("params")
         case (
             ast.Subscript(value=value)
             | ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze"))
@@ -96,16 +102,19 @@ def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
         case ast.Call() as call:
             return call
         case ast.Name(id=name) if depth:
-            values = [
-                node.value
-                for node in _own_nodes(scope)
-                if isinstance(node, ast.Assign)
-                for target in node.targets
-                if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(target))
-            ]
-            return (
-                origin(values[0], scope, depth - 1)
-                if len(values) == 1 == len(_bindings(name, scope))
-                else None
-            )
+            values = _assigned(name, scope)
+            if len(values) == 1 == len(_bindings(name, scope)):
+                return origin(values[0], scope, depth - 1)
     return None
+
+
+def _assigned(name: str, scope: ast.AST) -> list[ast.expr]:
+    """The values of the assignments to a name in a function."""
+    found: list[ast.expr] = []
+    for node in _own_nodes(scope):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                items = (item for item in ast.walk(target) if isinstance(item, ast.Name))
+                if any(item.id == name for item in items):
+                    found.append(node.value)
+    return found

@@ -1,4 +1,7 @@
-"""The names under which a file will know optax, jax, `TrainState` and `DynamicScale`, without taking one that is in use."""
+"""The names under which a file has optax, jax, `TrainState` and `DynamicScale`.
+
+None takes a name that is in use.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,13 @@ from codemods.dataflow.bindings import bound_anywhere
 from codemods.sources.modules import Unit
 
 Choice = tuple[str, str, str]
-"""Full name of what is imported, name that this binds, attribute of it that is the wanted thing (empty if it is that itself)."""
+"""A full name to import, the name that this binds, and the wanted attribute of it.
+
+The attribute is empty if what is imported is wanted itself.
+"""
 
 MOVED = ("DynamicScale", "ModelParamTraversal")
-"""Classes of `flax.optim` that live on elsewhere, so that their names become free."""
+"""Classes of `flax.optim` that exist in other modules today, so that their names become free."""
 
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "optax": (("optax", "optax", ""),),
@@ -46,14 +52,17 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
 
 @dataclass(frozen=True)
 class Name:
-    """How new code says something: the expression, and the import statement it needs (empty when the file has it)."""
+    """An expression of new code, and the import statement that it needs.
+
+    The statement is empty when the file has it.
+    """
 
     expression: str
     statement: str
 
 
 def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
-    """The names for each key of `CHOICES`; a key is missing when every choice is taken by something else."""
+    """The names for each key of `CHOICES`; a key is missing when every choice is taken."""
     found: dict[str, Name] = {}
     imports = facts.imported(unit)
     top = [
@@ -81,7 +90,7 @@ def _choose(
 ) -> Name | None:
     for target, name, attribute in choices:
         for found, known_as in at_top:
-            # Emitted transformations say optax by its own name.
+            # Emitted transformations call optax by its own name.
             if found == target and (target != "optax" or known_as == name):
                 return Name(_joined(known_as, attribute), "")
     for target, name, attribute in choices:

@@ -1,4 +1,7 @@
-"""Where the value of a variable comes from: the statement that sets it, or the arguments of all calls that fill a parameter."""
+"""Where the value of a variable comes from, followed backwards.
+
+That is the statement that assigns it, or the arguments of all calls with that parameter.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from codemods.dataflow.effects import Variable
 from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import functions_in
 from codemods.flow.binding import arguments_of, signature_of, values_of
-from codemods.flow.objects import Class, External, Function, Module
+from codemods.flow.objects import Class, External, Function, Module, Object
 from codemods.flow.scopes import Scope
 from codemods.flow.sites import CallSite
 from codemods.sources.modules import Unit
@@ -33,9 +36,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """What a call gives for a parameter: the call that writes it, which may be one of `functools.partial`, and its value there.
+    """The argument of a call for a parameter.
 
-    `keyword` is None for an argument by position.
+    `call` is the call in which it is written, which may be one of `functools.partial`. `keyword` is
+    None for an argument by position.
     """
 
     unit: Unit
@@ -54,7 +58,7 @@ class Binding:
 
 
 class Origins(Definitions):
-    """Follows values backwards, as far as only one way leads, through the calls of functions, too."""
+    """Follows values backwards, as far as only one way leads, also through calls of functions."""
 
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts.dataflow.program)
@@ -68,10 +72,10 @@ class Origins(Definitions):
         return self.facts.flow.entered[function]
 
     def bindings(self, function: FunctionNode) -> list[Binding] | None:
-        """What each call of a function gives.
+        """The arguments of each call of a function.
 
-        None where that cannot be told: no call is in view, arguments are unpacked, or the function is handed to code of which it
-        is not known what it gives.
+        None where that is not known: no call is in view, arguments are unpacked, or the function is
+        handed to code of which it is not known what it does with it.
         """
         calls = self.calls(function)
         if not calls or self._escapes(function):
@@ -86,12 +90,11 @@ class Origins(Definitions):
         return list(found.values())
 
     def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
-        """Whether some calls of a function can be of no other, so that its parameters may change."""
-        calls = {
-            call
-            for one in bindings
-            for call in (one.call, *(given.call for given in one.given.values()))
-        }
+        """Whether some calls can only be of this function, so that its parameters may change."""
+        calls: set[ast.Call] = set()
+        for binding in bindings:
+            calls.add(binding.call)
+            calls.update(argument.call for argument in binding.given.values())
         return all(self._called(call) == {function} for call in calls)
 
     def _called(self, call: ast.Call) -> set[ast.AST]:
@@ -101,7 +104,7 @@ class Origins(Definitions):
         return {function.node for function in functions_in(items)}
 
     def references(self, function: ast.AST) -> list[tuple[Unit, ast.expr]]:
-        """The names and attributes that may be a function, as it is or wrapped."""
+        """The names and attributes that may be a function, plain or wrapped."""
         return self._references[function]
 
     def _bound(
@@ -112,9 +115,7 @@ class Origins(Definitions):
             return None
         found = arguments_of(signature_of(function.args, offset), site.node, *site.partials)
         if found is None or not self._is_as_written(site):
-            return (
-                None  # perhaps a call that another function makes, such as the one of a loop's body
-            )
+            return None  # perhaps another function makes the call, such as that of a loop's body
         calls = (*site.partials, site.node)
         words = {word.value: word for call in calls for word in call.keywords}
         places = {
@@ -125,13 +126,12 @@ class Origins(Definitions):
         }
 
     def _is_as_written(self, site: CallSite) -> bool:
-        """Whether a function is given what the source of a call says."""
+        """Whether a function gets just the arguments that the source of a call has."""
         assert isinstance(site.node, ast.Call)
         values = [*(value for call in site.partials for value in call.args[1:]), *site.node.args]
         words = {word.arg for call in (*site.partials, site.node) for word in call.keywords}
-        return tuple(
-            self.facts.flow.places[value] for value in values
-        ) == site.positional and words == {*site.keywords}
+        places = tuple(self.facts.flow.places[value] for value in values)
+        return places == site.positional and words == {*site.keywords}
 
     def _unit_of(self, call: ast.Call, site: CallSite) -> Unit:
         scope = self.facts.flow.reading.scopes.get(call)
@@ -144,19 +144,20 @@ class Origins(Definitions):
         return any(not self._is_followed(unit, node) for unit, node in self._references[function])
 
     def _is_followed(self, unit: Unit, node: ast.expr) -> bool:
-        """Whether it is known what becomes of a function at a reference to it."""
+        """Whether it is known what happens to a function at a reference to it."""
         parent = unit.parents.get(node)
+        # jax.jit(step): `step` is an argument
         while isinstance(parent, ast.Tuple | ast.keyword | ast.Starred):
             parent = unit.parents.get(parent)
         if not isinstance(parent, ast.Call) or parent.func is node:
             return True
-        known = self.facts.flow.library.function
-        return any(
-            known(item.name) is not None
-            if isinstance(item, External)
-            else isinstance(item, Function | Class)
-            for item in self.facts.objects(parent.func)
-        )
+        return any(map(self._is_known, self.facts.objects(parent.func)))
+
+    def _is_known(self, item: Object) -> bool:
+        """Whether it is known what a function does with its arguments."""
+        if isinstance(item, External):
+            return self.facts.flow.library.function(item.name) is not None
+        return isinstance(item, Function | Class)
 
     @cached_property
     def _references(self) -> dict[ast.AST, list[tuple[Unit, ast.expr]]]:
@@ -170,7 +171,7 @@ class Origins(Definitions):
     # What a name means elsewhere
 
     def means_the_same(self, name: str, here: Scope, variable: Variable) -> bool:
-        """Whether a name, used in a scope, is a variable, or an import of it."""
+        """Whether a name, used in a scope, stands for a variable, or for an import of it."""
         bound = here.binding(name)
         if bound is None:
             return False
@@ -180,9 +181,12 @@ class Origins(Definitions):
             return False
         theirs = {*self.program.objects_at(variable.scope, variable.name)}
         own = {*self.program.objects_at(bound, name)}
-        plain = all(isinstance(item, Function | Class | External | Module) for item in own | theirs)
-        imported = all(isinstance(node, ast.alias) for node in self.stores(Variable(bound, name)))
-        return plain and imported and len(own) == 1 and own == theirs
+        # from steps import train_step
+        kinds = (Function, Class, External, Module)
+        is_plain = all(isinstance(item, kinds) for item in own | theirs)
+        stores = self.stores(Variable(bound, name))
+        is_imported = all(isinstance(node, ast.alias) for node in stores)
+        return is_plain and is_imported and len(own) == 1 and own == theirs
 
 
 def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
@@ -193,7 +197,7 @@ def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
 
 
 def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements among which one stands."""
+    """The statements of the block that a statement is in."""
     blocks: list[list[ast.stmt]] = [
         getattr(unit.parents[statement], field, []) for field in ("body", "orelse", "finalbody")
     ]
@@ -201,7 +205,7 @@ def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def names_within(node: ast.AST) -> set[str]:
-    """What is called so in some code: variables and parameters."""
+    """The names of variables and parameters in some code."""
     found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
     return found | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
 

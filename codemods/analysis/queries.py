@@ -218,12 +218,14 @@ class Queries:
 
     def _is_by_import(self, node: ast.expr) -> bool:
         """Whether an expression is a name that an import binds, in a module or a class."""
+        # `Adam` after `from flax.optim import Adam`
         if isinstance(node, ast.Name):
             scope = self.flow.reading.scopes.get(node)
             binding = None if scope is None else scope.binding(node.id)
             return scope is not None and (binding is None or self.is_imported(binding, node.id))
         if not isinstance(node, ast.Attribute):
             return False
+        # `optimizers.Adam` of a module of the project that imports it
         scopes = (self._namespace(item) for item in self.objects(node.value))
         return any(scope is not None and self.is_imported(scope, node.attr) for scope in scopes)
 
@@ -271,8 +273,10 @@ class Queries:
             if item.name != "*":
                 found[item.scope, item.name] = item.target
                 continue
+            # from flax.optim import *
             for name in self.legacy.members(item.target):
                 found[item.scope, name] = f"{item.target}.{name}"
+        # from project.optimizers import Adam, or a star
         pending = list(found)
         while pending:
             scope, name = pending.pop()

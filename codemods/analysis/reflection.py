@@ -17,7 +17,7 @@ from codemods.vocabulary import FILL, READ_PLAIN, STORE
 
 BY_NAME = ("builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr")
 PATCHING = ("setattr", "delattr", "object", "patch")
-"""How functions are called that set an attribute: of Python, `unittest.mock` and pytest."""
+"""The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
 
 EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
@@ -30,10 +30,10 @@ ADDED = {
     ),
     "traversal": frozenset(("__call__", "__name__")),
 }
-"""Attributes that legacy objects lacked, and what takes their place has."""
+"""Attributes that legacy objects did not have, but their replacements have."""
 
 TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
-"""Attributes that hardly anything but an optimizer has."""
+"""Attributes that hardly any other object than an optimizer has."""
 
 
 def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
@@ -44,42 +44,46 @@ def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
 
 
 def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
-    """An attribute of a legacy class or module that is set or deleted, for all that is made by it."""
+    """An attribute of a legacy class or module that is assigned or deleted.
+
+    That is a use of everything that the class or module makes.
+    """
+    if not isinstance(node, ast.Attribute | ast.Call):
+        return None
+    names = (legacy_name(found) for found in _patched(facts, node))
+    patched = {name.partition(".")[0] for name in names if name is not None}
+    if not patched:
+        return None
+    classes = {*patched, "custom", RUN_TIME} if patched <= {*DEFINITIONS} else None
+    things: dict[Thing, None] = {}
+    program = facts.together(unit)
+    for _, call in facts.flow.reading.calls:
+        for thing in facts.things(call):
+            if thing.node is not call or thing.unit.path not in program:
+                continue
+            if classes is None or thing.kind != "definition" or thing.name in classes:
+                things[thing] = None
+    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(things))
+
+
+def _patched(facts: Queries, node: ast.AST) -> list[str]:
+    """The full names of what a node assigns an attribute of, or deletes."""
     match node:
+        # optim.Adam = MyAdam
         case ast.Attribute(value=owner, attr=attribute, ctx=ast.Store() | ast.Del()):
-            names = [
-                *facts.externals(owner),
-                *(f"{name}.{attribute}" for name in facts.externals(owner)),
-            ]
+            owners = facts.externals(owner)
+            return [*owners, *(f"{name}.{attribute}" for name in owners)]
+        # mock.patch.object(optim, "Adam", MyAdam)
         case ast.Call(func=function, args=[owner, ast.Constant(value=str()), *_]) if (
             last_word(function) in PATCHING
         ):
-            names = facts.externals(owner)
+            return facts.externals(owner)
+        # mock.patch("flax.optim.Adam", MyAdam)
         case ast.Call(func=function, args=[ast.Constant(value=str(text)), *_]) if (
             last_word(function) in PATCHING
         ):
-            names = [text]
-        case _:
-            return None
-    patched = {
-        name.partition(".")[0] for found in names if (name := legacy_name(found)) is not None
-    }
-    if not patched:
-        return None
-    of_class = {*patched, "custom", RUN_TIME} if patched <= {*DEFINITIONS} else None
-    made = (
-        thing
-        for _, call in facts.flow.reading.calls
-        for thing in facts.things(call)
-        if thing.node is call
-    )
-    near = (thing for thing in made if thing.unit.path in facts.together(unit))
-    things = (
-        thing
-        for thing in near
-        if of_class is None or thing.kind != "definition" or thing.name in of_class
-    )
-    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(dict.fromkeys(things)))
+            return [text]
+    return []
 
 
 def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
@@ -87,43 +91,52 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
     called = set(facts.externals(call.func))
     if not called & (STORE | FILL):
         return []
-    held = [(argument, things) for argument in values_of(call) for things in _met(facts, argument)]
+    found = [
+        (argument, things)
+        for argument in values_of(call)
+        for things in _optimizers_in(facts, argument)
+    ]
     uses = [
-        Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in held
+        Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in found
     ]
-    if not held or not called & FILL:
+    if not found or not called & FILL:
         return uses
-    return [*uses, Use("restored", ast.unparse(call.func), unit, call, held[0][1])]
+    return [*uses, Use("restored", ast.unparse(call.func), unit, call, found[0][1])]
 
 
-def _met(facts: Queries, argument: ast.expr) -> list[tuple[Thing, ...]]:
-    """The optimizers that an argument is; each for itself, those that a container holds."""
+def _optimizers_in(facts: Queries, argument: ast.expr) -> list[tuple[Thing, ...]]:
+    """The optimizers that an argument may be; one by one those that a container holds."""
     direct = tuple(facts.things(argument, "optimizer"))
-    held = [
-        thing for thing in facts.within(facts.flow.places[argument]) if thing.kind == "optimizer"
-    ]
-    return [direct] if direct else [(thing,) for thing in held]
+    if direct:
+        return [direct]
+    within = facts.within(facts.flow.places[argument])
+    return [(thing,) for thing in within if thing.kind == "optimizer"]
 
 
 def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     match node:
+        # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
+        # state_dict["target"]
         case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
+            is_part = key == "target" or _names_a_part(unit.parents.get(node))
             things = tuple(facts.things(value, "optimizer", "state_dict"))
-            if _is_restored(facts, value) and (
-                key == "target" or _names_a_part(unit.parents.get(node))
-            ):
+            if is_part and _is_restored(facts, value):
                 return Use("checkpoint", key, unit, node, ())
             return Use("state_dict", key, unit, node, things) if things else None
+        # sys.modules["flax.optim"]
         case ast.Subscript(value=value, slice=ast.Constant(value=str())) if facts.externals(value):
             if any(legacy_name(name) is not None for name in facts.externals(node)):
-                return Use("module", "", unit, node, _asked_for(facts, unit))
+                return Use("module", "", unit, node, _definitions_of(facts, unit))
+        # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
             things = tuple(facts.things(value, "optimizer", "state"))
             return Use("reflection", name, unit, node, things) if things else None
+        # case object(target=params):
         case ast.MatchClass(cls=cls, kwd_attrs=names):
             return _pattern(facts, unit, node, cls, names)
+        # "target" in checkpoint
         case ast.Compare(
             left=ast.Constant(value="target"), ops=[ast.In() | ast.NotIn()], comparators=[value]
         ):
@@ -136,15 +149,15 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
 def _pattern(
     facts: Queries, unit: Unit, node: ast.AST, cls: ast.expr, names: list[str]
 ) -> Use | None:
-    """A pattern that asks the subject for attributes by their names."""
+    """A pattern that reads attributes of the subject by their names."""
     subject = next(outer.subject for outer in unit.ancestors(node) if isinstance(outer, ast.Match))
     things = tuple(
         thing for thing in facts.things(subject) if not ATTRIBUTES[thing.kind].isdisjoint(names)
     )
     is_legacy = any(legacy_name(name) is not None for name in facts.externals(cls))
-    return (
-        Use("reflection", ", ".join(names), unit, cls, things) if things and not is_legacy else None
-    )
+    if not things or is_legacy:
+        return None
+    return Use("reflection", ", ".join(names), unit, cls, things)
 
 
 def _names_a_part(node: ast.AST | None) -> bool:
@@ -167,40 +180,58 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
         thing for thing, name in facts.flow.got.get(node, ()) if name in ATTRIBUTES[thing.kind]
     ]
     name = _literal(node.args[1]) if len(node.args) > 1 else None
+    # getattr(flax, "optim"), getattr(optimizer, "target")
     if called & set(BY_NAME) and len(node.args) > 1:
         if name == "optim" and "flax" in facts.externals(first):
-            return Use("module", "", unit, node, _asked_for(facts, unit))
-        kinds = {kind: {*own, *ADDED.get(kind, ())} for kind, own in ATTRIBUTES.items()}
-        things = [
-            thing for thing in facts.things(first) if name is None or name in kinds[thing.kind]
-        ]
+            return Use("module", "", unit, node, _definitions_of(facts, unit))
+        things = _with_attribute(facts, first, name)
+    # vars(optimizer)
     elif called & set(WHOLE):
         things = facts.things(first, "optimizer", "state")
-    elif called & set(IMPORTING) and any(
-        legacy_name(name) is not None for name in (_literal(first) or "", *facts.externals(node))
-    ):
-        return Use("module", "", unit, node, _asked_for(facts, unit))
+    # importlib.import_module("flax.optim")
+    elif called & set(IMPORTING) and _imports_legacy(facts, node, first):
+        return Use("module", "", unit, node, _definitions_of(facts, unit))
+    # isinstance(optimizer, HasTarget), of a protocol
     elif "builtins.isinstance" in called and len(node.args) == 2:
         name = next(_asked_by_protocol(facts, node.args[1]), None)
         things = facts.things(first, "optimizer") if name is not None else []
+    # operator.attrgetter("state.step")
     elif "operator.attrgetter" in called and set(TELLING) & set((_literal(first) or "").split(".")):
         return Use("reflection", str(_literal(first)), unit, node, tuple(things))
     things += _in_text(facts, unit, node)
     return Use("reflection", str(name), unit, node, tuple(things)) if things else None
 
 
+def _with_attribute(facts: Queries, node: ast.expr, name: str | None) -> list[Thing]:
+    """The things at an expression for which an attribute means something, old or new."""
+    if name is None:
+        return facts.things(node)
+    return [
+        thing
+        for thing in facts.things(node)
+        if name in ATTRIBUTES[thing.kind] or name in ADDED.get(thing.kind, ())
+    ]
+
+
+def _imports_legacy(facts: Queries, call: ast.Call, first: ast.expr) -> bool:
+    names = (_literal(first) or "", *facts.externals(call))
+    return any(legacy_name(name) is not None for name in names)
+
+
 def _asked_by_protocol(facts: Queries, node: ast.expr) -> Iterator[str]:
     """The attributes of legacy optimizers that a protocol of the project asks for."""
+    protocols = ("typing.Protocol", "typing_extensions.Protocol")
     for item in facts.objects(node):
-        if isinstance(item, Class) and facts.derives_from(
-            item, "typing.Protocol", "typing_extensions.Protocol"
-        ):
-            asked = {*item.scope.names, *facts.flow.fields_in_order(item)}
-            yield from sorted((ATTRIBUTES["optimizer"] | ADDED["optimizer"]) & asked)
+        if isinstance(item, Class) and facts.derives_from(item, *protocols):
+            members = {*item.scope.names, *facts.flow.fields_in_order(item)}
+            yield from sorted((ATTRIBUTES["optimizer"] | ADDED["optimizer"]) & members)
 
 
-def _asked_for(facts: Queries, unit: Unit) -> tuple[Thing, ...]:
-    """The definitions that hang on whether, and by which way, there is a module `flax.optim`: those of the same file at least."""
+def _definitions_of(facts: Queries, unit: Unit) -> tuple[Thing, ...]:
+    """The definitions that may depend on how the module `flax.optim` is imported in a file.
+
+    They are those of the file, and those of modules in variables.
+    """
     calls = (call for owner, call in facts.flow.reading.calls if owner is unit)
     made = (
         thing for call in calls for thing in facts.things(call, "definition") if thing.node is call
@@ -209,23 +240,28 @@ def _asked_for(facts: Queries, unit: Unit) -> tuple[Thing, ...]:
 
 
 def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[Thing, ...]:
-    """The things of which a text asks an attribute: code that is evaluated, a format, or `getattr` that is handed on."""
+    """The things whose attributes a text reads, or a `getattr` that is handed on."""
     called = set(facts.externals(node.func))
     match node:
+        # eval("optimizer.target")
         case ast.Call(args=[ast.Constant(value=str() as code), *_]) if (
             called & EVALUATING and PARTS.search(code)
         ):
             return tuple(_made_in(facts, unit))
+        # "{0.target}".format(optimizer)
         case ast.Call(
             func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")
         ) if PARTS.search(text):
-            return tuple(thing for argument in node.args for thing in facts.things(argument))
-    handed_on = any("builtins.getattr" in facts.externals(argument) for argument in node.args)
-    return (
-        tuple(thing for argument in node.args for thing in facts.things(argument))
-        if handed_on
-        else ()
-    )
+            return _given(facts, node)
+    # functools.partial(getattr, optimizer)
+    if any("builtins.getattr" in facts.externals(argument) for argument in node.args):
+        return _given(facts, node)
+    return ()
+
+
+def _given(facts: Queries, call: ast.Call) -> tuple[Thing, ...]:
+    """The things that the arguments of a call may be."""
+    return tuple(thing for argument in call.args for thing in facts.things(argument))
 
 
 def _made_in(facts: Queries, unit: Unit) -> list[Thing]:

@@ -1,4 +1,4 @@
-"""Where a file uses what was removed."""
+"""Where a file uses names that JAX, Flax or NumPy have removed."""
 
 from __future__ import annotations
 
@@ -20,37 +20,46 @@ from codemods.vocabulary import INDEX
 
 DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
 UNKNOWN = "unknown"
-"""The kind of use of a name that is not there, though nobody removed it, or is private."""
+"""The kind of use of a name that does not exist and never did, or is private."""
 
 MODERNIZED = ("removed", "removed_import", "removed_module")
-"""The kinds of use that are only rewritten on demand, as they have to do with no optimizer."""
+"""The kinds of use that are only rewritten on demand: they have to do with no optimizer."""
 
 POPPED = ("params",)
-"""The collections that flax took out of variables with `variables.pop(…)`, which gave a pair."""
+"""The collections that `variables.pop(…)` took out of the variables; it returned a pair."""
 
 WITHOUT_NAME = ("AttributeError",)
 WITHOUT_IMPORT = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
-"""What is handled by code that does without an attribute, or an import. Who handles all exceptions thinks of no attribute."""
+"""The exceptions that are handled by code that can do without an attribute, or an import.
+
+A handler of all exceptions is not written for a missing attribute.
+"""
 
 
 def says_package(content: bytes) -> bool:
-    """Whether a file says the name of a package of which anything is gone."""
+    """Whether a file has the name of a package that has removed anything."""
     return any(package.encode() in content for package in packages())
 
 
 def uses_removed(code: str) -> bool:
-    """Whether a file may use anything that is gone, or never was. False is certain."""
+    """Whether a file may use a name that does not exist (any more). False is certain."""
     return any(package in code for package in packages())
 
 
 def names_removed(unit: Unit) -> bool:
-    """Whether a file may use anything that is gone, or never was, by its imports and attributes alone. False is certain."""
+    """Whether a file may use a name that does not exist (any more). False is certain.
+
+    Only its imports and attributes are looked at.
+    """
     bound: dict[str, set[str]] = defaultdict(set)
-    for bound_as, target, said in _imports(unit):
+    for bound_as, target, imported in _imports(unit):
         bound[bound_as].add(target)
-        if row_of(said) is not None or said in once_modules() or unknown(said) is not None:
+        if row_of(imported) is not None or imported in once_modules():
+            return True
+        if unknown(imported) is not None:
             return True
     for node in unit.nodes:
+        # jax.tree_map, or `j.tree_map` after `import jax as j`
         if isinstance(node, ast.Attribute):
             *steps, root = _steps(node)
             full = [".".join((name, *reversed(steps))) for name in bound.get(root, ())]
@@ -58,16 +67,25 @@ def names_removed(unit: Unit) -> bool:
                 return True
         elif isinstance(node, ast.Assign) and _is_popped_pair(node):
             return True
-    return any(
-        row_of(f"{target}.{rest}") is not None
-        for _, text in _quoted(unit)
-        for root, _, rest in (name.partition(".") for name in DOTTED.findall(text))
-        for target in bound.get(root, ())
-    )
+    return _quotes_removed(unit, bound)
+
+
+def _quotes_removed(unit: Unit, bound: dict[str, set[str]]) -> bool:
+    """Whether an annotation in quotes may have such a name."""
+    for _, text in _quoted(unit):
+        for name in DOTTED.findall(text):
+            root, _, rest = name.partition(".")
+            targets = bound.get(root, ())
+            if any(row_of(f"{target}.{rest}") is not None for target in targets):
+                return True
+    return False
 
 
 def _quoted(unit: Unit) -> Iterator[tuple[ast.Constant, str]]:
-    """The strings of a file that are annotations, or parts of these, and types that something is cast to; each with its text."""
+    """The strings of a file that are annotations or parts of these, each with its text.
+
+    The types in `cast("jnp.DeviceArray", x)` are such, too.
+    """
     for annotation in _annotations(unit):
         yield from ((quoted, str(quoted.value)) for quoted in quoted_types(annotation))
 
@@ -75,14 +93,17 @@ def _quoted(unit: Unit) -> Iterator[tuple[ast.Constant, str]]:
 def _annotations(unit: Unit) -> Iterator[ast.expr]:
     for node in unit.nodes:
         match node:
+            # cast("jnp.DeviceArray", x)
             case ast.Call(
                 func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[annotation, _]
             ):
                 yield annotation
+            # x: "jnp.DeviceArray", of a variable or a parameter
             case (
                 ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
             ):
                 yield annotation
+            # def f() -> "jnp.DeviceArray"
             case (
                 ast.FunctionDef(returns=ast.expr() as annotation)
                 | ast.AsyncFunctionDef(returns=ast.expr() as annotation)
@@ -91,12 +112,13 @@ def _annotations(unit: Unit) -> Iterator[ast.expr]:
 
 
 def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
-    """For each import from a package with removed names: the name that it binds, what that is, and what it says."""
+    """For each absolute import the name that it binds, its target, and the name it imports."""
     for node in unit.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root = alias.name.partition(".")[0]
-                yield alias.asname or root, alias.name if alias.asname else root, alias.name
+                target = alias.name if alias.asname else root
+                yield alias.asname or root, target, alias.name
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module is not None:
             for alias in node.names:
                 name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
@@ -104,7 +126,10 @@ def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
 
 
 def _steps(node: ast.expr) -> Iterator[str]:
-    """The words of a dotted name, from the last on; an empty first one if it begins with anything but a name."""
+    """The words of a dotted name, the last one first.
+
+    The first word is empty if the expression does not begin with a name.
+    """
     while isinstance(node, ast.Attribute):
         yield node.attr
         node = node.value
@@ -112,11 +137,12 @@ def _steps(node: ast.expr) -> Iterator[str]:
 
 
 def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
-    """The uses of what is gone in a file.
+    """The uses of removed names in a file.
 
-    Their kind is `removed` for an expression, `removed_import` for an imported name, and `removed_module` for the import of a
-    module, `import a.b.c`, of which nothing is in use but such expressions, or which is an attribute now. It is `unknown` for
-    what is not there, though nobody removed it, and for what is private, in an expression or an import.
+    Their kind is `removed` for an expression, `removed_import` for an imported name, and
+    `removed_module` for the import of a module, `import a.b.c`, that only such expressions use, or
+    that is an attribute today. It is `unknown` for an expression or import of what never existed,
+    or is private.
     """
     if not uses_removed(unit.code):
         return
@@ -129,27 +155,35 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
+        # state, params = variables.pop("params")
         elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
             yield Use("removed", "pop", unit, node.value, ())
     yield from _in_quotes(unit, names, covered)
     for item in names.imports:
-        row = row_of(imported_name(item))
-        if _is_guarded(unit, item.statement):
-            continue
-        if isinstance(item.statement, ast.Import) and item.alias.name in once_modules():
-            yield Use("removed_module", item.alias.name, unit, item.statement, ())
-        if row is None:
-            continue
-        if not names.is_covered(item, covered):
-            yield Use("removed_import", imported_name(item), unit, item.statement, ())
-        elif _is_package(item):
-            kind = "removed_import" if row.how == "same" else "removed_module"
-            yield Use(kind, imported_name(item), unit, item.statement, ())
+        yield from _of_import(unit, item, names, covered)
     yield from _unknown(unit, names)
 
 
+def _of_import(unit: Unit, item: Import, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
+    """The uses that an import is."""
+    name = imported_name(item)
+    row = row_of(name)
+    if _is_guarded(unit, item.statement):
+        return
+    # import jax.ops, which is not a module any more
+    if isinstance(item.statement, ast.Import) and item.alias.name in once_modules():
+        yield Use("removed_module", item.alias.name, unit, item.statement, ())
+    if row is None:
+        return
+    if not names.is_covered(item, covered):
+        yield Use("removed_import", name, unit, item.statement, ())
+    elif _is_package(item):
+        kind = "removed_import" if row.how == "same" else "removed_module"
+        yield Use(kind, name, unit, item.statement, ())
+
+
 def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
-    """The uses of what is not there, though nobody removed it, and of what is private, but for what the file itself sets."""
+    """The uses of what never existed, or is private, except for what the file itself assigns."""
     attributes = [node for node in unit.nodes if isinstance(node, ast.Attribute)]
     own = {names.full_name(node) for node in attributes if not isinstance(node.ctx, ast.Load)}
     covered: set[ast.AST] = set()
@@ -167,7 +201,10 @@ def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
 
 
 def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
-    """The uses in annotations in quotes: one for all that say the same in one of them, be it an expression or not."""
+    """The uses in annotations in quotes: one for all equal names in an annotation.
+
+    A name counts even where the text is not an expression.
+    """
     for quoted, nodes in names.quoted.items():
         found: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
         for node in nodes:
@@ -178,7 +215,9 @@ def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use
         for (name, text), said in found.items():
             yield Use("removed", name, unit, quoted, (), quoted=text, said=tuple(said))
     for quoted, whole in _quoted(unit):
-        for text in dict.fromkeys(DOTTED.findall(whole)) if quoted not in names.quoted else ():
+        if quoted in names.quoted:
+            continue  # it is an expression, and was looked at above
+        for text in dict.fromkeys(DOTTED.findall(whole)):
             row = names.row_of_text(text)
             if row is not None:
                 yield Use("removed", row.name, unit, quoted, (), quoted=text)
@@ -194,22 +233,17 @@ class _Names:
         self._bound: dict[str, list[Import]] = defaultdict(list)
         for item in self.imports:
             self._bound[item.name].append(item)
-        annotations = [
-            one
-            for one in facts.flow.reading.annotations
-            if one.unit is unit and one.node in unit.parents
-        ]
-        self.quoted = {
-            one.node: [
-                node
-                for inner in facts.with_quoted(one)
-                for node in ast.walk(inner.expression)
-                if isinstance(node, ast.Attribute | ast.Name)
-            ]
-            for one in annotations
-            if one.node is not one.expression
-        }
-        """What is said in each annotation in quotes."""
+        self.quoted: dict[ast.expr, list[ast.Attribute | ast.Name]] = {}
+        """The names in each annotation in quotes."""
+        for annotation in facts.flow.reading.annotations:
+            node = annotation.node
+            is_own = annotation.unit is unit and node in unit.parents
+            if is_own and node is not annotation.expression:
+                inner = (one.expression for one in facts.with_quoted(annotation))
+                parts = (part for expression in inner for part in ast.walk(expression))
+                self.quoted[node] = [
+                    part for part in parts if isinstance(part, ast.Attribute | ast.Name)
+                ]
 
     @property
     def _reads(self) -> Iterator[ast.AST]:
@@ -217,33 +251,32 @@ class _Names:
         return chain(self.unit.nodes, *self.quoted.values())
 
     def row(self, node: ast.Attribute | ast.Name, where: ast.expr) -> Removed | None:
-        """The row of what an expression names, unless its import alone is to change, or is reported.
+        """The row of what an expression names, unless its import alone is changed or reported.
 
-        `where` is what of the file that stands in: the expression itself, or a string.
+        `where` is the place in the file: the expression itself, or the string that it is in.
         """
         name = self.full_name(node)
         row = None if name is None else row_of(name)
         if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, where):
             return None
-        if isinstance(node, ast.Name):
-            return (
-                row if row.name == name and row.how in ("call", "drop", "helper", "value") else None
-            )
+        # tree_map(f, tree): of most imported names, it is enough to change the import
+        if isinstance(node, ast.Name) and row.how not in ("call", "drop", "helper", "value"):
+            return None
         return row if row.name == name else None
 
     def row_of_text(self, text: str) -> Removed | None:
-        """The row of a dotted name in a text that is no expression, by what all imports of the file bind its first word to."""
+        """The row of a dotted name in a text, if all imports bind its first word to the same."""
         root, _, rest = text.partition(".")
-        named = {item.name if _is_package(item) else item.target for item in self._bound[root]}
+        named = {_bound_name(item) for item in self._bound[root]}
         return row_of(f"{named.pop()}.{rest}") if len(named) == 1 else None
 
     def full_name(self, node: ast.expr) -> str | None:
-        """The full name of what an expression names, if imports alone decide on that."""
+        """The full name of what an expression names, if imports alone show it."""
         if isinstance(node, ast.Attribute):
             owner = self.full_name(node.value)
             return None if owner is None else f"{owner}.{node.attr}"
         items = self._items(node) if isinstance(node, ast.Name) else []
-        named = {item.name if _is_package(item) else item.target for item in items}
+        named = {_bound_name(item) for item in items}
         return named.pop() if len(named) == 1 else None
 
     def _items(self, node: ast.Name) -> list[Import]:
@@ -254,13 +287,13 @@ class _Names:
         return [item for item in self._bound[node.id] if item.scope is scope]
 
     def items_below(self, node: ast.expr) -> list[Import]:
-        """The imports that bind the name which an expression begins with."""
+        """The imports that bind the first word of an expression."""
         while isinstance(node, ast.Attribute):
             node = node.value
         return self._items(node) if isinstance(node, ast.Name) else []
 
     def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
-        """Whether an import is in use, and by nothing but what is told already."""
+        """Whether an import is in use, and only by what is already reported."""
         reads: Iterable[ast.AST] = (
             node for node in self._reads if isinstance(node, ast.Name) and item in self._items(node)
         )
@@ -272,7 +305,10 @@ class _Names:
 
 
 def imported_name(item: Import) -> str:
-    """The full name of what an import statement says, which is not what it binds if that is a package above it."""
+    """The full name that an import statement has.
+
+    It does not bind that if it binds a package above it.
+    """
     return item.alias.name if isinstance(item.statement, ast.Import) else item.target
 
 
@@ -281,8 +317,13 @@ def _is_package(item: Import) -> bool:
     return isinstance(item.statement, ast.Import) and not item.alias.asname
 
 
+def _bound_name(item: Import) -> str:
+    """The full name of what an import binds: `a` for `import a.b.c`."""
+    return item.name if _is_package(item) else item.target
+
+
 def _is_guarded(unit: Unit, node: ast.AST) -> bool:
-    """Whether something else is done where a name is not there."""
+    """Whether the code handles that a name does not exist, by `try`."""
     is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node
     for outer in unit.ancestors(node):
@@ -294,16 +335,16 @@ def _is_guarded(unit: Unit, node: ast.AST) -> bool:
 
 
 def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
-    """Whether a handler thinks of an import that fails, or of an attribute that is not there."""
+    """Whether a handler is for an import that fails, or for an attribute that does not exist."""
     if handler.type is None:
         return is_import
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    thought_of = WITHOUT_IMPORT if is_import else WITHOUT_NAME
-    return any(isinstance(kind, ast.Name) and kind.id in thought_of for kind in kinds)
+    expected = WITHOUT_IMPORT if is_import else WITHOUT_NAME
+    return any(isinstance(kind, ast.Name) and kind.id in expected for kind in kinds)
 
 
 def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Iterator[ast.AST]:
-    """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which goes with it."""
+    """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which is removed with it."""
     call = unit.parents.get(function)
     if ".at[" in row.to and isinstance(call, ast.Call) and call.func is function:
         match updated(call):
@@ -312,7 +353,7 @@ def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Itera
 
 
 def _is_popped_pair(node: ast.Assign) -> bool:
-    """`state, params = variables.pop("params")`."""
+    """Whether this is `state, params = variables.pop("params")`."""
     match node:
         case ast.Assign(
             targets=[ast.Tuple(elts=[_, _])],

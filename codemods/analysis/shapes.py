@@ -1,4 +1,4 @@
-"""The parameters that an optimizer is created for: whether today's `TrainState` takes them as they are."""
+"""The params that an optimizer is created for: whether today's `TrainState` accepts them."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ BUILTIN = (
     "typing.NamedTuple",
 )
 OF_DICTS = ("freeze", "unfreeze", "FrozenDict", "flatten_dict", "pop")
-"""What of `flax.core` and `flax.traverse_util` takes nothing but a dict, or gives one."""
+"""The functions of `flax.core` and `flax.traverse_util` that take only a dict, or return one."""
 
 KEYED = ("items", "keys", "values", "unfreeze")
-"""The methods of a dict that an array or a dataclass does not have."""
+"""Methods of a dict that an array or a dataclass does not have."""
 
 
 class Parameters:
-    """Finds the shape of parameters from where they were made and from what the program does with them."""
+    """Finds the shape of params from where they are made and how the program uses them."""
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
         self.origins = origins
 
     def need_any(self, optimizer: Thing) -> bool | None:
-        """Whether `TrainState` fails to look for a key in an optimizer's parameters: they are an array, a number or a dataclass.
+        """Whether `TrainState` fails when it looks for a key in an optimizer's params.
 
-        None if nothing is known of them.
+        They are an array, a number or a dataclass then. None if nothing is known of them.
         """
         shapes = {_is_bare(item, self.facts) for item in self.facts.target(optimizer)} - {None}
         if shapes:
@@ -55,7 +55,7 @@ class Parameters:
         return False if self._has_keys(optimizer, params) else None
 
     def come_from_outside(self, optimizer: Thing) -> bool:
-        """Whether the parameters are given to a function that nobody in view calls, as they are."""
+        """Whether the params are an argument of a function that nobody in view calls."""
         params = _given(optimizer)
         roots = self.roots(params) if params is not None else []
         return all(
@@ -64,44 +64,45 @@ class Parameters:
         )
 
     def _has_keys(self, optimizer: Thing, params: ast.expr) -> bool:
-        """Whether parameters are plainly a dict, or the like, wherever they come from."""
-        if any(
-            thing.name == "MultiOptimizer" for thing in self.facts.legacy.definitions(optimizer)
-        ):
-            return True  # which took nothing else
+        """Whether params are a dict, or similar, wherever they come from."""
+        made_of = self.facts.legacy.definitions(optimizer)
+        if any(thing.name == "MultiOptimizer" for thing in made_of):
+            return True  # which accepted nothing else
+        links = self.facts.legacy.links
         owners = [
-            outer
-            for outer, inner in self.facts.legacy.links
-            if inner is optimizer and outer.kind == "optimizer"
+            outer for outer, inner in links if inner is optimizer and outer.kind == "optimizer"
         ]
-        if self._used_so(("target", owner) for owner in (optimizer, *owners)):
+        if self._used_as_dict(("target", owner) for owner in (optimizer, *owners)):
             return True
-        return all(self._made_so(root) or self._used_so([root]) for root in self.roots(params))
+        return all(
+            self._made_as_dict(root) or self._used_as_dict([root]) for root in self.roots(params)
+        )
 
     def roots(self, node: ast.expr) -> list[Place]:
-        """Where a value comes from, as far back as it is what it was."""
-        sources = self._closure(
-            [self.facts.flow.places[node]], lambda place: self.facts.incoming.get(place, ())
-        )
-        return [place for place in sources if not self.facts.incoming.get(place)]
+        """The places from which a value comes unchanged, as far back as possible."""
+        incoming = self.facts.incoming
+        start = self.facts.flow.places[node]
+        sources = self._closure([start], lambda place: incoming.get(place, ()))
+        return [place for place in sources if not incoming.get(place)]
 
     def is_given(self, place: Place) -> bool:
-        """Whether a place, from which a value comes, is a parameter of a function."""
+        """Whether a place is a parameter of a function."""
         match place:
             case ("variable", Scope() as scope, str(name)):
                 variable = Variable(scope, name)
                 return all(isinstance(store, ast.arg) for store in self.origins.stores(variable))
         return False
 
-    # By what becomes of them
+    # By their uses
 
-    def _used_so(self, places: Iterable[Place]) -> bool:
-        reached = self._closure(places, self.facts.flow.solver.targets)
-        return any(
-            _by_key(node, unit, self.facts)
-            for place in reached
-            for unit, node in self._nodes.get(place, ())
-        )
+    def _used_as_dict(self, places: Iterable[Place]) -> bool:
+        for place in self._closure(places, self.facts.flow.solver.targets):
+            for unit, node in self._nodes.get(place, ()):
+                if _by_key(node, unit, self.facts):
+                    return True
+        return False
+
+    # By what becomes of them
 
     @staticmethod
     def _closure(
@@ -126,26 +127,29 @@ class Parameters:
                 found[place].append((scope.unit, node))
         return found
 
-    # By what made them
+    # By what makes them
 
-    def _made_so(self, place: Place, depth: int = 4) -> bool:
+    def _made_as_dict(self, place: Place, depth: int = 4) -> bool:
         if isinstance(place, ast.expr):
-            return self._gives_dict(place, depth)
+            return self._makes_dict(place, depth)
         match place:
             case ("variable", Scope() as scope, str(name)):
                 variable = Variable(scope, name)
                 values = list(_values(self.origins.stores(variable), variable.unit))
                 return bool(values) and all(
-                    value is not None and self._gives_dict(value, depth) for value in values
+                    value is not None and self._makes_dict(value, depth) for value in values
                 )
         return False
 
-    def _gives_dict(self, node: ast.expr, depth: int) -> bool:
+    def _makes_dict(self, node: ast.expr, depth: int) -> bool:
         match node:
+            # variables["params"]
             case ast.Dict() | ast.DictComp() | ast.Subscript(slice=ast.Constant(value="params")):
                 return True
+            # variables.pop("params")
             case ast.Call(func=ast.Attribute(attr="pop"), args=[ast.Constant(value="params")]):
                 return True
+            # model.init(key, x)
             case ast.Call(func=ast.Attribute(attr="unfreeze" | "init" | "init_with_output")):
                 return True
             case ast.Call(func=function):
@@ -153,18 +157,21 @@ class Parameters:
             case ast.Name() if depth:
                 variable = self.origins.variable(node)
                 place = None if variable is None else ("variable", variable.scope, variable.name)
-                return self._made_so(place, depth - 1)
+                return self._made_as_dict(place, depth - 1)
         return False
 
 
 def _given(optimizer: Thing) -> ast.expr | None:
-    """What an optimizer was created for."""
+    """The params that an optimizer was created for."""
     given = arguments_of(CREATE, optimizer.node) if isinstance(optimizer.node, ast.Call) else None
     return given["target"] if given is not None else None
 
 
 def _values(stores: Iterable[ast.AST], unit: Unit) -> Iterator[ast.expr | None]:
-    """What the statements give that set a variable, alone or among others; None for all but assignments."""
+    """The values that are assigned to a variable, alone or among others.
+
+    None for every store that is not an assignment.
+    """
     for store in stores:
         statement: ast.AST | None = unit.parents.get(store)
         while isinstance(statement, ast.Tuple | ast.List | ast.Starred):
@@ -173,23 +180,26 @@ def _values(stores: Iterable[ast.AST], unit: Unit) -> Iterator[ast.expr | None]:
 
 
 def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
-    """Whether an expression is used as a dict is, and nothing else."""
+    """Whether an expression is used as only a dict can be."""
     parent = unit.parents.get(node)
     match parent:
+        # params["dense"]
         case ast.Subscript(value=value, slice=ast.Constant(value=str())):
             return value is node
         case ast.Attribute(attr=name):
             return name in KEYED
+        # {"params": params}, {**params}
         case ast.Dict(keys=keys, values=values):
-            key = next(
-                key for key, value in zip(keys, values, strict=True) if value is node or key is node
-            )
+            items = zip(keys, values, strict=True)
+            key = next(key for key, value in items if value is node or key is node)
             return key is None or (isinstance(key, ast.Constant) and key.value == "params")
+        # "dense" in params, f(**params)
         case (
             ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()])
             | ast.keyword(arg=None)
         ):
             return True
+        # flax.core.freeze(params), model.apply(params, x)
         case ast.Call(func=function, args=[first, *_]) if first is node:
             return _is_of_dicts(function, facts) or (
                 isinstance(function, ast.Attribute) and function.attr == "apply"
@@ -203,7 +213,7 @@ def _is_of_dicts(function: ast.expr, facts: Facts) -> bool:
 
 
 def _is_bare(item: object, facts: Facts) -> bool | None:
-    """Whether something is no container in which a key can be looked for; None if that is not known."""
+    """Whether an object is no container with keys; None if that is not known."""
     if isinstance(item, Container):
         return _is_bare_container(item, facts)
     if isinstance(item, Result):
@@ -215,16 +225,18 @@ def _is_bare(item: object, facts: Facts) -> bool | None:
 
 
 def _is_bare_container(item: Container, facts: Facts) -> bool | None:
-    """Whether a container compares a key with its elements, which arrays of NumPy do for each of theirs; None if they may."""
+    """Whether a container compares a key with its elements, and one of them is a NumPy array.
+
+    Such a comparison is one for each number of the array. None if that is not known.
+    """
     if isinstance(item.node, ast.Dict | ast.DictComp) or item.role.lower().endswith("dict"):
         return False
     elements = list(facts.flow.solver.at(("elements", item)))
-    if any(
-        isinstance(element, Result) and element.name.startswith("numpy.") for element in elements
-    ):
+    results = (element for element in elements if isinstance(element, Result))
+    if any(result.name.startswith("numpy.") for result in results):
         return True
-    plain = (isinstance(element, Container | Result) for element in elements)
-    return False if elements and all(plain) else None
+    is_plain = all(isinstance(element, Container | Result) for element in elements)
+    return False if elements and is_plain else None
 
 
 def _computes_array(node: ast.expr, facts: Facts) -> bool:
@@ -236,18 +248,18 @@ def _computes_array(node: ast.expr, facts: Facts) -> bool:
             return _computes_array(left, facts) or _computes_array(right, facts)
         case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner) | ast.Attribute(value=inner):
             return _computes_array(inner, facts)
+        # jnp.zeros(3).reshape(…)
         case ast.Call(func=ast.Attribute(value=inner)) if _computes_array(inner, facts):
             return True
-    return any(
-        isinstance(item, Result) and item.name.startswith(ARRAYS) for item in facts.objects(node)
-    )
+    results = (item for item in facts.objects(node) if isinstance(item, Result))
+    return any(result.name.startswith(ARRAYS) for result in results)
 
 
 def _annotated_array(params: ast.expr, facts: Facts) -> bool:
     place = facts.flow.places.get(params)
-    annotated = (
-        found.expression for found in facts.flow.reading.annotations if found.target == place
-    )
-    return any(
-        name.startswith(ARRAYS) for expression in annotated for name in facts.externals(expression)
-    )
+    for annotation in facts.flow.reading.annotations:
+        if annotation.target == place:
+            names = facts.externals(annotation.expression)
+            if any(name.startswith(ARRAYS) for name in names):
+                return True
+    return False

@@ -95,6 +95,7 @@ class Slice:
         self._tells: Tells = {}
         is_small = sum(map(len, texts.values())) < SMALL
         facts = self._taking(texts, budget // 2) if is_small else None
+        # files that nest too deeply matter only if an optimizer gets to them
         if facts is None or self.too_deep:
             facts = self._grown(relevance.speaking, relevance.beside)
         self.facts = facts
@@ -185,6 +186,7 @@ class Slice:
             if path in found or path not in self._texts or path in self.too_deep:
                 continue
             unit = self.units.get(path) or self._read(path)
+            # it is not Python, and cannot be analysed
             if unit is None:
                 self._texts = self._texts.without((path,))
                 continue
@@ -253,6 +255,7 @@ class Frontier:
         """The bases of classes that hold or take things."""
         for cls in self.flow.reading.classes:
             things = self._of_class[cls]
+            # class Trainer(library.Trainer), with `self.optimizer`
             for base in self.flow.ancestry(cls) if things else ():
                 path = file_of(base.name) if isinstance(base, External) else None
                 if path is not None:
@@ -261,6 +264,7 @@ class Frontier:
     def _origins(self) -> Iterator[tuple[str, list[Thing]]]:
         """The files from which an object comes that may be a thing, but is not proven to be one."""
         found: dict[Thing, list[ast.expr]] = defaultdict(list)
+        # state = library.restore(); state.optimizer.target
         for node in self.flow.places:
             for thing in self.facts.things(node):
                 if thing.evidence != "proven":
@@ -390,6 +394,7 @@ class Frontier:
         """What a variable of a module holds, or what the object in it takes and returns."""
         place = ("variable", scope, name)
         found = self._taken_or_carried([place])
+        # from package import training, of which `training.optimizer` is read
         for item in self.flow.solver.at(place):
             if isinstance(item, Module) and item.unit is not None:
                 found += self._of_module[item.unit]

@@ -1,4 +1,7 @@
-"""Legacy states that something changes in place: of one that is made for a look into it, nobody would see the change."""
+"""Legacy states that are changed in place.
+
+In a state that is created only to be read, such a change would be lost.
+"""
 
 from __future__ import annotations
 
@@ -14,125 +17,129 @@ from codemods.flow.objects import Class, Container, Function, Method, Partial, P
 from codemods.flow.out_of_view import COMPUTING
 
 READING = frozenset(("get", "items", "values", "keys", "__getitem__", "unfreeze"))
-"""Methods that give a part of a dict, or the dict itself."""
+"""Methods that return a part of a dict, or the dict itself."""
 
 SHALLOW = frozenset(("builtins.dict", "builtins.list", "builtins.tuple", "copy.copy"))
-"""What makes a container of the same elements."""
+"""Functions that return a container of the same elements."""
 
 SETTING = frozenset(
     ("setattr", "__setattr__", "delattr", "__delattr__", "setitem", "delitem", "shuffle")
 )
-"""The last words of what changes the first thing that it is given."""
+"""The last words of functions that change their first argument."""
 
 IN_PLACE = CHANGING | SHIFTING
 
 
 class Snapshots:
-    """Follows states, and what is read of them, to where they may be changed."""
+    """Follows states, and what is read from them, to where they may be changed."""
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
 
     @cached_property
     def changed(self) -> frozenset[Thing]:
-        """The states that are changed in place, or handed to code that is not in view and may do so."""
-        nodes = (node for unit in self.facts.project.units for node in unit.nodes)
-        return frozenset(
-            state
-            for node in nodes
-            for value in self._touched(node)
-            for state in self._behind(value)
-        )
+        """The states that are changed in place, or escape to code that may do so."""
+        found: set[Thing] = set()
+        for unit in self.facts.project.units:
+            for node in unit.nodes:
+                for value in self._touched(node):
+                    found.update(self._behind(value))
+        return frozenset(found)
 
     def _touched(self, node: ast.AST) -> Iterable[ast.expr]:
-        """What a piece of code may change."""
+        """The expressions whose objects a node may change."""
         match node:
+            # state.param_states["dense"] = …
             case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
                 return (value,)
             case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
                 return (value,)
+            # state.param_states.update(…)
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in IN_PLACE:
                 return (owner,)
+            # library.change(state)
             case ast.Call() if self._may_change(node):
                 return values_of(node)
         return ()
 
     def _may_change(self, call: ast.Call) -> bool:
-        if any(
-            isinstance(item, Function | Method | Partial | Class)
-            for item in self.facts.objects(call.func)
-        ):
+        kinds = (Function, Method, Partial, Class)
+        if any(isinstance(item, kinds) for item in self.facts.objects(call.func)):
             return False  # what that does with its parameters is seen there
         names = self.facts.flow.derivation.roots.names(call.func)
         effects = {self.facts.flow.library.effect(name) for name in names}
         return "unknown" in effects or any(name.rpartition(".")[2] in SETTING for name in names)
 
     def _behind(self, node: ast.expr) -> Iterator[Thing]:
-        """The states of which an expression is a part, and no copy."""
+        """The states that an expression is a part of, copies excluded."""
         pending: list[tuple[Place, bool]] = [(node, False)]
         seen = {*pending}
         while pending:
             place, is_inner = pending.pop()
             states = self.facts.things(place, "state") if isinstance(place, ast.expr) else []
-            yield from states
-            new = (
-                [] if states else [one for one in self._sources(place, is_inner) if one not in seen]
-            )
+            if states:
+                yield from states
+                continue
+            new = [one for one in self._sources(place, is_inner) if one not in seen]
             seen.update(new)
             pending += new
 
     def _sources(self, place: Place, is_inner: bool) -> Iterator[tuple[Place, bool]]:
-        """Where something comes from, and whether it is known to be an element of that."""
+        """The places from which an object comes, each with whether it is an element of that."""
         match place:
             case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
                 yield value, True
             case ast.For(iter=value) | ast.AsyncFor(iter=value) | ast.comprehension(iter=value):
                 yield value, True
+            # state.param_states.items()
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in READING:
                 yield value, True
+            # dict(state.param_states): only the elements are the same
             case ast.Call(func=function, args=[first, *_]) if SHALLOW & {
                 *self.facts.externals(function)
             }:
-                yield from [(first, True)] if is_inner else []
+                if is_inner:
+                    yield first, True
                 return
+            # jax.tree_map(f, state.param_states)
             case ast.Call(func=function) if any(map(_makes_anew, self.facts.externals(function))):
                 return
             case ("element" | "elements", Container(node=ast.Call() as made), *_):
                 yield made, True
         flow = self.facts.flow
         known = flow.places.get(place) if isinstance(place, ast.expr) else None
-        yield from [(known, is_inner)] if known is not None and known != place else []
-        yield from ((whole, True) for whole in self._unpacked.get(place, ()))
+        if known is not None and known != place:
+            yield known, is_inner
+        for whole in self._unpacked.get(place, ()):
+            yield whole, True
         for source in (*flow.solver.incoming().get(place, ()), *flow.returned.get(place, ())):
             yield source, is_inner
 
     @cached_property
     def _unpacked(self) -> dict[Place, list[ast.expr]]:
-        """For each variable what it is unpacked from."""
+        """By variable the expressions that it is unpacked from."""
         found: dict[Place, list[ast.expr]] = defaultdict(list)
         for node in (node for unit in self.facts.project.units for node in unit.nodes):
             match node:
+                # for name, leaf in states.items()
                 case (
                     ast.For(target=target, iter=value)
                     | ast.comprehension(target=target, iter=value)
                 ):
                     targets = [target]
+                # first, second = states
                 case ast.Assign(targets=targets, value=value):
                     pass
                 case _:
                     continue
             scope = self.facts.flow.reading.scopes.get(value)
-            for name in (
-                name
-                for target in targets
-                if isinstance(target, ast.Tuple | ast.List)
-                for name in ast.walk(target)
-            ):
+            unpacking = (one for one in targets if isinstance(one, ast.Tuple | ast.List))
+            for name in (name for target in unpacking for name in ast.walk(target)):
                 if isinstance(name, ast.Name) and scope is not None:
                     found["variable", scope.binding(name.id), name.id].append(value)
         return found
 
 
 def _makes_anew(function: str) -> bool:
-    """Whether a function gives trees that share nothing but arrays with those that it is given."""
+    """Whether a function returns trees that share only arrays with its arguments."""
     return function.partition(".")[0] in COMPUTING

@@ -1,4 +1,4 @@
-"""Where the optimizers of a project take steps, what they were made from, and what a run is to leave alone."""
+"""Where the optimizers of a project take steps, and what they were made from."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
 class Stepping:
     """The facts, and the steps of the project by the optimizers that take them.
 
-    In the files of `plain`, no idioms are tried; nor for the things of `kept`, whose definitions keep their interface: for each,
-    the reason.
+    In the files of `plain`, no idioms are tried; nor for the things of `kept`, whose definitions
+    keep their interface. `kept` has the reason for each.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Stepping:
 
     @cached_property
     def world(self) -> ClosedWorld:
-        """What goes out of view, and comes back."""
+        """What escapes, and what comes from out of view."""
         return ClosedWorld(self.facts)
 
     @cached_property
@@ -56,61 +56,64 @@ class Stepping:
         return steps
 
     def given_override(self, use: Use) -> ast.keyword | None:
-        """The `learning_rate=` or `hyper_params=` of a step, or the `**overrides` in which nothing but a learning rate may be."""
+        """The `learning_rate=` or `hyper_params=` of a step.
+
+        Also the `**overrides` of one, if they can only have a learning rate.
+        """
         words = use.call.keywords if use.call is not None else ()
         named = next((word for word in words if word.arg in OVERRIDES), None)
-        return named or next(
-            (word for word in words if word.arg is None and self._holds_rate(word.value)), None
-        )
+        if named is not None:
+            return named
+        unpacked = (word for word in words if word.arg is None)
+        return next((word for word in unpacked if self._holds_rate(word.value)), None)
 
     def _holds_rate(self, overrides: ast.expr) -> bool:
-        """Whether all that a dict may be is in view, and has a learning rate if anything."""
+        """Whether an expression can only be dicts in view whose one key is the learning rate."""
         flow = self.facts.flow
-        if not all(
-            flow.solver.at(root) for root in flow.derivation.roots.of(flow.places[overrides])
-        ):
-            return False  # something comes there of which nothing is known
+        roots = flow.derivation.roots.of(flow.places[overrides])
+        if not all(flow.solver.at(root) for root in roots):
+            return False  # something unknown gets there
         items = [*self.facts.objects(overrides)]
-        dicts = [
-            item for item in items if isinstance(item, Container) and self._is_filled_in_view(item)
-        ]
-        if not all(
-            self._only_unpacks(node) for item in dicts for node in self.facts.holders.get(item, ())
-        ):
-            return False
-        keys = {key for item in dicts for key in self.facts.flow.keys_of(item)}
+        containers = (item for item in items if isinstance(item, Container))
+        dicts = [item for item in containers if self._is_filled_in_view(item)]
+        for item in dicts:
+            if not all(map(self._only_unpacks, self.facts.holders.get(item, ()))):
+                return False
+        keys = {key for item in dicts for key in flow.keys_of(item)}
         return len(dicts) == len(items) and keys == {"learning_rate"}
 
     def _is_filled_in_view(self, container: Container) -> bool:
-        """Whether a dict is written out, or takes what calls in view of a function give by name."""
+        """Whether all keys of a dict are in view."""
         match container.node:
+            # {"learning_rate": rate}
             case ast.Dict(keys=keys):
                 return None not in keys
+            # dict(learning_rate=rate)
             case ast.Call(args=[], keywords=words):
                 return container.role == "dict" and all(word.arg is not None for word in words)
+            # def step(optimizer, **overrides)
             case ast.arg() as parameter:
                 functions = self.facts.flow.reading.functions
-                function = next(
-                    (one for one in functions if one.node.args.kwarg is parameter), None
-                )
+                of_parameter = (one for one in functions if one.node.args.kwarg is parameter)
+                function = next(of_parameter, None)
                 if function is None or function in self.world.outermost:
                     return False
                 return not any(site.unpacked for site, _ in self.origins.calls(function.node))
         return False
 
     def _only_unpacks(self, node: ast.expr) -> bool:
-        """Whether a dict is not changed where it is met: it is unpacked there, read or handed on."""
+        """Whether a dict is not changed at an expression: it is unpacked, read or handed on."""
         unit = self.facts.scope(node).unit
         match unit.parents.get(node):
             case ast.keyword(arg=None) | ast.Assign() | ast.IfExp() | ast.Return() | ast.Compare():
                 return True
             case ast.Subscript(ctx=ast.Load()) as item:
                 return item.value is node
+            # step(optimizer, overrides)
             case ast.Call(func=function) if function is not node:
                 called = [*self.facts.objects(function)]
-                return bool(called) and all(
-                    isinstance(item, Function | Method | Partial) for item in called
-                )
+                kinds = (Function, Method, Partial)
+                return bool(called) and all(isinstance(item, kinds) for item in called)
         return isinstance(getattr(node, "ctx", None), ast.Store)
 
     def keeps_interface(self, place: Use | Thing) -> bool:
@@ -130,15 +133,16 @@ class Stepping:
             thing.evidence == "proven" for thing in things
         ):
             return False
-        made = {
+        # a state of unknown origin: `state.param_states`
+        optimizers = {
             thing
             for thing in self.facts.groups
             if thing.kind == "optimizer" and thing.unit.path in program
         }
-        return made <= self.with_interface.keys() or self._is_within_kept(place.owner)
+        return optimizers <= self.with_interface.keys() or self._is_within_kept(place.owner)
 
     def _is_within_kept(self, node: ast.expr) -> bool:
-        """Whether something is read from a state of what keeps its interface, as in `optimizer.state.inner`."""
+        """Whether the owner of an attribute is a state that keeps it: `optimizer.state.inner`."""
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
             if any(thing in self.with_interface for thing in self.facts.things(node, "state")):
@@ -147,7 +151,7 @@ class Stepping:
 
     @cached_property
     def all_steps(self) -> list[Use]:
-        """Where any optimizer takes a step."""
+        """The places where any optimizer takes a step."""
         return list(dict.fromkeys(use for uses in self._steps.values() for use in uses))
 
     @cached_property
@@ -159,9 +163,10 @@ class Stepping:
         return [(self.facts.members[group], found) for group, found in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
-        """What a step is given as gradients, if that is an argument of its own."""
-        call = use.call if use.kind == "optimizer.apply_gradient" else None
-        return (arguments_of(STEP, call) or {}).get("grads") if call is not None else None
+        """The gradients of a step, if they are an argument of their own."""
+        if use.kind != "optimizer.apply_gradient" or use.call is None:
+            return None
+        return (arguments_of(STEP, use.call) or {}).get("grads")
 
     @cached_property
     def constructors(self) -> frozenset[ast.AST]:
@@ -172,16 +177,13 @@ class Stepping:
         )
 
     def steps(self, optimizers: Iterable[Thing]) -> list[Use]:
-        """Where these optimizers take a step."""
+        """The places where these optimizers take a step."""
         return list(dict.fromkeys(use for thing in optimizers for use in self._steps[thing]))
 
     def definitions(self, use: Use) -> list[Thing]:
         """The definitions from which the optimizers at a use were made."""
-        return list(
-            dict.fromkeys(
-                found for thing in use.things for found in self.facts.legacy.definitions(thing)
-            )
-        )
+        definitions_of = self.facts.legacy.definitions
+        return list(dict.fromkeys(found for thing in use.things for found in definitions_of(thing)))
 
     def optimizers_of(self, definition: Thing) -> list[Thing]:
         """The optimizers that were made from a definition, directly or as a part of another."""
@@ -190,12 +192,13 @@ class Stepping:
         ]
 
     def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
-        """Optimizers, and all others that reach a place which one of them, or another companion, reaches."""
+        """Optimizers, and all that meet one of them, or another companion, at a use."""
         found = dict.fromkeys(optimizers)
         groups = {self._meeting.get(thing) for thing in found}
-        return list(
-            {**found, **{thing: None for thing, group in self._meeting.items() if group in groups}}
-        )
+        for thing, group in self._meeting.items():
+            if group in groups:
+                found[thing] = None
+        return list(found)
 
     @cached_property
     def _meeting(self) -> dict[Thing, Thing]:
@@ -203,29 +206,21 @@ class Stepping:
 
     @cached_property
     def _axes(self) -> dict[Thing, set[str | None]]:
-        """The axes over which optimizers average their gradients since `Optimizer.replicate()`; None: not plain to see."""
+        """The axes over which optimizers average their gradients since `Optimizer.replicate()`.
+
+        None for an axis that is not known.
+        """
         axes: dict[Thing, set[str | None]] = defaultdict(set)
         for use in self.facts.uses:
-            found = (
-                bind(REPLICATE, use.call)
-                if use.kind == "optimizer.replicate" and use.call is not None
-                else None
-            )
-            match (
-                found.complete["axis_name"]
-                if isinstance(found, Bound) and not found.unpacked
-                else None
-            ):
-                case ast.Constant(value=str() as name):
-                    axis: str | None = name
-                case _:
-                    axis = None
-            for thing in use.things if found is not None else ():
+            if use.kind != "optimizer.replicate" or use.call is None:
+                continue
+            axis = _axis(use.call)
+            for thing in use.things:
                 axes[thing].add(axis)
         return axes
 
     def replicated(self, optimizers: Iterable[Thing]) -> list[Use]:
-        """Where optimizers are replicated by their own method."""
+        """The places where optimizers are replicated by their own method."""
         found = {*optimizers}
         return [
             use
@@ -234,9 +229,10 @@ class Stepping:
         ]
 
     def axes(self, optimizers: Iterable[Thing]) -> set[str | None]:
-        """The axes over which the gradients of some optimizers are averaged since `Optimizer.replicate()`.
+        """The axes over which the gradients of optimizers are averaged since `replicate()`.
 
-        Empty if none does that. Among several, None stands for one that is not plain to see, or for no averaging.
+        Empty if none of them does that. Among several, None stands for an axis that is not known,
+        or for no averaging.
         """
         found = list(optimizers)
         if self._axes.keys().isdisjoint(found):
@@ -244,8 +240,19 @@ class Stepping:
         return {axis for thing in found for axis in self._axes.get(thing, {None})}
 
 
+def _axis(call: ast.Call) -> str | None:
+    """The axis in `optimizer.replicate(axis_name="batch")`, or its default; None if not known."""
+    found = bind(REPLICATE, call)
+    if not isinstance(found, Bound) or found.unpacked:
+        return None
+    match found.complete["axis_name"]:
+        case ast.Constant(value=str() as name):
+            return name
+    return None
+
+
 def new_rate(node: ast.expr) -> ast.expr | None:
-    """The rate in `x.replace(learning_rate=rate)` or `x.update_hyper_params(learning_rate=rate)`."""
+    """The `rate` of `x.replace(learning_rate=rate)` or `x.update_hyper_params(…)`."""
     match node:
         case ast.Call(
             func=ast.Attribute(attr="replace" | "update_hyper_params"),
@@ -262,7 +269,7 @@ def bare_step(call: ast.Call | None) -> dict[str, ast.expr] | None:
 
 
 def rate_read(use: Use) -> ast.Attribute | None:
-    """The whole of `optimizer.optimizer_def.hyper_params.learning_rate`, if this is its `hyper_params`."""
+    """The attribute `optimizer.optimizer_def.hyper_params.learning_rate` of a `hyper_params`."""
     match use.owner, use.parent:
         case ast.Attribute(attr="optimizer_def"), ast.Attribute(
             attr="learning_rate", ctx=ast.Load()

@@ -1,4 +1,4 @@
-"""Where it matters that optimizers, definitions and traversals are no train states, no tuples and no functions."""
+"""Where it matters that legacy objects were no train states, no tuples and no functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codemods.vocabulary import OF_TREES
 
 TAKEN = "taken for another"
 SPREADING = (*OF_TREES, "numpy.")
-"""How the names begin of what goes into the tuples that it is given, or that these hold."""
+"""How the names of functions begin that go into tuples among their arguments."""
 
 WEAK = "weakref."
 ABSTRACT = (
@@ -34,7 +34,7 @@ TUPLES = frozenset(
         *(f"{module}.{name}" for module in ("typing", "collections.abc") for name in ABSTRACT),
     )
 )
-"""The types that a tuple is of."""
+"""The types of which a tuple is an instance."""
 
 TRANSFORMATIONS = frozenset(f"optax.GradientTransformation{more}" for more in ("", "ExtraArgs"))
 TRAIN_STATES = frozenset(("flax.training.train_state.TrainState",))
@@ -45,14 +45,73 @@ ITERATING = frozenset(
 
 
 def uses_taken_for_others(facts: Queries) -> Iterator[Use]:
-    """The places where such things would be told apart, or one would be taken for the other."""
+    """The places where a test gives another result for the objects that replace legacy ones."""
     for unit in facts.project.units:
         for node in unit.nodes:
-            if isinstance(node, ast.expr | ast.Match) and (
-                things := tuple(dict.fromkeys(_told(facts, unit, node)))
-            ):
+            if not isinstance(node, ast.expr | ast.Match):
+                continue
+            things = tuple(dict.fromkeys(_tested(facts, unit, node)))
+            if things:
                 place = node.subject if isinstance(node, ast.Match) else node
                 yield Use("whole", TAKEN, unit, place, things)
+
+
+def _tested(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thing]:
+    match node:
+        case ast.Call(func=function):
+            return _by_call(facts, unit, node, {*facts.externals(function)})
+        # "%s" % definition: a tuple has an item for each `%s`
+        case ast.BinOp(op=ast.Mod(), right=formatted):
+            return facts.things(formatted, "definition")
+        case ast.Match(subject=subject, cases=cases):
+            return _by_patterns(facts, subject, [case.pattern for case in cases])
+        # weakref.WeakKeyDictionary()[definition]
+        case ast.Subscript(value=owner, slice=key):
+            things = facts.things(key, "definition")
+            return things if things and _is_weak(facts, owner) else ()
+        # try: (*definition,)
+        case ast.Starred(value=value) if _is_tried(unit, node):
+            return facts.things(value, "definition")
+    return ()
+
+
+def _by_patterns(
+    facts: Queries, subject: ast.expr, patterns: Iterable[ast.pattern]
+) -> Iterable[Thing]:
+    """The things that the patterns of a `match` may take for another type."""
+    parts = [part for pattern in patterns for part in ast.walk(pattern)]
+    # case [init, update]:
+    if any(isinstance(part, ast.MatchSequence) for part in parts):
+        return facts.things(subject, "definition")
+    found: list[Thing] = []
+    for part in parts:
+        if isinstance(part, ast.MatchClass):
+            found += _of_types(facts, subject, _names(facts, [part.cls]))
+    return found
+
+
+def _by_call(facts: Queries, unit: Unit, call: ast.Call, called: set[str]) -> Iterator[Thing]:
+    first = call.args[0] if call.args else None
+    # callable(traversal)
+    if first is not None and "builtins.callable" in called:
+        yield from facts.things(first, "traversal")
+    # isinstance(definition, tuple)
+    elif first is not None and "builtins.isinstance" in called:
+        yield from facts.things(first, "traversal")
+        yield from _of_types(facts, first, _names(facts, call.args[1:]))
+    # try: len(definition)
+    elif first is not None and called & ITERATING and _is_tried(unit, call):
+        yield from facts.things(first, "definition")
+    # jax.tree_map(f, definition)
+    else:
+        arguments = map(_unstarred, values_of(call))
+        given = [argument for argument in arguments if facts.may_hold_things(argument)]
+        if not given:
+            return
+        spreads = any(name.startswith(SPREADING) for name in called)
+        if spreads or _is_weak(facts, call.func):
+            for argument in given:
+                yield from _definitions(facts, argument)
 
 
 def _told(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thing]:
@@ -78,26 +137,12 @@ def _told(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Th
     return ()
 
 
-def _by_call(facts: Queries, unit: Unit, call: ast.Call, called: set[str]) -> Iterator[Thing]:
-    first = call.args[0] if call.args else None
-    if first is not None and "builtins.callable" in called:
-        yield from facts.things(first, "traversal")
-    elif first is not None and "builtins.isinstance" in called:
-        yield from facts.things(first, "traversal")
-        yield from _of_types(facts, first, _names(facts, call.args[1:]))
-    elif first is not None and called & ITERATING and _is_tried(unit, call):
-        yield from facts.things(first, "definition")
-    else:
-        arguments = [one.value if isinstance(one, ast.Starred) else one for one in values_of(call)]
-        given = [argument for argument in arguments if facts.may_hold_things(argument)]
-        if given and (
-            any(name.startswith(SPREADING) for name in called) or _is_weak(facts, call.func)
-        ):
-            yield from (thing for argument in given for thing in _definitions(facts, argument))
+def _unstarred(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Starred) else node
 
 
 def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[Thing]:
-    """What is asked for types of which it was not, and of which that is what takes its place."""
+    """The things that were of none of these types, but their replacements are."""
     legacy = {legacy_name(name) for name in names}
     if names & (TUPLES | TRANSFORMATIONS) and "OptimizerDef" not in legacy:
         yield from facts.things(node, "definition")
@@ -106,30 +151,26 @@ def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[Thing
 
 
 def _is_weak(facts: Queries, node: ast.expr) -> bool:
-    """Whether this makes weak references, which tuples have none of, or is a container of such."""
+    """Whether this makes or contains weak references, which do not exist for tuples."""
     return any(name.startswith(WEAK) for name in facts.flow.derivation.roots.names(node))
 
 
 def _names(facts: Queries, types: Iterable[ast.expr]) -> set[str]:
-    """The types that are named, in tuples and unions of them, too."""
+    """The names of some types, also in tuples and unions of them."""
     found: set[str] = set()
     for one in types:
-        found.update(
-            name
-            for node in ast.walk(one)
-            if isinstance(node, ast.expr)
-            for name in facts.externals(node)
-        )
+        for node in ast.walk(one):
+            if isinstance(node, ast.expr):
+                found.update(facts.externals(node))
         for item in facts.objects(one):
             if isinstance(item, Container):
-                found.update(
-                    getattr(held, "name", "") for held in facts.flow.solver.at(("elements", item))
-                )
+                elements = facts.flow.solver.at(("elements", item))
+                found.update(getattr(element, "name", "") for element in elements)
     return found
 
 
 def _definitions(facts: Queries, node: ast.expr) -> Iterator[Thing]:
-    """The definitions that an expression is, or holds in containers."""
+    """The definitions that an expression may be, or contain."""
     pending: list[Place] = [facts.flow.places.get(node)]
     seen: set[Container] = set()
     while pending:

@@ -1,4 +1,4 @@
-"""The way of an optimizer through a project, from where it was created to where it cannot be migrated."""
+"""The way of an optimizer through a project, from its allocation site to where it has to stay."""
 
 from __future__ import annotations
 
@@ -17,49 +17,53 @@ from codemods.flow.scopes import Scope
 from codemods.sources.modules import Unit
 
 MOST_STOPS = 3
-"""How many places between the first and the last are named."""
+"""How many places are named between the first and the last."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """Where something was created, and how it went on, as the end of a sentence or nothing."""
+    """Where a thing was created, and the places in between, as the end of a sentence.
+
+    `through` is empty if there are none.
+    """
 
     origin: str
     through: str
 
 
 class Traces:
-    """Finds such ways, backwards along the edges of the flow analysis."""
+    """Finds such ways, backwards along the edges of the points-to analysis."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[Use, Way | None] = {}
 
     def way(self, use: Use) -> Way | None:
-        """How the optimizer or definition of a use came there; None if it was made there, or nobody knows where."""
+        """How the optimizer or definition of a use got there.
+
+        None if it was created there, or it is not known where.
+        """
         if use not in self._known:
             self._known[use] = self._find(use)
         return self._known[use]
 
     def _find(self, use: Use) -> Way | None:
         thing, node = self._subject(use)
-        if (
-            thing is None
-            or node is None
-            or thing.evidence != "proven"
-            or not isinstance(thing.node, ast.Call)
-        ):
+        if thing is None or node is None:
+            return None
+        if thing.evidence != "proven" or not isinstance(thing.node, ast.Call):
             return None
         here, origin = use.where, thing.unit.place(thing.node.lineno)
         stops = [stop for stop in self._stops(thing, node) if stop not in (here, origin)]
         if len(stops) > MOST_STOPS:
             stops = [*stops[: MOST_STOPS - 1], "…", stops[-1]]
-        return (
-            None if here == origin else Way(origin, f" through {', '.join(stops)}" if stops else "")
-        )
+        if here == origin:
+            return None
+        return Way(origin, f" through {', '.join(stops)}" if stops else "")
 
     def _subject(self, use: Use) -> tuple[Thing | None, ast.expr | None]:
         """The optimizer or definition that a use is about, and the expression that holds it."""
+        # of `state.optimizer.target`, that is `state.optimizer`
         node: ast.AST | None = use.node
         while isinstance(node, ast.expr):
             thing = next(iter(self.facts.things(node, "optimizer", "definition")), None)
@@ -69,21 +73,26 @@ class Traces:
         return None, None
 
     def _stops(self, thing: Thing, node: ast.expr) -> list[str]:
-        """The calls on the shortest way by which the optimizer goes from one function to another."""
-        way = self._shortest(thing, self.facts.flow.places[node])
-        located = [
-            (scope.function, place) for place in way if (scope := self._scope(place)) is not None
-        ]
-        pairs = (pair for pair in itertools.pairwise(located) if pair[0][0] is not pair[1][0])
-        stops = (
-            self._crossing(place, following, scope) for (_, place), (scope, following) in pairs
-        )
-        return list(dict.fromkeys(filter(None, stops)))
+        """The calls on the shortest way by which an optimizer gets from one function to another."""
+        located: list[tuple[Scope, Place]] = []
+        for place in self._shortest(thing, self.facts.flow.places[node]):
+            scope = self._scope(place)
+            if scope is not None:
+                located.append((scope.function, place))
+        stops: dict[str, None] = {}
+        for (scope, place), (following_scope, following) in itertools.pairwise(located):
+            if scope is not following_scope:
+                stop = self._crossing(place, following, following_scope)
+                if stop:
+                    stops[stop] = None
+        return list(stops)
 
     def _crossing(self, source: Place, target: Place, into: Scope) -> str:
-        """The call by which something at `source` comes to `target`: as its result, or as an argument."""
+        """The call by which an object gets from `source` to `target`: as argument or result."""
+        # optimizer = create_optimizer()
         if isinstance(target, ast.Call):
             return into.unit.place(target.lineno)
+        # train(optimizer)
         for unit, call in self._calls_with.get(source, ()):
             called = self.facts.objects(call.func)
             if any(
@@ -103,7 +112,7 @@ class Traces:
         return found
 
     def _shortest(self, thing: Thing, end: Place) -> list[Place]:
-        """The places of an object from where it was made to `end`."""
+        """The places of an object on the shortest way from its allocation site to `end`."""
         towards: dict[Place, Place | None] = {end: None}
         pending = deque([end])
         while pending:
@@ -121,14 +130,13 @@ class Traces:
         return []
 
     def _sources(self, place: Place) -> Iterable[Place]:
-        """Where what is at a place may come from: along the edges, and into calls, what a function or a method returns."""
+        """The places from which an object may come: along the edges, and out of calls."""
         yield from self.facts.incoming.get(place, ())
         if isinstance(place, ast.Call):
-            yield from (
-                ("return", item.node)
-                for item in self.facts.objects(place.func)
-                if isinstance(item, Function)
-            )
+            for item in self.facts.objects(place.func):
+                if isinstance(item, Function):
+                    yield ("return", item.node)
+            # optimizer.replace(target=params) gives the optimizer
             if isinstance(place.func, ast.Attribute):
                 yield self.facts.flow.places.get(place.func.value)
 

@@ -152,11 +152,7 @@ class Uses:
         if not self.facts.names_legacy(node):
             return self._of_module_in_variable(unit, node)
         externals = self.facts.externals(node)
-        names = (legacy_name(item) for item in externals)
-        name = next((found for found in names if found is not None), None)
-        legacy_import = name is not None
-        if any(traversal_name(item) for item in externals):
-            name = "ModelParamTraversal"
+        name = _name_among(externals)
         if name is None or self._is_part_of_name(unit, node):
             return None
         others = tuple(
@@ -166,17 +162,29 @@ class Uses:
         )
         parent = unit.parents.get(node)
         if isinstance(parent, ast.Call) and parent.func is node:
-            last = externals[0].rpartition(".")[2]
-            state = _class_of_state(name, last)
-            if state:
-                around = self._of_class_around(unit, node)
-                return Use("definition", state, unit, parent, around, others, legacy_import)
-            if "." not in name:
-                things = tuple(thing for thing in self.facts.things(parent) if thing.node is parent)
-                return Use("definition", name, unit, parent, things, others, legacy_import)
+            made = self._made_use(unit, node, name, parent, others)
+            if made is not None:
+                return made
         if node in annotated:
             return self._annotated_use(unit, node, name, annotated[node], others)
         return self._class_value(unit, node, name, parent)
+
+    def _made_use(
+        self, unit: Unit, node: ast.expr, name: str, call: ast.Call, others: tuple[External, ...]
+    ) -> Use | None:
+        """The use of a legacy class that is called; None for a method."""
+        externals = self.facts.externals(node)
+        is_legacy = any(legacy_name(item) is not None for item in externals)
+        # optim.OptimizerState(…), of a definition of the user's
+        state = _class_of_state(name, externals[0].rpartition(".")[2])
+        if state:
+            around = self._of_class_around(unit, node)
+            return Use("definition", state, unit, call, around, others, is_legacy)
+        # optim.Adam(…)
+        if "." not in name:
+            things = tuple(thing for thing in self.facts.things(call) if thing.node is call)
+            return Use("definition", name, unit, call, things, others, is_legacy)
+        return None
 
     def _is_part_of_name(self, unit: Unit, node: ast.expr) -> bool:
         """Whether this is the `optim` of `optim.Adam`."""
@@ -414,6 +422,13 @@ class Uses:
         if not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
             return None
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
+
+
+def _name_among(externals: list[str]) -> str | None:
+    """The name within `flax.optim` of one of some full names."""
+    if any(traversal_name(item) for item in externals):
+        return "ModelParamTraversal"
+    return next((name for name in map(legacy_name, externals) if name is not None), None)
 
 
 def _class_of_state(name: str, last: str) -> str:

@@ -36,6 +36,7 @@ class Attempts:
         In those of `modernized`, removed names were replaced.
         """
         for unit, problem in invalid.items():
+            # perhaps the fault is in what has to do with no optimizer
             if unit in modernized:
                 self.unmodernized[unit] = problem
             elif unit not in self.plain:

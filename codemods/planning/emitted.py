@@ -131,9 +131,11 @@ class Emitter:
             if not isinstance(inner, ast.expr) or (inner is node and inner not in self.converted):
                 continue
             decision = self.converted.get(inner)
+            # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
             if decision is not None and isinstance(inner, ast.Call):
                 parts[ast.unparse(inner.func)] = _attribute(decision.use.name)
                 continue
+            # optim.MultiOptimizer((traversal, definition)), with names of definitions
             made = self._made_elsewhere(inner, node)
             if made is not None and depth:
                 parts[ast.unparse(inner)] = self._legacy(made, depth - 1)

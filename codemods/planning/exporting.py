@@ -127,17 +127,20 @@ class Exports:
         supports = interface_of(name) if self.plan.options.selects("FO706") else ()
         home = self._home(item.unit) if supports else None
         is_here = home in (None, item.unit)
+        # the module has the class with the interface itself
         if is_here and has_interface(name) and not self._is_bound_otherwise(item):
             given[item.unit].update((support.name, support) for support in supports)
             if item.name != name:
                 called[item.unit][name] = item.name
             return "", item.name
+        # another file has it
         if home is not None:
             module = Homes(self.facts).module(home, item.unit)
             if module is not None and item.unit.path not in self.facts.imported_by(home):
                 given[home].update((support.name, support) for support in supports)
                 own_name = supports[-1].name
                 return module, _as(called.get(home, {}).get(own_name, own_name), item.name)
+        # from flax.training.train_state import TrainState as Optimizer
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
         return (source, _as(replacement, item.name)) if source else None
 
@@ -263,6 +266,7 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
             continue
         if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
             yield node
+    # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:
         is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
         if not is_quoted:

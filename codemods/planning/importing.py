@@ -53,14 +53,13 @@ class ImportPlan:
 def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
     """Decide on the imports of all files, once everything else is decided."""
     exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit), unit))
-    units = plan.facts.project.units
-    return {
-        unit: _of_file(unit, plan, exports) if plan.of(unit) else ImportPlan() for unit in units
-    }
+    return {unit: _of_file(unit, plan, exports) for unit in plan.facts.project.units}
 
 
 def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     result = ImportPlan()
+    if not plan.of(unit):
+        return result
     applied = list(_in_what_stays(plan.of(unit), unit))
     imports = plan.facts.imported(unit)
     unneeded = _unneeded(unit, plan, applied, exports, result)
@@ -82,12 +81,11 @@ def _unneeded(
     for item in plan.facts.imported(unit):
         is_legacy = legacy_name(item.target) is not None
         reads = loads(unit, item, plan.facts)
-        if not is_legacy and (
-            item.name in words
-            or not any(node in removed for node in reads)
-            or exports.remaining(item)
-        ):
-            continue
+        # `from flax import jax_utils`, if the edits do not remove what reads it, or need it
+        if not is_legacy:
+            is_in_use = item.name in words or not any(node in removed for node in reads)
+            if is_in_use or exports.remaining(item):
+                continue
         keep = exports.kept(item)
         if keep is None:
             (unneeded if reads else unused).append(item)
@@ -129,6 +127,7 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     moved: dict[tuple[tuple[int, int], str], list[str]] = {}
     for decision in applied:
         edit, node = decision.edit, decision.use.node
+        # from jax import tree_map, which becomes `from jax.tree_util import tree_map`
         if not isinstance(edit, edits.MoveImport):
             continue
         if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -251,8 +250,11 @@ def _left_out(
         return []
     values = values_of(call)
     if isinstance(edit, edits.ChangeArguments):
-        is_alone = edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped)
-        return [*(values[index] for index in edit.dropped), *([call.func] if is_alone else [])]
+        removed: list[ast.AST] = [values[index] for index in edit.dropped]
+        # partial(step, optimizer=optimizer), of which only `step` is left
+        if edit.is_partial and not edit.added and len(values) == 1 + len(edit.dropped):
+            removed.append(call.func)
+        return removed
     return _not_rewritten(edit, values, unit)
 
 
@@ -347,6 +349,7 @@ def _add_flax(
 def _keys(decision: Decision) -> set[str]:
     """What an edit needs imported, by the keys of `CHOICES`."""
     match decision.edit:
+        # optax.adam(rate), or a composite that is written with helpers
         case edits.ConvertDefinition(optimizer=name):
             return set() if name in composite() else {"optax"}
         case edits.DeriveState():

@@ -106,6 +106,7 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
             replace(blank, decisions=[], used_comments=set(), hints=[]), attempts, keeping
         )
 
+    # first as optax has the optimizers, then with interfaces for the groups that stay
     plan = decided({})
     tried = _may_keep_interface(plan) if options.selects("FO706") else {}
     context = Context(facts, options, attempts.plain, tried)
@@ -163,6 +164,7 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     rule = rule_for(use)
     if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
         return None
+    # optim.Adam(…) of a group that keeps the interface of its definitions
     if context.with_interface and is_decided(use) and context.keeps_interface(use):
         rule = catalogue()["FO706"]
     outcome = rule.decide(use, context) if rule.decide is not None else Keep()
@@ -214,6 +216,7 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
     members: dict[Thing, list[Thing]] = defaultdict(list)
     for thing, group in groups.items():
         members[group].append(thing)
+    # the decisions about things, then those about classes
     causes = _refused_groups(plan)
     for decision in plan.decisions:
         # a refused class of which no object is known: `class Mine(optim.Adam)`
@@ -237,6 +240,7 @@ def _without_hopeless(
     groups, uses = _grouped(plan), {*plan.facts.uses}
     hopeless: set[Thing] = set()
     for cause in plan.decisions:
+        # optimizer == other cannot be rewritten, whatever becomes of the definition
         affected = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
         if not affected or cause.applies or cause.code == SIBLING:
             continue
@@ -266,6 +270,7 @@ def _refused_groups(plan: Plan) -> dict[Thing, Decision]:
 def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
     """Whether all definitions of a group are made in view, by classes that have an interface."""
     definitions = [thing for thing in members if thing.kind == "definition"]
+    # each optimizer that is created in view has to have known definitions
     optimizers = (
         thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven"
     )
@@ -320,10 +325,10 @@ def _judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
         decision.refuse(Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed")
     elif not plan.options.selects(decision.code):
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
-    elif not decision.applies:
-        return
-    elif (refusal := _forbidden(decision, plan, attempts)) is not None:
-        decision.refuse(refusal)
+    elif decision.applies:
+        refusal = _forbidden(decision, plan, attempts)
+        if refusal is not None:
+            decision.refuse(refusal)
 
 
 def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
@@ -469,6 +474,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
     optimizer belongs to their group.
     """
     groups = _grouped(plan)
+    # a suppressed site makes the others of its group stay, too
     causes: dict[Thing, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
@@ -490,6 +496,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
 
 def _keep_modules(plan: Plan) -> None:
     """Where a use of a removed module stays, its import `import a.b.c` stays with it."""
+    # jax.experimental.maps.xmap(…)
     staying: dict[Unit, list[Decision]] = defaultdict(list)
     for decision in plan.decisions:
         if decision.use.kind == "removed" and not decision.applies:
@@ -502,6 +509,7 @@ def _keep_modules(plan: Plan) -> None:
         is_module = is_import and isinstance(use.node, ast.Import)
         if not decision.applies or not is_module or row is None or _bound_as(use):
             continue
+        # import jax.experimental.maps
         users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
         if users:
             suppressed = all(one.status == "suppressed" for one in users)
@@ -519,6 +527,7 @@ def _bound_as(use: Use) -> str | None:
 
 def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:
     """The things that a decision is about."""
+    # definition.init_state(params), which makes a state without an optimizer
     if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
         return (viewed,)
     # what a class makes that is used as a value may come back from out of view

@@ -46,6 +46,7 @@ def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
     outcome = Shared()
     for together in _programs([unit for unit, found in needs.items() if found], facts):
         home = Homes(facts).of(together)
+        # two scripts that do not import each other, and have no module in common
         if home is None:
             outcome.homeless.update(together)
             continue
@@ -183,8 +184,10 @@ class Homes:
         """The modules of the project that the top of a file imports, each with its name there."""
         for node in unit.tree.body:
             names: list[str] = []
+            # import models.vit
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
+            # from .models import vit: the module `.models`, and perhaps `.models.vit`
             elif isinstance(node, ast.ImportFrom):
                 module = "." * node.level + (node.module or "")
                 dot = "" if module.endswith(".") else "."

@@ -1,4 +1,4 @@
-"""What else JAX, Flax, optax and NumPy have removed since, as data, and how what takes its place is written."""
+"""The names that JAX, Flax, optax and NumPy have removed, as data, and how to replace them."""
 
 from codemods.removed.table import Removed, row_of, table
 

@@ -12,7 +12,10 @@ SIGNATURE = taking("x", "idx", "y", indices_are_sorted=False, unique_indices=Fal
 
 @dataclass(frozen=True)
 class Update:
-    """A call of one of them: the array, the index, and the keywords and places of the arguments that `x.at[…].set` takes."""
+    """A call of such a function: the array and the index.
+
+    `passed_on` has the keywords and places of the arguments that `x.at[…].set` takes.
+    """
 
     call: ast.Call
     array: ast.expr
@@ -21,7 +24,10 @@ class Update:
 
 
 def updated(call: ast.Call | None) -> Update | None:
-    """What a call updates; None for calls that unpack arguments, or give the array or the index behind others."""
+    """What a call updates.
+
+    None for calls that unpack arguments, or have the array or the index behind others.
+    """
     given = None if call is None else arguments_of(SIGNATURE, call)
     if call is None or given is None:
         return None
@@ -29,15 +35,16 @@ def updated(call: ast.Call | None) -> Update | None:
     order = [names[id(value)] for value in values_of(call)]
     if order[:2] != ["x", "idx"]:
         return None
-    others = enumerate(order[2:], start=2)
+    # jax.ops.index_update(x, index, y, indices_are_sorted=True)
     passed_on = tuple(
-        (_keyword(name, is_keyword=place >= len(call.args)), place) for place, name in others
+        (_keyword(name, is_keyword=place >= len(call.args)), place)
+        for place, name in enumerate(order[2:], start=2)
     )
     return Update(call, given["x"], given["idx"], passed_on)
 
 
 def _keyword(name: str, *, is_keyword: bool) -> str | None:
-    """What a method of `x.at[…]` calls an argument; nothing for the values, if they were given by position."""
+    """The keyword of an argument in a method of `x.at[…]`; None for values by position."""
     if name != "y":
         return name
     return "values" if is_keyword else None

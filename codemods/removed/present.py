@@ -1,7 +1,9 @@
-"""Names that the packages of today do not have, though the table of removed ones does not know them, and private names.
+"""Names that the packages of today do not have, though no removal of them is known.
 
-`present.tsv` has, for each public module of up to two words, the version that was looked at and all its public names. What is
-in neither was misspelt, is from a newer version, was put there by somebody else, or was once imported there by chance.
+Private names are among them. `present.tsv` has, for each public module of up to two words, the
+version that was looked at and all its public names. A name that is neither there nor in the table
+of removed ones was misspelt, is from a newer version, was put there by somebody else, or was once
+imported there by chance.
 """
 
 from __future__ import annotations
@@ -17,21 +19,24 @@ from codemods.vocabulary import PACKAGE
 
 TITLES = {"flax": "Flax", "jax": "JAX", "numpy": "NumPy", "optax": "optax"}
 LIKELY = 3
-"""As many names are offered at most."""
+"""The most names that are offered."""
 
 ALIKE = 0.75
-"""How alike a misspelt name has to be to what is there."""
+"""The least similarity of a misspelt name to an existing one."""
 
 
 class Module(NamedTuple):
-    """What a module has in a version of its package."""
+    """The public names of a module in a version of its package."""
 
     version: str
     names: frozenset[str]
 
 
 class Unknown(NamedTuple):
-    """A name that cannot be relied on: what it is, why, and what it may be. Of private ones, `version` is empty."""
+    """A name that cannot be relied on: why, and which name may be meant.
+
+    Of private names, `version` is empty.
+    """
 
     name: str
     message: str
@@ -49,15 +54,14 @@ def present() -> Mapping[str, Module]:
 
 @cache
 def unknown(name: str) -> Unknown | None:
-    """What is to be said of a full name; None if it is there, as far as anyone can tell, or if it was removed."""
-    if (
-        name.partition(".")[0] not in TITLES
-        or f"{name}.".startswith(f"{PACKAGE}.")
-        or row_of(name) is not None
-    ):
+    """Why a full name cannot be relied on; None if it exists as far as is known, or was removed."""
+    if name.partition(".")[0] not in TITLES or f"{name}.".startswith(f"{PACKAGE}."):
+        return None
+    if row_of(name) is not None:
         return None
     for part in _beginnings(name):
         module, _, last = part.rpartition(".")
+        # jax._src.core is private, jax.__version__ is not
         if last.startswith("_"):
             return None if last.startswith("__") else _private(name)
         if module in present() and last not in present()[module].names:
@@ -76,13 +80,9 @@ def _beginnings(name: str) -> Iterator[str]:
 def _private(name: str) -> Unknown:
     package, _, rest = name.partition(".")
     message = f"`{name}` is private to {TITLES[package]}, which may change it in any release."
-    last = rest.rpartition(".")[2]
-    return Unknown(
-        name,
-        message,
-        _offered(_of_that_name(package, last)) or "Do without it, or pin the version.",
-        "",
-    )
+    # jax.core.Tracer for jax._src.core.Tracer
+    public = _of_that_name(package, rest.rpartition(".")[2])
+    return Unknown(name, message, _offered(public) or "Do without it, or pin the version.", "")
 
 
 def _missing(name: str) -> Unknown:
@@ -90,11 +90,9 @@ def _missing(name: str) -> Unknown:
     version = present()[module].version
     package = name.partition(".")[0]
     message = f"`{name}` is not in {TITLES[package]} {version}."
-    alike = [
-        f"{module}.{one}"
-        for one in get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
-    ]
-    likely = _of_that_name(package, last) or alike
+    # jax.numpy.einsum for jax.numpy.einsun
+    similar = get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
+    likely = _of_that_name(package, last) or [f"{module}.{one}" for one in similar]
     return Unknown(name, message, _offered(likely) or "Look up what was meant.", version)
 
 
@@ -105,4 +103,5 @@ def _of_that_name(package: str, last: str) -> list[str]:
 
 
 def _offered(names: list[str]) -> str:
-    return f"It may be {' or '.join(f'`{name}`' for name in names[:LIKELY])}." if names else ""
+    quoted = [f"`{name}`" for name in names[:LIKELY]]
+    return f"It may be {' or '.join(quoted)}." if quoted else ""

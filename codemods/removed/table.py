@@ -1,18 +1,28 @@
-"""The table of what was removed, read from `names.tsv`: a row for each name that JAX, Flax, optax or NumPy had and have no more.
+"""The table of removed names, read from `names.tsv`.
 
-The columns are the full `name`; the version that is the first to lack it (`gone`); `how` it is replaced; what it becomes (`to`);
-the module whose import makes that available (`module`), and the version of its package that is the first to have it (`since`, as
-far as it was looked up); and a `note`, one sentence for what has to be written anew. `how` is
+It has a row for each name that JAX, Flax, optax or NumPy had and have no more. The columns are
+
+- `name`: the full name;
+- `gone`: the first version without it;
+- `how`: how it is replaced;
+- `to`: what it becomes;
+- `module`: the module whose import makes that available;
+- `since`: the first version of its package that has it, as far as it was looked up;
+- `note`: one sentence for what has to be written anew.
+
+`how` is
 
 - `same`: `to` is another name of the same thing;
-- `call`: a call of it becomes the expression in `to`, as in `(x, y) -> y`, in whose parameters its arguments are;
+- `call`: a call of it becomes the expression in `to`, as in `(x, y) -> y`, in whose parameters its
+  arguments are;
 - `drop`: a call of it, without arguments, can be left out;
 - `helper`: a function with the name in `to`, which is written into the file, does the same;
 - `value`: `to` is an expression with the same value;
-- `attribute`: it was a module and is an attribute of the same name, so that only `import a.b` fails;
+- `attribute`: it was a module and is an attribute of the same name, so that only `import a.b`
+  fails;
 - `none`: nothing takes its place.
 
-The names below a module that is gone have rows of their own only if something takes their place.
+The names below a removed module have rows of their own only if something takes their place.
 """
 
 from __future__ import annotations
@@ -31,7 +41,7 @@ NEVER = "never"
 
 @dataclass(frozen=True)
 class Removed:
-    """A row: what was removed, and what takes its place."""
+    """A row: what was removed, and what replaces it."""
 
     name: str
     gone: str
@@ -67,28 +77,33 @@ def _rows() -> list[Removed]:
 
 @cache
 def table() -> Mapping[str, Removed]:
-    """All names that are gone, with their rows."""
+    """All removed names, with their rows."""
     return {row.name: row for row in _rows() if row.how != ATTRIBUTE}
 
 
 @cache
 def once_modules() -> Mapping[str, Removed]:
-    """What was a module and is an attribute now, so that nothing but `import a.b` fails."""
+    """The modules that are attributes today, so that only `import a.b` fails."""
     return {row.name: row for row in _rows() if row.how == ATTRIBUTE}
 
 
 @cache
 def packages() -> frozenset[str]:
-    """The packages that the names are from."""
+    """The packages of the names."""
     return frozenset(row.package for row in table().values())
 
 
 def row_of(name: str) -> Removed | None:
-    """The row of a name, or of the module above it that is gone; None for what is there today, or never was."""
-    return next((table()[one] for one in _prefixes(name) if one in table()), None)
+    """The row of a name, or of a removed module above it.
+
+    None for what exists today, or never did.
+    """
+    rows = table()
+    return next((rows[prefix] for prefix in _prefixes(name) if prefix in rows), None)
 
 
 def _prefixes(name: str) -> Iterator[str]:
+    """`a.b.c`, `a.b` and `a` of `a.b.c`."""
     while name:
         yield name
         name = name.rpartition(".")[0]

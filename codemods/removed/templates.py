@@ -1,6 +1,7 @@
-"""What takes the place of a call or of a value, as the table writes it: `(x, y) -> y`, `-jax.numpy.inf`.
+"""The replacement of a call or a value, as the table has it: `(x, y) -> y`, `-jax.numpy.inf`.
 
-Where calls of several shapes become different things, there is an expression for each, by semicolons.
+Where calls of several shapes have different replacements, there is an expression for each, with
+semicolons between.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ARROW = " -> "
 
 @dataclass(frozen=True)
 class Part:
-    """What stands for something else from `start` to `end`: a parameter, or a full name."""
+    """A hole of an expression from `start` to `end`: a parameter, or a full name."""
 
     start: int
     end: int
@@ -28,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression over the parameters of what is called, in which all else is said by its full name."""
+    """An expression over the parameters of a function, with full names for everything else."""
 
     signature: Signature
     text: str
@@ -45,22 +46,29 @@ class Expression:
         return tuple(dict.fromkeys(part.name for part in self.parts if not part.is_parameter))
 
     def arguments(self, call: ast.Call) -> dict[str, ast.expr] | None:
-        """The arguments of a call by parameters; None if Python would refuse it, or unpacks some of them."""
+        """The arguments of a call by parameters.
+
+        None if Python would refuse the call, or it unpacks some of them.
+        """
         return arguments_of(self.signature, call)
 
     def filled(self, names: Mapping[str, str], given: Collection[str] = ()) -> str:
-        """The template of the expression: for a full name what is said, for a parameter its default, or a hole if it is given."""
+        """The template of the expression.
+
+        A full name is replaced by that in `names`, a parameter by its default, or by a hole if it
+        is `given`.
+        """
         text = self.text
+        # from the last on, so that the places of the others stay
         for part in reversed(self.parts):
-            said = (
-                names[part.name]
-                if not part.is_parameter
-                else f"{{{part.name}}}"
-                if part.name in given
-                else self._default(part)
-            )
-            text = f"{text[: part.start]}{said}{text[part.end :]}"
+            new = self._filling(part, names, given)
+            text = f"{text[: part.start]}{new}{text[part.end :]}"
         return text
+
+    def _filling(self, part: Part, names: Mapping[str, str], given: Collection[str]) -> str:
+        if not part.is_parameter:
+            return names[part.name]
+        return f"{{{part.name}}}" if part.name in given else self._default(part)
 
     def _default(self, part: Part) -> str:
         default = self.signature.parameters[part.name].default
@@ -68,21 +76,21 @@ class Expression:
 
 
 def expressions_of(text: str) -> list[Expression]:
-    """Read what the table has for a name."""
+    """Read the expressions that the table has for a name."""
     return [*map(_expression, text.split("; "))]
 
 
 @lru_cache(maxsize=256)
 def _expression(text: str) -> Expression:
-    """Read an expression, which is ASCII, and has its parameters once each at most."""
+    """Read an expression. It is ASCII, and has each of its parameters at most once."""
+    # (x, y) -> jax.numpy.add(x, y)
     parameters, _, body = text.rpartition(ARROW)
     function = ast.parse(f"lambda {parameters.strip('()')}: 0", mode="eval").body
     assert isinstance(function, ast.Lambda)
     signature = signature_of(function.args)
     tree = ast.parse(body, mode="eval").body
-    return Expression(
-        signature, body, tuple(sorted(_parts(tree, signature), key=lambda part: part.start))
-    )
+    parts = sorted(_parts(tree, signature), key=lambda part: part.start)
+    return Expression(signature, body, tuple(parts))
 
 
 def _parts(node: ast.AST, signature: Signature) -> Iterator[Part]:
@@ -90,15 +98,13 @@ def _parts(node: ast.AST, signature: Signature) -> Iterator[Part]:
     while isinstance(root, ast.Attribute):
         root = root.value
     if isinstance(node, ast.Name | ast.Attribute) and isinstance(root, ast.Name):
+        # of `x.shape`, with a parameter `x`, only `x` is a part
         is_parameter = root.id in signature.parameters
         named = root if is_parameter else node
         name = ast.unparse(named)
-        yield Part(
-            named.col_offset,
-            named.end_col_offset or 0,
-            name if is_parameter or "." in name else f"builtins.{name}",
-            is_parameter,
-        )
+        if not is_parameter and "." not in name:
+            name = f"builtins.{name}"
+        yield Part(named.col_offset, named.end_col_offset or 0, name, is_parameter)
         return
     for inner in ast.iter_child_nodes(node):
         yield from _parts(inner, signature)

@@ -1,6 +1,6 @@
-"""New names for variables and parameters that are called optimizers, and hold a train state now: `state` for `optimizer`.
+"""New names for variables and parameters of optimizers that have a train state now.
 
-One that holds the transformation alone is `tx`.
+`optimizer` becomes `state`, and a variable for the transformation alone `tx`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from codemods.sources.modules import Unit
 
 
 def plan_renames(facts: Facts, origins: Origins, migrated: Iterable[Thing]) -> dict[Unit, Renames]:
-    """The new names for what holds nothing but migrated optimizers, where no name collides and all calls are in view."""
+    """The new names for variables that only have migrated optimizers.
+
+    Only where no name collides and all calls are in view.
+    """
     done = {*migrated}
     found: dict[Unit, Renames] = defaultdict(Renames)
     for unit in facts.project.units:

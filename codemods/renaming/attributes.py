@@ -12,13 +12,13 @@ from codemods.renaming.names import STATE, WORD, Attribute, Renames, kind_of, sc
 from codemods.sources.modules import Unit
 
 BY_NAME = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__slots__"))
-"""What has the names of attributes in quotes."""
+"""Methods and variables of a class by which attributes may be read by their names."""
 
 Nodes = list[tuple[Unit, ast.Attribute]]
 
 
 def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) -> None:
-    """Note the new names of what instances of plain classes hold, where every place that says them is in view.
+    """Note the new names of attributes of plain classes, where every place with them is in view.
 
     The fields of dataclasses keep their names: checkpoints have them as keys.
     """
@@ -26,60 +26,68 @@ def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) 
     for unit, node in facts.flow.reading.attributes:
         by_name[node.attr].append((unit, node))
     nodes = (node for unit in facts.project.units for node in unit.nodes)
-    quoted = {
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    quoted = {value for value in constants if isinstance(value, str)}
     for cls in facts.flow.reading.classes:
         for name in sorted(by_name):
-            if (
-                not WORD.search(name)
-                or kind_of(facts.flow.solver.at(facts.flow.field(cls, name)), done) != "optimizer"
-            ):
+            if not WORD.search(name):
                 continue
+            items = facts.flow.solver.at(facts.flow.field(cls, name))
+            if kind_of(items, done) != "optimizer":
+                continue
+            # the class may have a `self.state` already
             new = WORD.sub(STATE, name)
-            owners = [node.value for _, node in by_name[new]]
-            taken = name in quoted or any(
-                facts.may_be_one(one, cls) or not _is_told(one, facts) for one in owners
-            )
-            for unit, node in (
-                _all_of(cls, by_name[name], facts)
-                if _is_plain(cls, name, facts) and not taken
-                else ()
-            ):
+            owners = (node.value for _, node in by_name[new])
+            is_taken = name in quoted or any(_may_be_of(one, cls, facts) for one in owners)
+            if is_taken or not _is_plain(cls, name, facts):
+                continue
+            for unit, node in _all_of(cls, by_name[name], facts):
                 found[unit].attributes[Attribute(scope_path(node, unit), ast.unparse(node))] = new
 
 
+def _may_be_of(node: ast.expr, cls: Class, facts: Facts) -> bool:
+    """Whether an expression may be an instance of a class, as far as is known."""
+    return facts.may_be_one(node, cls) or not _is_known(node, facts)
+
+
 def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
-    """Whether a class has an attribute by assignments alone, shares it with no other class, and tells nobody its name."""
+    """Whether a class has an attribute only by assignments, and it is not read by its name.
+
+    No class that it derives from, or that derives from it, has the attribute, too.
+    """
+    if cls.node.bases or cls.node.keywords or cls.node.decorator_list:
+        return False
     others = (other for other in facts.flow.reading.classes if other is not cls)
-    shared = any(cls in facts.flow.ancestry(other) for other in others) or bool(
-        cls.node.bases or cls.node.keywords
-    )
-    by_name = facts.flow.is_asked_by_any_name(cls) or not BY_NAME.isdisjoint(cls.scope.names)
-    own = name in cls.scope.names or bool(cls.node.decorator_list)
-    return not (shared or by_name or own or "__dict__" in cls.unit.code)
+    if any(cls in facts.flow.ancestry(other) for other in others):
+        return False
+    names = cls.scope.names
+    if facts.flow.is_asked_by_any_name(cls) or not BY_NAME.isdisjoint(names):
+        return False
+    return name not in names and "__dict__" not in cls.unit.code
 
 
-def _is_told(node: ast.expr, facts: Facts) -> bool:
-    known = any(isinstance(item, Instance | Thing) for item in facts.objects(node)) or bool(
-        facts.full_name(node)
-    )
-    return known or CONFIG_LIKE.search(last_word(node)) is not None
+def _is_known(node: ast.expr, facts: Facts) -> bool:
+    """Whether it is known what an expression is, or its name is that of a configuration."""
+    if any(isinstance(item, Instance | Thing) for item in facts.objects(node)):
+        return True
+    return bool(facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
 
 
 def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
-    """The places that say an attribute of a class; none if one of them may say something else, too."""
+    """The places of an attribute of a class; none if one of them may be of another class."""
     own: Nodes = []
     for unit, node in places:
+        # `self` of `self.optimizer`
         items = {*facts.objects(node.value)}
         if items == {Instance(cls)}:
             own.append((unit, node))
-        elif Instance(cls) in items or not _is_told(node.value, facts):
+        elif Instance(cls) in items or not _is_known(node.value, facts):
             return []
+    # a place is found again by its text, so no other place may have the same
     texts = {
-        place: Attribute(scope_path(place[1], place[0]), ast.unparse(place[1])) for place in places
+        (unit, node): Attribute(scope_path(node, unit), ast.unparse(node)) for unit, node in places
     }
     others = {text for place, text in texts.items() if place not in own}
-    return own if others.isdisjoint(texts[place] for place in own) else []
+    if others.isdisjoint(texts[place] for place in own):
+        return own
+    return []

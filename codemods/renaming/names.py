@@ -1,4 +1,4 @@
-"""New names, by the places that they are for: places are told by names that outlast a change of the file."""
+"""New names by place. A place is given by names that do not change when the file is edited."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ TRANSFORMATION = "tx"
 DEFINITIONS = ("optimizer_def", "opt_def", "optim_def", "optimizer_definition")
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 ScopePath = tuple[tuple[str, int], ...]
-"""The functions and classes around a scope, outermost first, each with its number among those of its name beside it."""
+"""The functions and classes around a scope, outermost first.
+
+Each has its number among those of the same name in the same scope.
+"""
 
 
 @dataclass(frozen=True)
 class Keyword:
-    """The keyword of a call in some scope, by the source text of what is called."""
+    """The keyword of a call in some scope, by the source text of the function."""
 
     scope: ScopePath
     called: str
@@ -49,31 +52,35 @@ class Renames:
 
 
 def kind_of(items: Iterable[Object], done: set[Thing]) -> str:
-    """The kind of some objects, if they are all of one kind and have all migrated; empty otherwise."""
-    held = [item for item in items if not isinstance(item, Derived) and not _is_restored(item)]
-    kinds = {item.kind if isinstance(item, Thing) and item in done else "" for item in held}
+    """The kind of some objects, if all have migrated and are of one kind; empty otherwise."""
+    kinds: set[str] = set()
+    for item in items:
+        if isinstance(item, Thing) and item in done:
+            kinds.add(item.kind)
+        elif not isinstance(item, Derived) and not _is_restored(item):
+            kinds.add("")
     return kinds.pop() if len(kinds) == 1 else ""
 
 
 def is_optimizer(item: Object) -> bool:
-    """Whether something is an optimizer for sure."""
+    """Whether an object is an optimizer for sure."""
     return isinstance(item, Thing) and item.kind == "optimizer"
 
 
 def _is_restored(item: Object) -> bool:
-    """Whether this is what reads checkpoints, of which the target tells what it gives."""
+    """Whether this is the result of a function that reads checkpoints: its target shows more."""
     return isinstance(item, Result) and item.name.rpartition(".")[2] == "restore_checkpoint"
 
 
 def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
-    called = (
-        [call.func, *call.args[:1]] if ast.unparse(call.func).endswith("partial") else [call.func]
-    )
+    # partial(train_step, optimizer=optimizer)
+    is_partial = ast.unparse(call.func).endswith("partial")
+    called = [call.func, *(call.args[:1] if is_partial else ())]
     return Keyword(scope_path(call, unit), ", ".join(map(ast.unparse, called)), name)
 
 
 def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
-    """Where a scope is, or the scope in which a node is, by names that outlast a change of the file."""
+    """The path of a scope, or of the scope that a node is in."""
     around = [node, *unit.ancestors(node)]
     return tuple(
         (one.name, _numbers(unit)[one])
@@ -84,7 +91,7 @@ def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
 
 @lru_cache(maxsize=2)  # of a file as it was and as it is
 def _numbers(unit: Unit) -> Mapping[ast.AST, int]:
-    """Of each function and class, how many of its name are above it in the same scope."""
+    """For each function and class how many of its name are above it in the same scope."""
     owners = [node for node in unit.nodes if isinstance(node, Functions | ast.ClassDef)]
     above: Counter[tuple[ast.AST, str]] = Counter()
     numbers: dict[ast.AST, int] = {}

@@ -9,17 +9,23 @@ from collections.abc import Iterable, Mapping
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Binding, Origins, Variable, names_within
-from codemods.flow.objects import Thing
+from codemods.flow.objects import Object, Thing
 from codemods.flow.out_of_view import COMPUTING
 from codemods.flow.scopes import Scope
 from codemods.renaming import names
 from codemods.sources.modules import Unit
 
 LISTING = frozenset(f"builtins.{name}" for name in ("locals", "vars", "dir", "eval", "exec"))
-"""What knows the variables of the function that calls it by their names."""
+"""Functions that read the variables of their caller by name."""
 
 BY_NAME = ("static_argnames", "donate_argnames")
-"""What names parameters in quotes."""
+"""Keywords of JAX whose values have names of parameters in quotes."""
+
+_Keywords = dict[Unit, dict[names.Keyword, str]]
+"""The new names of keywords in calls, by file."""
+
+_Renamed = tuple[str, _Keywords]
+"""The new name of a variable, and the keywords that get it, too."""
 
 
 def plan_function(
@@ -30,68 +36,64 @@ def plan_function(
     done: set[Thing],
     found: dict[Unit, names.Renames],
 ) -> None:
-    """Note the new names in one function. Where one train state cannot have another name, none of them gets one."""
+    """Note the new names in one function.
+
+    Where one train state cannot have a new name, none of them gets one.
+    """
     scope = _scope_of(node, facts)
-    if scope is None or any(
-        _lists(call, facts) for call in ast.walk(node) if isinstance(call, ast.Call)
-    ):
+    calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
+    # print(locals()): the names are values here
+    if scope is None or any(_lists(call, facts) for call in calls):
         return
-    states: dict[str, _Keywords | None] = {}
+    states: dict[str, _Renamed | None] = {}
     for name in sorted(scope.names):
-        items, variable = (
-            list(facts.flow.solver.at(("variable", scope, name))),
-            Variable(scope, name),
-        )
+        variable = Variable(scope, name)
+        items = list(facts.flow.solver.at(("variable", scope, name)))
         kind = names.kind_of(items, done)
-        if (
-            kind != "optimizer"
-            and names.WORD.search(name)
-            and names.kind_of(filter(names.is_optimizer, items), done) == "optimizer"
-        ):
-            states[name] = None  # it may be something else as well
-        elif kind == "optimizer" and names.WORD.search(name):
-            states[name] = _planned(names.WORD.sub(names.STATE, name), node, variable, origins)
+        # state = train_step(state, batch)
+        if names.WORD.search(name) and kind == "optimizer":
+            new = names.WORD.sub(names.STATE, name)
+            states[name] = _planned(new, node, variable, origins)
+        # another object may be in the variable as well
+        elif names.WORD.search(name) and _may_be_optimizer(items, done):
+            states[name] = None
+        # tx = optax.adam(1e-3)
         elif kind == "definition" and name in names.DEFINITIONS:
-            words = _planned(names.TRANSFORMATION, node, variable, origins)
-            _note(
-                {name: (names.TRANSFORMATION, words)} if words is not None else {},
-                node,
-                unit,
-                found,
-            )
-    known = {
-        name: (names.WORD.sub(names.STATE, name), words)
-        for name, words in states.items()
-        if words is not None
-    }
+            planned = _planned(names.TRANSFORMATION, node, variable, origins)
+            if planned is not None:
+                _note({name: planned}, node, unit, found)
+    known = {name: planned for name, planned in states.items() if planned is not None}
     if len(known) == len(states):
         _note(known, node, unit, found)
 
 
-_Keywords = dict[Unit, dict[names.Keyword, str]]
+def _may_be_optimizer(items: Iterable[Object], done: set[Thing]) -> bool:
+    """Whether there are optimizers among some objects, and these have all migrated."""
+    return names.kind_of(filter(names.is_optimizer, items), done) == "optimizer"
 
 
 def _planned(
     new: str, node: names.Functions, variable: Variable, origins: Origins
-) -> _Keywords | None:
-    """The keywords that follow a new name; None if the variable has to keep its own."""
+) -> _Renamed | None:
+    """The new name, with the keywords that get it, too; None if the variable keeps its name."""
     stores, name = origins.stores(variable), variable.name
-    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores) or new in names_within(
-        node
-    ):
+    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores):
+        return None
+    if new in names_within(node):
         return None
     keywords: _Keywords = defaultdict(dict)
+    # def train_step(optimizer, batch)
     if any(isinstance(store, ast.arg) for store in stores):
         bindings = origins.bindings(node)
         if bindings is None or _is_called_out_of_view(node, variable, origins.facts):
             return None
         if _is_quoted(name, variable.unit) or not _plan_keywords(bindings, name, new, keywords):
             return None
-    return keywords
+    return new, keywords
 
 
 def _note(
-    renamed: Mapping[str, tuple[str, _Keywords]],
+    renamed: Mapping[str, _Renamed],
     node: names.Functions,
     unit: Unit,
     found: dict[Unit, names.Renames],
@@ -108,49 +110,51 @@ def _scope_of(node: names.Functions, facts: Facts) -> Scope | None:
 
 
 def _lists(call: ast.Call, facts: Facts) -> bool:
-    """Whether a call asks for the variables around it: `vars(x)` and `dir(x)` do not."""
-    return (not call.args or ast.unparse(call.func) in ("eval", "exec")) and not LISTING.isdisjoint(
-        facts.externals(call.func)
-    )
+    """Whether a call reads the variables around it: `vars(x)` and `dir(x)` do not."""
+    if call.args and ast.unparse(call.func) not in ("eval", "exec"):
+        return False
+    return not LISTING.isdisjoint(facts.externals(call.func))
 
 
 def _is_called_out_of_view(node: names.Functions, variable: Variable, facts: Facts) -> bool:
-    """Whether a base class or a decorator of another package may fill the parameters of a function by their names."""
-    around = variable.scope.parent
-    bases = (
-        around.node.bases if around is not None and isinstance(around.node, ast.ClassDef) else []
-    )
+    """Whether a base class or decorator of another package may call a function by keywords."""
+    around = None if variable.scope.parent is None else variable.scope.parent.node
+    bases = around.bases if isinstance(around, ast.ClassDef) else []
     decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    return any(
-        not any(facts.objects(one)) and not _is_known(one, facts) for one in (*bases, *decorators)
-    )
+    out_of_view = (one for one in (*bases, *decorators) if not any(facts.objects(one)))
+    return not all(_is_known(one, facts) for one in out_of_view)
+
+
+def _words(call: ast.Call) -> list[str | None]:
+    """The keywords of a call."""
+    return [word.arg for word in call.keywords]
 
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
-    """Whether something is of a package that does not call by names that it does not know."""
+    """Whether an object is of a package that does not call functions by keywords of their own."""
     packages = {name.partition(".")[0] for name in facts.flow.derivation.roots.names(node)}
     return bool(packages) and packages <= COMPUTING | sys.stdlib_module_names | {"builtins"}
 
 
 def _is_quoted(name: str, unit: Unit) -> bool:
-    """Whether a parameter may be named in quotes."""
-    return any(word in unit.code for word in BY_NAME) and any(
-        isinstance(node, ast.Constant) and node.value == name for node in unit.nodes
-    )
+    """Whether a parameter may be named in quotes: `jax.jit(f, static_argnames="optimizer")`."""
+    if not any(word in unit.code for word in BY_NAME):
+        return False
+    return any(isinstance(node, ast.Constant) and node.value == name for node in unit.nodes)
 
 
-def _plan_keywords(
-    bindings: Iterable[Binding], name: str, new: str, keywords: dict[Unit, dict[names.Keyword, str]]
-) -> bool:
-    """Note the keywords by which calls give a parameter. Whether they can all be renamed."""
+def _plan_keywords(bindings: Iterable[Binding], name: str, new: str, keywords: _Keywords) -> bool:
+    """Note the keywords for a parameter in calls; return whether all can be renamed."""
     for binding in bindings:
         argument = binding.given.get(name)
         if argument is None or argument.keyword is None:
             continue
+        # a keyword is found again by the text of its call, so there may be only one such
         keyword = names.keyword_of(argument.call, argument.unit, name)
         calls = (call for call in argument.unit.nodes if isinstance(call, ast.Call))
-        giving = (call for call in calls if any(word.arg == name for word in call.keywords))
-        if [names.keyword_of(call, argument.unit, name) for call in giving].count(keyword) != 1:
+        giving = (call for call in calls if name in _words(call))
+        same = [names.keyword_of(call, argument.unit, name) for call in giving]
+        if same.count(keyword) != 1:
             return False
         keywords[argument.unit][keyword] = new
     return True

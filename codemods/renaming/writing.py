@@ -1,4 +1,4 @@
-"""The new names in place: a file is read again, and its names are exchanged where they stand."""
+"""Writes new names into a file: it is parsed again, and names are replaced at their places."""
 
 from __future__ import annotations
 
@@ -14,67 +14,95 @@ from codemods.sources.modules import Span, Unit
 
 
 def renamed(path: str, code: str, renames: Renames) -> str | None:
-    """A file with new names; None if a keyword or an attribute is not where it was, so that nothing may be renamed."""
-    left: set[Keyword | Attribute] = {*renames.keywords, *renames.attributes}
+    """A file with new names.
+
+    None if a keyword or an attribute is not at its place any more: nothing may be renamed then.
+    """
     unit = Unit(path, code, ast.parse(code))
-    spans: dict[Span, str] = {}
-    scopes = Scopes(unit)
+    places = _Places(unit, renames)
     for node in unit.nodes:
+        places.visit(node)
+    places.spans |= _in_comments(unit, renames)
+    return None if places.left else _spliced(code, places.spans)
+
+
+class _Places:
+    """Collects the new texts of spans.
+
+    `left` are the keywords and attributes that were not found yet.
+    """
+
+    def __init__(self, unit: Unit, renames: Renames) -> None:
+        self.unit = unit
+        self.renames = renames
+        self.left: set[Keyword | Attribute] = {*renames.keywords, *renames.attributes}
+        self.spans: dict[Span, str] = {}
+        self._scopes = Scopes(unit)
+
+    def visit(self, node: ast.AST) -> None:
         match node:
             case ast.Name(id=name):
-                binding = scopes.around(node).binding(name)
-                new = _new_name(binding.node, name, unit, renames) if binding is not None else None
+                binding = self._scopes.around(node).binding(name)
+                new = None if binding is None else self._new_name(binding.node, name)
                 if new is not None:
-                    spans[unit.span(node)] = new
+                    self.spans[self.unit.span(node)] = new
+            # def train_step(optimizer, batch)
             case ast.arg(arg=name):
-                new = _new_name(scopes.around(node).node, name, unit, renames)
+                new = self._new_name(self._scopes.around(node).node, name)
                 if new is not None:
-                    first, column, _, _ = unit.span(node)
-                    spans[first, column, first, column + len(name)] = new
+                    self._rename_start(node, name, new)
+            # train_step(optimizer=optimizer)
             case ast.Call(keywords=words):
                 for word in words:
-                    keyword = keyword_of(node, unit, word.arg or "")
-                    new = renames.keywords.get(keyword)
-                    left.discard(keyword)
-                    if new is not None:
-                        first, column, _, _ = unit.span(word)
-                        spans[first, column, first, column + len(word.arg or "")] = new
-            case ast.Attribute(attr=name):
-                attribute = Attribute(scope_path(node, unit), ast.unparse(node))
-                left.discard(attribute)
-                if attribute in renames.attributes:
-                    _, _, last, end = unit.span(node)
-                    spans[last, end - len(name), last, end] = renames.attributes[attribute]
+                    self._rename_keyword(node, word)
+            # self.optimizer
+            case ast.Attribute():
+                self._rename_attribute(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                spans |= _in_docstring(
-                    node, unit, renames.variables.get(scope_path(node, unit), {})
-                )
-    spans |= _in_comments(unit, renames)
-    return None if left else _spliced(code, spans)
+                names = self.renames.variables.get(scope_path(node, self.unit), {})
+                self.spans |= _in_docstring(node, self.unit, names)
 
+    def _new_name(self, scope: ast.AST, name: str) -> str | None:
+        if not isinstance(scope, Functions):
+            return None
+        return self.renames.variables.get(scope_path(scope, self.unit), {}).get(name)
 
-def _new_name(scope: ast.AST, name: str, unit: Unit, renames: Renames) -> str | None:
-    if not isinstance(scope, Functions):
-        return None
-    return renames.variables.get(scope_path(scope, unit), {}).get(name)
+    def _rename_start(self, node: ast.arg | ast.keyword, name: str, new: str) -> None:
+        """Rename the `optimizer` of `optimizer: Any` or `optimizer=x`."""
+        first, column, _, _ = self.unit.span(node)
+        self.spans[first, column, first, column + len(name)] = new
+
+    def _rename_keyword(self, call: ast.Call, word: ast.keyword) -> None:
+        name = word.arg or ""
+        keyword = keyword_of(call, self.unit, name)
+        new = self.renames.keywords.get(keyword)
+        self.left.discard(keyword)
+        if new is not None:
+            self._rename_start(word, name, new)
+
+    def _rename_attribute(self, node: ast.Attribute) -> None:
+        attribute = Attribute(scope_path(node, self.unit), ast.unparse(node))
+        self.left.discard(attribute)
+        if attribute in self.renames.attributes:
+            _, _, last, end = self.unit.span(node)
+            span = (last, end - len(node.attr), last, end)
+            self.spans[span] = self.renames.attributes[attribute]
 
 
 def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict[Span, str]:
-    """The places of a docstring that name a parameter: at the beginning of an entry, or in backquotes."""
+    """The places of a docstring that name a parameter: as an entry, or in backquotes."""
     first = node.body[0]
-    if not (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and ast.get_docstring(node)
-    ):
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+        return {}
+    if not ast.get_docstring(node):
         return {}
     found: dict[Span, str] = {}
     start, _, end, _ = unit.span(first.value)
     for number, line in enumerate(unit.code.split("\n")[start - 1 : end], start):
         for name, new in names.items():
-            for match in re.finditer(
-                rf"(?:^\s+(?::param )?|`){re.escape(name)}(?=\s*(?:\([^)]*\))?:|`)", line
-            ):
+            # `optimizer:`, `optimizer (Optimizer):` or `:param optimizer:`
+            entry = rf"(?:^\s+(?::param )?|`){re.escape(name)}(?=\s*(?:\([^)]*\))?:|`)"
+            for match in re.finditer(entry, line):
                 found[number, match.end() - len(name), number, match.end()] = new
     return found
 
@@ -86,14 +114,15 @@ def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
     named = [(node, names) for node, names in known if names]
     found: dict[Span, str] = {}
     for token in tokenize.generate_tokens(io.StringIO(unit.code).readline) if named else ():
-        if token.type == tokenize.COMMENT:
-            number, start = token.start
-            for node, names in named:
-                for name, new in (
-                    names.items() if node.lineno <= number <= (node.end_lineno or 0) else ()
-                ):
-                    for match in re.finditer(rf"(?<=`){re.escape(name)}(?=`)", token.string):
-                        found[number, start + match.start(), number, start + match.end()] = new
+        if token.type != tokenize.COMMENT:
+            continue
+        number, start = token.start
+        for node, names in named:
+            if not node.lineno <= number <= (node.end_lineno or 0):
+                continue
+            for name, new in names.items():
+                for match in re.finditer(rf"(?<=`){re.escape(name)}(?=`)", token.string):
+                    found[number, start + match.start(), number, start + match.end()] = new
     return found
 
 

@@ -1,4 +1,7 @@
-"""What is left where a project has a copy of `flax.optim`: what speaks to that is vendored, and needs nothing more."""
+"""What is left where a project has a copy of `flax.optim`.
+
+Sites that use the copy are vendored, and need nothing more.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from codemods.sources.modules import Span, Unit
 from codemods.vendoring.places import Places
 
 OTHERS = "FO8"
-"""Begins the codes of what is no matter of optimizers."""
+"""How codes begin that have nothing to do with optimizers."""
 
 
 def concerns(site: Site) -> bool:
@@ -21,13 +24,13 @@ def concerns(site: Site) -> bool:
 
 @dataclass(frozen=True)
 class Account:
-    """Tells of each site what has become of it.
+    """Finds the status of each site.
 
     Attributes:
       places: which files are in one program.
       pointed: the files that are pointed at a copy.
-      failed: those that need one and cannot be.
-      left: what still speaks of `flax.optim` in those that are.
+      failed: the files that need a copy but cannot be pointed at one.
+      left: what still refers to `flax.optim` in the files that are pointed.
     """
 
     places: Places
@@ -44,36 +47,37 @@ class Account:
             for span, text in found
         ]
         lines = {unit.line(line) for unit, span, _ in left for line in range(span[0], span[2] + 1)}
-        sites = [
-            self._vendored(site, lines) if self._is_served(result.path) else site
-            for site in result.sites
-        ]
+        sites = list(result.sites)
+        if self._is_served(result.path):
+            sites = [self._vendored(site, lines) for site in sites]
         if without_place:
             sites = [_without_place(site) for site in sites]
+        # a line that is reported already gets no second message
         known = {site.line for site in sites if site.status in ("unresolved", "suppressed")}
-        sites += [_unpointed(*found) for found in left if found[0].line(found[1][0]) not in known]
-        return replace(
-            result, sites=tuple(sorted(sites, key=lambda site: (site.line, site.column)))
-        )
+        for unit, span, text in left:
+            if unit.line(span[0]) not in known:
+                sites.append(_unpointed(unit, span, text))
+        in_order = sorted(sites, key=lambda site: (site.line, site.column))
+        return replace(result, sites=tuple(in_order))
 
     def _is_served(self, path: str) -> bool:
-        """Whether a file is in a program with one that is pointed, and with none that cannot be."""
+        """Whether a file is in a program that has a copy, and in it all files can import that."""
         program = self.places.together(path)
         return not program.isdisjoint(self.pointed) and program.isdisjoint(self.failed)
 
     @staticmethod
     def _vendored(site: Site, left: Collection[int]) -> Site:
-        return (
-            replace(site, status="vendored") if concerns(site) and site.line not in left else site
-        )
+        is_vendored = concerns(site) and site.line not in left
+        return replace(site, status="vendored") if is_vendored else site
 
 
 def _without_place(site: Site) -> Site:
-    """A site of a file that can be pointed at no copy: its imports say why."""
+    """A site of a file that cannot be pointed at a copy: its imports get the reason."""
     if not concerns(site) or not site.before.startswith(("from ", "import ")):
         return site
     reason = reasons.no_place(
-        "`--vendor` finds no place from which all files that need `flax.optim` can import one copy by one name.",
+        "`--vendor` finds no place from which all files that need `flax.optim` "
+        "can import one copy by one name.",
         "Give the folders of each program by themselves, or a place with `--vendor-as`.",
     )
     return replace(site, code=reason.code, message=reason.reason, remedy=reason.remedy)

@@ -1,4 +1,4 @@
-"""The names of one file by which it gets at a module: what its imports bind, and the dotted names that begin so."""
+"""The names in a file for a module: what its imports bind, and dotted names that begin with it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Statement = ast.Import | ast.ImportFrom
 class Bound:
     """A name that an import binds to a module, or to a package around it.
 
-    `rest` is what stands behind the module's own name, such as `.adam`; `missing` what has to follow the bound name to get
-    there, `optim` for `import flax`.
+    `rest` is what stands behind the module's own name, such as `.adam`. `missing` is what has to
+    follow the bound name to get to the module: `optim` for `import flax`.
     """
 
     statement: Statement
@@ -31,7 +31,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Use:
-    """An expression such as `flax.optim`, by way of a name that is bound to a package."""
+    """An expression such as `flax.optim`, with a name that is bound to a package."""
 
     node: ast.Attribute
     scope: Scope | None
@@ -39,25 +39,26 @@ class Use:
 
 
 class Bindings:
-    """What a file says of a module, which has one of some names there, as in `flax.optim` or `.legacy`."""
+    """The places of a file that refer to a module.
+
+    It has one of some names there, such as `flax.optim` or `.legacy`.
+    """
 
     def __init__(self, unit: Unit, modules: Collection[str]) -> None:
         self.unit = unit
         self.modules = modules
         self._scopes = Scopes(unit)
         self.statements = [node for node in unit.nodes if isinstance(node, Statement)]
-        self.froms = [
-            node
-            for node in self.statements
-            if isinstance(node, ast.ImportFrom) and self.within(said(node))
-        ]
+        # from flax.optim import Adam
+        froms = (node for node in self.statements if isinstance(node, ast.ImportFrom))
+        self.froms = [node for node in froms if self.within(said(node))]
         bound = [one for node in self.statements for one in self._of(node)]
         self.modules_bound = [one for one in bound if not one.missing]
         self.packages_bound = [one for one in bound if one.missing]
         self.uses = list(self._uses())
 
     def within(self, name: str) -> tuple[str, str] | None:
-        """The module that a name begins with, and the rest of it."""
+        """The module that a name begins with, and the rest of the name."""
         for module in self.modules:
             if name == module or name.startswith(f"{module}."):
                 return module, name[len(module) :]
@@ -66,41 +67,41 @@ class Bindings:
     def loads(self, name: str, scope: Scope | None) -> Iterator[ast.AST]:
         """The places that read a name of a scope."""
         for node in self.unit.nodes:
-            is_read = (
-                isinstance(node, ast.Name)
-                and node.id == name
-                and not isinstance(node.ctx, ast.Store)
-            )
+            if not isinstance(node, ast.Name) or node.id != name:
+                continue
+            is_read = not isinstance(node.ctx, ast.Store)
             if is_read and self._scopes.around(node).binding(name) is scope:
                 yield node
 
     def _of(self, node: Statement) -> Iterator[Bound]:
+        """The names that a statement binds to the module, or to a package around it."""
         scope = self._scopes.around(node)
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             holder = scope.binding(name)
-            full = (
-                joined(said(node), alias.name) if isinstance(node, ast.ImportFrom) else alias.name
-            )
-            found = self.within(full)
+            prefix = name
+            # from flax import optim
             if isinstance(node, ast.ImportFrom):
-                if full in self.modules:
+                prefix = joined(said(node), alias.name)
+                if prefix in self.modules:
                     yield Bound(node, alias, holder, name)
-            elif found is not None and (alias.asname or "." not in found[0]):
-                yield Bound(node, alias, holder, name, found[1] if alias.asname else "")
-                continue
-            prefix = full if alias.asname or isinstance(node, ast.ImportFrom) else name
+            # import flax.optim.adam as adam
+            else:
+                found = self.within(alias.name)
+                if found is not None and (alias.asname or "." not in found[0]):
+                    rest = found[1] if alias.asname else ""
+                    yield Bound(node, alias, holder, name, rest)
+                    continue
+                if alias.asname:
+                    prefix = alias.name
+            # import flax
             for module in self.modules:
                 if module.startswith(f"{prefix}."):
-                    yield Bound(
-                        node,
-                        alias,
-                        holder,
-                        name,
-                        missing=tuple(module[len(prefix) + 1 :].split(".")),
-                    )
+                    missing = tuple(module[len(prefix) + 1 :].split("."))
+                    yield Bound(node, alias, holder, name, missing=missing)
 
     def _uses(self) -> Iterator[Use]:
+        """The dotted names that refer to the module, such as `flax.optim`."""
         ways = {(one.scope, one.name, one.missing) for one in self.packages_bound}
         names = {name for _, name, _ in ways}
         for node in self.unit.nodes:
@@ -115,7 +116,7 @@ class Bindings:
 
 
 def said(node: ast.ImportFrom) -> str:
-    """The module that a statement names, as it says it."""
+    """The module in a statement, as it is written there."""
     return "." * node.level + (node.module or "")
 
 
@@ -125,7 +126,7 @@ def joined(package: str, name: str) -> str:
 
 
 def _chain(node: ast.Attribute) -> tuple[ast.Name | None, tuple[str, ...]]:
-    """The name at the root of dotted attributes, if it is one, and these in order."""
+    """The name at the root of dotted attributes, if it is one, and the attributes in order."""
     steps = [node.attr]
     inner = node.value
     while isinstance(inner, ast.Attribute):

@@ -1,4 +1,7 @@
-"""The copies of `flax.optim` that a project has, or gets: files are migrated as if there were none, and pointed at them after."""
+"""The copies of `flax.optim` that a project has, or gets.
+
+Files are migrated as if there were none, and pointed at the copies after that.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from codemods.vendoring.unpointed import unpointed
 from codemods.vocabulary import PACKAGE
 
 IMPORTS = "FO101"
-"""The rule that a comment has to name, or not to name any, so that an import stays."""
+"""The rule that a comment suppresses so that an import stays."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Copies:
       sources: the files, without those of copies.
       existing: where copies are, by path.
       places: from where files can import what.
-      users: the files that import a copy, or name it in a string, with what they call it.
-      back: and what they are when they are pointed back at `flax.optim`; all lines keep their numbers.
+      users: the files that import a copy, or name it in a string: the copy, and its name there.
+      back: these files when they are pointed back at `flax.optim`; all lines keep their numbers.
     """
 
     sources: Sequence[Source]
@@ -49,28 +52,30 @@ class Copies:
         return [self.back.get(source.path, source) for source in self.sources]
 
     def homeless(self, results: Iterable[FileResult]) -> list[str]:
-        """The files that import no copy, and in which something is left that needs `flax.optim`."""
+        """The files that import no copy, and still have something that needs `flax.optim`."""
         others = (one for one in results if one.path not in self.users and one.error is None)
         left = (one for one in others if any(map(concerns, one.sites)))
-        units = (unit for one in left if (unit := _unit(one.path, one.after)) is not None)
-        return [unit.path for unit in units if imports_any(unit, [PACKAGE], spared(unit))]
+        found: list[str] = []
+        for result in left:
+            unit = _unit(result.path, result.after)
+            if unit is not None and imports_any(unit, [PACKAGE], spared(unit)):
+                found.append(unit.path)
+        return found
 
     def place_for(self, paths: Sequence[str], name: str, wanted: str | None) -> str | None:
-        """Where some files find a copy: one that is there, the place that is wanted, or the best; None if there is none.
+        """The place of a copy for some files; None if there is none.
 
-        A second copy is none: what one makes is nothing that the other knows.
+        It is a copy that exists, the place that is wanted, or the best one. There is no second
+        copy: objects of one are not known to the other.
         """
         if self.existing:
-            return next(
-                (copy for copy in sorted(self.existing) if self.places.serves(copy, paths)), None
-            )
-        if wanted is not None:
-            return (
-                wanted
-                if self.places.is_free(wanted) and self.places.serves(wanted, paths)
-                else None
-            )
-        return self.places.find(paths, name)
+            copies = sorted(self.existing)
+            return next((copy for copy in copies if self.places.serves(copy, paths)), None)
+        if wanted is None:
+            return self.places.find(paths, name)
+        if self.places.is_free(wanted) and self.places.serves(wanted, paths):
+            return wanted
+        return None
 
     def pointed_at(
         self, results: Sequence[FileResult], new: Collection[str], place: str | None
@@ -82,21 +87,18 @@ class Copies:
           new: the files that need a copy and import none.
           place: where that is; None if there is no place for it.
         """
-        names = {path: name for path, (_, name) in self.users.items()}
-        if place is not None:
-            names |= {
-                path: name for path in new if (name := self.places.name(path, place)) is not None
-            }
-            names |= self._only_named(results, new, names)
+        names = self._names(results, new, place)
         units: list[Unit] = []
         failed = set(new if place is None else ())
         finished = []
         for source, result in zip(self.sources, results, strict=True):
             after = result.after
+            # nothing was migrated in a file that imports a copy: it stays as it was
             if result.path in self.back and result.after == self.back[result.path].content:
                 after = source.content
                 units += filter(None, [_unit(result.path, after)])
             elif result.path in names and result.error is None:
+                # from flax.optim import Adam, which is still needed
                 found = _pointed(result.path, result.after, names[result.path])
                 if found is None:
                     failed.add(result.path)
@@ -107,10 +109,23 @@ class Copies:
         account = Account(self.places, {unit.path for unit in units}, failed, unpointed(units))
         return [account.of(result, result.path in new and place is None) for result in finished]
 
+    def _names(
+        self, results: Iterable[FileResult], new: Collection[str], place: str | None
+    ) -> dict[str, Name]:
+        """The name of its copy in each file that needs one."""
+        names = {path: name for path, (_, name) in self.users.items()}
+        if place is None:
+            return names
+        for path in new:
+            name = self.places.name(path, place)
+            if name is not None:
+                names[path] = name
+        return names | self._only_named(results, new, names)
+
     def _only_named(
         self, results: Iterable[FileResult], new: Iterable[str], names: Mapping[str, Name]
     ) -> dict[str, Name]:
-        """The files of the same programs that name something of `flax.optim` in a string, and import nothing of it."""
+        """The files of the same programs that only have a name of `flax.optim` in a string."""
         program = {one for path in new for one in self.places.together(path)}
         full = next(name.full for path, name in names.items() if path in new)
         named = (
@@ -127,25 +142,26 @@ def read_copies(
     Args:
       sources: all its files, those of copies included.
       existing: the paths of the copies' folders.
-      others: the paths of files that are there as well.
+      others: the paths of other files that exist.
     """
     own = [source for source in sources if str(PurePosixPath(source.path).parent) not in existing]
-    units = {
-        source.path: unit
-        for source in own
-        if (unit := _unit(source.path, source.content)) is not None
-    }
+    units: dict[str, Unit] = {}
+    for source in own:
+        unit = _unit(source.path, source.content)
+        if unit is not None:
+            units[source.path] = unit
     packages = (f"{copy}/{module}.py" for copy in existing for module in ("__init__", *SUBPACKAGE))
     places = Places({path: unit.code for path, unit in units.items()}, (*others, *packages))
     users: dict[str, tuple[str, Name]] = {}
     back: dict[str, Source] = {}
     for source in own:
         unit = units.get(source.path)
-        for copy in existing if unit is not None else ():
-            assert unit is not None
-            found = (
-                _pointed_back(unit, copy, places) if PurePosixPath(copy).name in unit.code else None
-            )
+        if unit is None:
+            continue
+        for copy in existing:
+            # most files do not have the name of the copy anywhere
+            is_named = PurePosixPath(copy).name in unit.code
+            found = _pointed_back(unit, copy, places) if is_named else None
             if found is not None:
                 name, code = found
                 text = _read(source.path, source.content)
@@ -156,13 +172,17 @@ def read_copies(
 
 
 def spared(unit: Unit) -> set[int]:
-    """The lines of a file on which a comment says that imports stay."""
+    """The lines of a file with a comment by which imports stay."""
     return {comment.line for comment in suppressions(unit.code) if comment.covers(IMPORTS)}
 
 
 def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[Name, str] | None:
-    """What a file calls a copy, and its code when it is pointed back; None if it does not speak of that."""
+    """The name of a copy in a file, and the code when it is pointed back.
+
+    None if the file does not refer to the copy.
+    """
     said = places.names_said(unit.path, copy)
+    # `.legacy_optim` or `models.legacy_optim`
     name = places.name(unit.path, copy)
     full = name.full if name is not None else min(said, default="")
     if not full:
@@ -172,7 +192,7 @@ def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[Name, str] | N
 
 
 def _pointed(path: str, content: bytes, name: Name) -> tuple[bytes, Unit] | None:
-    """A file with its imports pointed at a copy; None if that came out wrong."""
+    """A file with its imports pointed at a copy; None if the result is not valid."""
     unit, text = _unit(path, content), _read(path, content)
     assert unit is not None
     assert text is not None

@@ -1,4 +1,4 @@
-"""Where a package can stand so that some files find it, and what each of them calls it."""
+"""Where a package can be so that some files find it, and its name in each of them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from codemods.sources.relevance import Graph, import_graph, reachable
 from codemods.vendoring.bindings import joined, said
 
 Named = tuple[str, tuple[str, ...]]
-"""A module as a file names it, and the paths, without ending, that it may mean."""
+"""The name of a module in a file, and the paths, without ending, that it may mean."""
 
 
 class Name(NamedTuple):
-    """What a file calls a module, with dots ahead if that is relative, and the module's full name."""
+    """The name of a module in a file, with dots ahead if it is relative, and the full name."""
 
     said: str
     full: str
@@ -29,7 +29,7 @@ class Places:
 
     Args:
       texts: the texts of all files by path.
-      others: the paths of files that are there as well.
+      others: the paths of other files that exist.
     """
 
     def __init__(self, texts: Mapping[str, str], others: Iterable[str] = ()) -> None:
@@ -39,36 +39,37 @@ class Places:
         self._named_by: dict[str, list[Named]] = {}
 
     def find(self, paths: Sequence[str], name: str) -> str | None:
-        """A place for a package of this name that all of some files can import from; None if there is none.
+        """A place for a package of this name from which some files can import.
 
-        It is in the innermost package that has them all, else in a folder from which their imports find the project's modules,
-        else beside them.
+        It is in the innermost package around all of them, else in a folder from which their imports
+        find the project's modules, else beside them. None if there is none.
         """
         common = PurePosixPath(*_common([PurePosixPath(path).parent.parts for path in paths]))
         packages = [folder for folder in (common, *common.parents) if self._is_package(folder)]
         roots = [root for path in paths for root in self.roots(path)]
         places = [str(folder / name) for folder in dict.fromkeys((*packages, *roots, common))]
-        return next(
-            (place for place in places if self.is_free(place) and self.serves(place, paths)), None
-        )
+        for place in places:
+            if self.is_free(place) and self.serves(place, paths):
+                return place
+        return None
 
     def is_free(self, place: str) -> bool:
-        """Whether nothing has the path of a place."""
+        """Whether nothing exists at a place."""
         return self._layout.at(place) is None
 
     def serves(self, place: str, paths: Sequence[str]) -> bool:
-        """Whether all of some files can import a package at a place, and have one full name for it."""
+        """Whether all of some files can import a package at a place, by one full name."""
         layout = Layout((*self._paths, f"{place}/__init__.py"))
         names = [self.name(path, place) for path in paths]
         full = {name.full for name in names if name is not None}
-        return (
-            None not in names
-            and len(full) == 1
-            and all(layout.absolute(path, *full) == (place,) for path in paths)
-        )
+        if None in names or len(full) != 1:
+            return False
+        # no other module may be found by the name
+        return all(layout.absolute(path, *full) == (place,) for path in paths)
 
     def name(self, path: str, place: str) -> Name | None:
-        """What a file calls a package at a place; None if it cannot import it."""
+        """The name of a package at a place in a file; None if the file cannot import it."""
+        # `src` of src/models/vit.py, with `from models import vit`
         folder, target = PurePosixPath(path).parent, PurePosixPath(place)
         root = next((root for root in self.roots(path) if target.is_relative_to(root)), None)
         if root is None or not all(part.isidentifier() for part in target.relative_to(root).parts):
@@ -83,26 +84,30 @@ class Places:
         found = set[str]()
         depth = len(PurePosixPath(place).parts)
         for name, paths in self._named(path):
-            deeper = [
-                len(PurePosixPath(one).parts) - depth
-                for one in paths
-                if f"{one}/".startswith(f"{place}/")
-            ]
-            found.update(name.rsplit(".", more)[0] for more in deeper)
+            for one in paths:
+                if f"{one}/".startswith(f"{place}/"):
+                    # `legacy` of `legacy.adam`
+                    below = len(PurePosixPath(one).parts) - depth
+                    found.add(name.rsplit(".", below)[0])
         return found
 
     def roots(self, path: str) -> list[PurePosixPath]:
-        """The folders where absolute imports find modules, as far as a file tells, or those that import it, or its program."""
+        """The folders in which absolute imports find modules.
+
+        They are those that the file itself shows, or the files that import it, or its program.
+        """
         imports, importers = self._graphs
         program = sorted(reachable(reachable({path}, importers), imports) - {path})
-        own = self._roots_of([path])
-        taken = [] if own else self._roots_of(sorted(importers[path]), path)
-        around = [] if own or taken else self._roots_of(program)
-        folder = PurePosixPath(path).parent
-        outer = self._outermost(folder)
-        return list(
-            dict.fromkeys(own or taken or around or [folder if outer is None else outer.parent])
-        )
+        found = self._roots_of([path])
+        if not found:
+            found = self._roots_of(sorted(importers[path]), path)
+        if not found:
+            found = self._roots_of(program)
+        if not found:
+            folder = PurePosixPath(path).parent
+            outer = self._outermost(folder)
+            found = [folder if outer is None else outer.parent]
+        return list(dict.fromkeys(found))
 
     def together(self, path: str) -> set[str]:
         """The files that may be in one program with a file, itself included."""
@@ -110,36 +115,37 @@ class Places:
         return reachable(reachable({path}, importers), imports)
 
     def _roots_of(self, paths: Iterable[str], module: str | None = None) -> list[PurePosixPath]:
-        """The folders from which the absolute imports of files find modules, or a certain one."""
+        """The folders in which the absolute imports of files find modules, or a certain one."""
         found = []
         for path in paths:
             for name, meant in self._named(path):
-                if (
-                    name.startswith(".")
-                    or len(meant) != 1
-                    or (module is not None and not self._is(meant[0], module))
-                ):
+                if name.startswith(".") or len(meant) != 1:
                     continue
+                if module is not None and not self._is(meant[0], module):
+                    continue
+                # /project/src of `models.vit` in /project/src/models/vit
                 steps = PurePosixPath(meant[0]).parts
                 found.append(PurePosixPath(*steps[: len(steps) - len(name.split("."))]))
         return found
 
     def _is(self, place: str, path: str) -> bool:
+        """Whether the module at a place is a file."""
         found = self._layout.at(place)
         return found is not None and found[0] == path
 
     def _is_relative(self, path: str) -> bool:
-        """Whether a file runs as a part of its package alone: it imports by dots, or is imported so."""
+        """Whether a file only runs as a part of its package: its imports show it, or others do."""
         _, importers = self._graphs
-        own = any(name.startswith(".") for name, _ in self._named(path))
-        others = (named for other in sorted(importers[path]) for named in self._named(other))
-        return own or any(
-            name.startswith(".") and any(self._is(one, path) for one in meant)
-            for name, meant in others
-        )
+        if any(name.startswith(".") for name, _ in self._named(path)):
+            return True
+        for other in sorted(importers[path]):
+            for name, meant in self._named(other):
+                if name.startswith(".") and any(self._is(one, path) for one in meant):
+                    return True
+        return False
 
     def _named(self, path: str) -> list[Named]:
-        """The modules that a file imports, as it names them, as far as they are of the project."""
+        """The modules of the project that a file imports, by their names there."""
         if path not in self._named_by:
             names = dict.fromkeys(_names(self._texts.get(path, "")))
             found = ((name, self._meant(path, name)) for name in names)
@@ -147,20 +153,20 @@ class Places:
         return self._named_by[path]
 
     def _meant(self, path: str, name: str) -> tuple[str, ...]:
+        """The paths that a name may mean in a file."""
         rest = name.lstrip(".")
         level = len(name) - len(rest)
-        paths = (
-            (self._layout.relative(path, level, rest),)
-            if level
-            else self._layout.absolute(path, rest)
-        )
+        if level:
+            paths: tuple[str, ...] = (self._layout.relative(path, level, rest),)
+        else:
+            paths = self._layout.absolute(path, rest)
         return tuple(one for one in paths if self._layout.at(one) is not None)
 
     def _is_package(self, folder: PurePosixPath) -> bool:
         return str(folder / "__init__.py") in self._paths
 
     def _outermost(self, folder: PurePosixPath) -> PurePosixPath | None:
-        """The outermost package around a folder, if that is one."""
+        """The outermost package around a folder, which may be the folder itself."""
         outer = None
         while self._is_package(folder):
             outer, folder = folder, folder.parent
@@ -174,7 +180,7 @@ class Places:
 
 
 def _names(text: str) -> Iterator[str]:
-    """The modules that the imports of a file name, and what may be modules in them."""
+    """The modules that the imports of a file name, and names in these that may be modules."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -190,7 +196,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The steps with which all of some paths begin."""
+    """The first steps that some paths have in common."""
     shared = []
     for steps in zip(*folders, strict=False):
         if len({*steps}) > 1:
@@ -200,6 +206,6 @@ def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _relative(folder: PurePosixPath, target: PurePosixPath) -> str:
-    """A relative name, from a folder on."""
+    """The relative name of a package for files of a folder."""
     shared = len(_common([folder.parts, target.parent.parts]))
     return "." * (len(folder.parts) - shared + 1) + ".".join(target.parts[shared:])

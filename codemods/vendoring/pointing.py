@@ -1,4 +1,4 @@
-"""The imports of one file, pointed from one place of a module at another: at a copy of `flax.optim`, or back."""
+"""The imports of a file, pointed from one module at another: at a copy of `flax.optim`, or back."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from codemods.vendoring.strings import imported_by, names_in_strings, quoted_ann
 
 @dataclass(frozen=True)
 class Way:
-    """From which names of a module to which: as a file imports it, and in full, as strings name it.
+    """From which names of a module to which: as a file imports it, and in full, as in strings.
 
-    With `in_line` the lines keep their numbers: what needs a statement more stands behind a semicolon. What begins on one of the
-    lines `spared` stays.
+    With `in_line` the lines keep their numbers: a new statement stands behind a semicolon. What
+    begins on one of the lines `spared` stays.
     """
 
     old: Collection[str]
@@ -33,27 +33,35 @@ class Way:
 
 
 def imports_any(unit: Unit, modules: Collection[str], spared: Collection[int] = ()) -> bool:
-    """Whether a file imports one of some modules, or something of it, by a statement or `import_module`."""
-    bindings = Bindings(unit, modules)
-    nodes = (
-        *bindings.froms,
-        *(one.statement for one in bindings.modules_bound),
-        *(one.node for one in bindings.uses),
-    )
-    dotted = (
-        one.statement for one in bindings.packages_bound if isinstance(one.statement, ast.Import)
-    )
-    named = (node for node in dotted if any(bindings.within(alias.name) for alias in node.names))
-    by_name = (
-        node
-        for node in unit.nodes
-        if isinstance(node, ast.Call) and bindings.within(imported_by(node))
-    )
-    return any(node.lineno not in spared for node in (*nodes, *named, *by_name))
+    """Whether a file imports one of some modules, or something of it.
+
+    It does so by a statement or `import_module`.
+    """
+    return any(node.lineno not in spared for node in _importing(unit, Bindings(unit, modules)))
+
+
+def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
+    """The statements and expressions of a file that import a module."""
+    yield from bindings.froms
+    yield from (one.statement for one in bindings.modules_bound)
+    # flax.optim
+    yield from (one.node for one in bindings.uses)
+    # import flax.optim
+    for one in bindings.packages_bound:
+        names = one.statement.names if isinstance(one.statement, ast.Import) else ()
+        if any(bindings.within(alias.name) for alias in names):
+            yield one.statement
+    # importlib.import_module("flax.optim")
+    for node in unit.nodes:
+        if isinstance(node, ast.Call) and bindings.within(imported_by(node)):
+            yield node
 
 
 def pointed(unit: Unit, way: Way) -> str:
-    """The code of a file whose imports, dotted names, quoted annotations and names in strings are pointed at another module."""
+    """The code of a file that is pointed at another module.
+
+    Its imports, dotted names, quoted annotations and names in strings are.
+    """
     return _Pointing(unit, way).code()
 
 
@@ -70,7 +78,7 @@ def import_of(module: str, name: str) -> str:
 
 @dataclass
 class _Change:
-    """What becomes of one import: the names that go out of it, and the statements that come."""
+    """The changes of one import: the names to take out, and the new statements."""
 
     gone: list[ast.alias] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
@@ -86,27 +94,27 @@ class _Pointing:
 
     def code(self) -> str:
         """The new code."""
-        for node in self._touched(self.bindings.froms):
-            self._exchange_module(node)
+        for node in self.bindings.froms:
+            if self._is_touched(node):
+                self._exchange_module(node)
         for one in self.bindings.modules_bound:
-            if one.statement.lineno not in self.way.spared:
+            if self._is_touched(one.statement):
                 self._exchange(one, import_of(self.way.new + one.rest, one.name))
         quoted = self._quoted_annotations()
-        self._point_dotted(
-            {one.scope for one in self.bindings.uses if one.node.lineno not in self.way.spared},
-            quoted,
-        )
-        spliced_names = names_in_strings(self.unit, self.way.old_full, self.way.new_full)
-        self.splices += [splice for line, splice in spliced_names if line not in self.way.spared]
+        scopes = {one.scope for one in self.bindings.uses if self._is_touched(one.node)}
+        self._point_dotted(scopes, quoted)
+        for line, splice in names_in_strings(self.unit, self.way.old_full, self.way.new_full):
+            if line not in self.way.spared:
+                self.splices.append(splice)
         for statement, change in self.changes.items():
             self._write(statement, change)
         return spliced(self.unit.code, self.splices)
 
-    def _touched(self, nodes: Sequence[ast.ImportFrom]) -> Iterator[ast.ImportFrom]:
-        return (node for node in nodes if node.lineno not in self.way.spared)
+    def _is_touched(self, node: ast.stmt | ast.expr) -> bool:
+        return node.lineno not in self.way.spared
 
     def _free_name(self) -> str:
-        """What the module is called where the file had a dotted name."""
+        """The name of the module where the file had a dotted name."""
         name = self.way.new.rpartition(".")[2]
         bound = Counter(bound_anywhere(self.unit))
         bound.subtract(one.name for one in self.bindings.modules_bound)
@@ -115,16 +123,15 @@ class _Pointing:
         return name
 
     def _exchange_module(self, node: ast.ImportFrom) -> None:
+        """Replace the module in `from flax.optim import Adam`."""
         found = self.bindings.within(said(node))
         assert found is not None
         start, end = extent(self.unit, node)
-        match = re.compile(rf"from(\s*){re.escape(said(node))}(?=\s)").match(
-            self.unit.code, start, end
-        )
+        head = re.compile(rf"from(\s*){re.escape(said(node))}(?=\s)")
+        match = head.match(self.unit.code, start, end)
         if match is not None:
-            self.splices.append(
-                (start, match.end(), f"from{match[1] or ' '}{self.way.new}{found[1]}")
-            )
+            text = f"from{match[1] or ' '}{self.way.new}{found[1]}"
+            self.splices.append((start, match.end(), text))
 
     def _exchange(self, one: Bound, statement: str) -> None:
         change = self.changes[one.statement]
@@ -134,42 +141,43 @@ class _Pointing:
     # Dotted names
 
     def _point_dotted(self, scopes: set[Scope | None], quoted: Sequence[Splice]) -> None:
+        """Replace names such as `flax.optim`, and the imports that bind `flax`."""
         for use in self.bindings.uses:
-            if use.node.lineno not in self.way.spared:
+            if self._is_touched(use.node):
                 self.splices.append((*extent(self.unit, use.node), self.local))
         self.splices += quoted
         if quoted:
-            scopes = {
-                *scopes,
-                *(
-                    one.scope
-                    for one in self.bindings.packages_bound
-                    if one.scope and not one.scope.parent
-                ),
-            }
+            scopes = scopes.union(one.scope for one in self._bound_at_top())
         bound: dict[Scope | None, list[Bound]] = defaultdict(list)
         for one in self.bindings.packages_bound:
             bound[one.scope].append(one)
         for scope, found in bound.items():
             self._import_for(found, is_used=scope in scopes)
 
+    def _bound_at_top(self) -> list[Bound]:
+        """The packages that are bound at the top level of the file."""
+        packages = self.bindings.packages_bound
+        return [one for one in packages if one.scope and not one.scope.parent]
+
     def _import_for(self, bound: list[Bound], is_used: bool) -> None:
-        """Import the module where a scope has a package around it, and drop what nothing needs any more."""
-        dotted = [
-            one
-            for one in bound
-            if self._names_module(one) and one.statement.lineno not in self.way.spared
-        ]
+        """Import the module where a scope has a package around it.
+
+        The import of the package is removed if nothing needs it any more.
+        """
+        naming = [one for one in bound if self._names_module(one)]
+        dotted = [one for one in naming if self._is_touched(one.statement)]
         others = [one for one in bound if not self._names_module(one)]
         statement = import_of(self.way.new, self.local)
         is_needed = any(self._still_read(one) for one in bound)
         for one in dotted:
+            # import flax.optim, where `flax` is still read, becomes `import flax` and a new import
             if is_needed and not any(other.name == one.name for other in others):
                 self._exchange(one, f"import {one.name}")
                 is_needed = False
             self._exchange(one, statement)
         if dotted or not is_used:
             return
+        # import flax, where only `flax.optim` was read, becomes a new import
         first = others[0]
         is_plain = isinstance(first.statement, ast.Import) and "." not in first.alias.name
         if is_plain and not is_needed and not self.unit.is_package and len(others) == 1:
@@ -178,45 +186,34 @@ class _Pointing:
             self.changes[first.statement].new.append(statement)
 
     def _names_module(self, one: Bound) -> bool:
-        """Whether an import such as `import flax.optim` names the module by which it binds a package."""
+        """Whether an import such as `import flax.optim` names the module, but binds a package."""
         is_dotted = isinstance(one.statement, ast.Import) and not one.alias.asname
         return is_dotted and self.bindings.within(one.alias.name) is not None
 
     def _still_read(self, one: Bound) -> bool:
-        """Whether a name is read otherwise than on the way to the module."""
-        pointed_uses = {
-            id(_root(use.node))
-            for use in self.bindings.uses
-            if use.node.lineno not in self.way.spared
-        }
-        other = re.compile(
-            rf"(?<![\w.]){one.name}(?!\w)(?!\.{re.escape('.'.join(one.missing))}(?!\w))"
-        )
-        quoted = any(other.search(self.unit.source(node)) for node in quoted_annotations(self.unit))
-        return quoted or any(
-            id(node) not in pointed_uses for node in self.bindings.loads(one.name, one.scope)
-        )
+        """Whether a name is read otherwise than in the dotted name of the module."""
+        missing = re.escape(".".join(one.missing))
+        other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{missing}(?!\w))")
+        if any(other.search(self.unit.source(node)) for node in quoted_annotations(self.unit)):
+            return True
+        uses = (use.node for use in self.bindings.uses if self._is_touched(use.node))
+        pointed_uses = {id(_root(node)) for node in uses}
+        reads = self.bindings.loads(one.name, one.scope)
+        return any(id(node) not in pointed_uses for node in reads)
 
     def _quoted_annotations(self) -> list[Splice]:
-        """What becomes of the quoted annotations that say the module by a dotted name."""
-        ways = {
-            (one.name, *one.missing)
-            for one in self.bindings.packages_bound
-            if one.scope and not one.scope.parent
-        }
+        """The new texts of quoted annotations that name the module."""
+        ways = {(one.name, *one.missing) for one in self._bound_at_top()}
+        if not ways:
+            return []
         names = "|".join(re.escape(".".join(way)) for way in sorted(ways))
         word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)")
-        nodes = (
-            node
-            for node in quoted_annotations(self.unit)
-            if ways and node.lineno not in self.way.spared
-        )
-        found = (
-            match
-            for node in nodes
-            for match in word.finditer(self.unit.code, *extent(self.unit, node))
-        )
-        return [(*match.span(), self.local) for match in found]
+        found: list[Splice] = []
+        for node in quoted_annotations(self.unit):
+            if self._is_touched(node):
+                matches = word.finditer(self.unit.code, *extent(self.unit, node))
+                found += [(*match.span(), self.local) for match in matches]
+        return found
 
     def _write(self, statement: Statement, change: _Change) -> None:
         new = list(dict.fromkeys(change.new))

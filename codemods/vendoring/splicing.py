@@ -1,4 +1,4 @@
-"""Pieces of a file exchanged for others, to the letter: whatever else stands in a line stays."""
+"""Pieces of a file replaced by others; everything else in a line stays as it is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from codemods.sources.modules import Unit
 
 Splice = tuple[int, int, str]
-"""Where a piece begins and ends, in characters, and what takes its place."""
+"""Where a piece begins and ends, in characters, and its new text."""
 
 
 def spliced(code: str, splices: Sequence[Splice]) -> str:
-    """The code with some pieces exchanged, none of which overlap."""
+    """The code with some pieces replaced, none of which overlap."""
     for start, end, text in sorted(splices, reverse=True):
         code = code[:start] + text + code[end:]
     return code
@@ -29,36 +29,49 @@ def extent(unit: Unit, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]
 def without(
     unit: Unit, statement: ast.Import | ast.ImportFrom, gone: Sequence[ast.alias], in_line: bool
 ) -> list[Splice]:
-    """Take some names out of an import, but not all; with `in_line`, the lines keep their numbers."""
-    splices = []
-    code = unit.code
+    """Take some names out of an import, but not all.
+
+    With `in_line`, the lines keep their numbers.
+    """
     kept = [alias for alias in statement.names if alias not in gone]
+    last = statement.names.index(kept[-1])
+    splices = []
     for alias in gone:
         start, end = extent(unit, alias)
-        if statement.names.index(alias) > statement.names.index(
-            kept[-1]
-        ):  # with the comma ahead of it
-            start = len(code[:start].rstrip().removesuffix(",").rstrip())
+        # from flax import struct, optim: with the comma ahead of it
+        if statement.names.index(alias) > last:
+            start = len(unit.code[:start].rstrip().removesuffix(",").rstrip())
+        # from flax import optim, struct: with the comma behind it
         else:
-            comma = re.compile(r"\s*,[ \t]*").match(code, end)
-            end = comma.end() if comma else end
-            line_start = code.rfind("\n", 0, start) + 1
-            is_alone = not code[line_start:start].strip() and code[end : end + 1] in ("\n", "\r")
-            if is_alone and not in_line:
-                start, end = line_start, code.index("\n", end) + 1
+            start, end = _with_comma(unit.code, start, end, in_line)
         splices.append((start, end, ""))
     return splices
+
+
+def _with_comma(code: str, start: int, end: int, in_line: bool) -> tuple[int, int]:
+    """The extent of a name with the comma behind it, and with its line if it is alone there."""
+    comma = re.compile(r"\s*,[ \t]*").match(code, end)
+    end = comma.end() if comma else end
+    line_start = code.rfind("\n", 0, start) + 1
+    is_alone = not code[line_start:start].strip() and code[end : end + 1] in ("\n", "\r")
+    if is_alone and not in_line:
+        return line_start, code.index("\n", end) + 1
+    return start, end
 
 
 def behind(
     unit: Unit, statement: ast.Import | ast.ImportFrom, new: Sequence[str], in_line: bool
 ) -> Splice:
-    """Put statements behind another one: on lines of their own, unless it shares its line or is to keep the numbers of lines."""
+    """Put statements behind another one, on lines of their own.
+
+    If that shares its line, or the lines keep their numbers, they get behind semicolons.
+    """
     code = unit.code
     start, end = extent(unit, statement)
     line_start = max(code.rfind("\n", 0, start), code.rfind("\r", 0, start)) + 1
     line_end = next((index for index in range(end, len(code)) if code[index] in "\r\n"), len(code))
     indent, rest = code[line_start:start], code[end:line_end].strip()
+    # if legacy: import flax
     if in_line or indent.strip() or (rest and not rest.startswith("#")):
         return end, end, "".join(f"; {text}" for text in new)
     ending = re.match(r"\r?\n|\r|", code[line_end:])

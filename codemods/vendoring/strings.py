@@ -1,4 +1,4 @@
-"""The strings of a file that name a module, or say it in an annotation."""
+"""The strings of a file that name a module, or have its name in an annotation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
     """The strings that are annotations, or parts of them."""
     for node in unit.nodes:
         match node:
+            # optimizer: "optim.Optimizer"
             case (
                 ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
             ):
                 yield from _strings(annotation)
+            # def create() -> "optim.Optimizer"
             case (
                 ast.FunctionDef(returns=ast.expr() as returns)
                 | ast.AsyncFunctionDef(returns=ast.expr() as returns)
@@ -28,9 +30,9 @@ def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
 
 
 def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Splice]]:
-    """What becomes of other strings that are the name of a module or of something in it, with or without a dot at the end.
+    """The new texts of other strings that are the name of a module, or of something in it.
 
-    Each comes with its line.
+    There may be a dot at the end. Each comes with its line.
     """
     whole = re.compile(rf"{re.escape(old)}((?:\.\w+)*\.?)")
     others = {*quoted_annotations(unit), *_parts(unit)}
@@ -45,15 +47,16 @@ def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Spli
 
 
 def _parts(unit: Unit) -> Iterator[ast.AST]:
-    """What is a part of a formatted string, or given to a call that gives the package around what it names."""
+    """The parts of formatted strings, and of calls that return the package around a module."""
     for node in unit.nodes:
         if isinstance(node, ast.JoinedStr) or _gives_package(node):
             yield from ast.walk(node)
 
 
 def imported_by(call: ast.Call) -> str:
-    """The module that a call imports by its name; empty if it is none that does."""
+    """The module that a call imports by its name; empty for other calls."""
     match call:
+        # importlib.import_module("flax.optim")
         case ast.Call(
             func=ast.Name(id=function) | ast.Attribute(attr=function),
             args=[ast.Constant(value=str(name)), *_],
@@ -63,7 +66,7 @@ def imported_by(call: ast.Call) -> str:
 
 
 def _gives_package(node: ast.AST) -> bool:
-    """Whether this is `__import__` with a name alone, which gives the outermost package around the module."""
+    """Whether this is `__import__("a.b")`, which returns the outermost package, `a`."""
     match node:
         case ast.Call(func=ast.Name(id="__import__"), args=[_], keywords=[]):
             return True

@@ -1,4 +1,4 @@
-"""What still speaks of `flax.optim` in files whose imports are pointed at a copy of it."""
+"""What still refers to `flax.optim` in files whose imports are pointed at a copy of it."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from codemods.vocabulary import PACKAGE
 
 
 def unpointed(units: Iterable[Unit]) -> dict[Unit, list[tuple[Span, str]]]:
-    """The expressions that get at `flax.optim`, or build its name, and their source text, by file."""
+    """The expressions that are of `flax.optim` or build its name, with their text, by file."""
     units = list(units)
     try:
         facts = Facts(units)
     except (EntangledError, RecursionError):
         facts = Facts(())
-    found = {
-        unit: [node for node in unit.nodes if isinstance(node, ast.expr) and _gets_at(node, facts)]
-        for unit in units
-    }
-    return {
-        unit: [(unit.span(node), unit.source(node)) for node in nodes]
-        for unit, nodes in found.items()
-    }
+    found: dict[Unit, list[tuple[Span, str]]] = {}
+    for unit in units:
+        expressions = (node for node in unit.nodes if isinstance(node, ast.expr))
+        left = [node for node in expressions if _gets_at(node, facts)]
+        found[unit] = [(unit.span(node), unit.source(node)) for node in left]
+    return found
 
 
 def _gets_at(node: ast.expr, facts: Facts) -> bool:
-    """Whether an expression is something of the package, and nothing in it is: no variable, and no attribute of one."""
+    """Whether an expression is of the package, and none of its parts is.
+
+    Variables, and their attributes, do not count.
+    """
     match node:
         case ast.Name():
             return _is_legacy(node, facts) and facts.names_legacy(node)
+        # f"flax.optim.{name}"
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(f"{PACKAGE}.")
     parts = (part for part in ast.walk(node) if isinstance(part, ast.expr) and part is not node)
