@@ -175,7 +175,7 @@ class _Attempts:
     def _families(self) -> dict[Thing, Thing]:
         """A representative for each optimizer that is stored or restored.
 
-        Those that may restore what another one has stored, the ones of the same kind, have the same.
+        Optimizers of the same kind have the same: one may restore what another has stored.
         """
         stored: set[Thing] = set()
         for use in self.facts.uses:

@@ -108,7 +108,7 @@ class Draft:
         return [call for call in calls if call in self.group.expressions]
 
     def is_held(self, node: ast.expr, unit: Unit) -> bool:
-        """Whether an optimizer is an element of a tuple or the like, or goes to any-pytree calls."""
+        """Whether an optimizer is an element of a tuple or the like, or goes to a pytree call."""
         if isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict):
             return True
         return self.goes_to_jax(node, unit)

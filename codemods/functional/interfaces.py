@@ -105,7 +105,7 @@ class Interfaces:
             self.of(parent).returns.append((parent, index))
 
     def _flatten(self) -> None:
-        """Let tuples have the parts as elements where each call of the function unpacks its result."""
+        """Let tuples have the parts as elements where each call unpacks the result."""
         for interface in self.found.values():
             if interface.returns and any(index is None for _, index in interface.returns):
                 if not interface.gives_it_alone:

@@ -1,4 +1,4 @@
-"""The statements that set the parts of an optimizer: where one is made, takes a step, or gets other parameters."""
+"""The statements that set the parts of an optimizer when it is made, steps, or gets other params."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class Group:
         return setting if self._stays(variable, setting, self.origins.loads(other)) else None
 
     def made_for(self, variable: Variable) -> str:
-        """The variable with the parameters for which an optimizer is made, if neither changes; empty otherwise."""
+        """The variable with the parameters that an optimizer is made for, if neither changes."""
         setting = self.origins.setting(variable)
         value = setting.value if isinstance(setting, ast.Assign) else None
         if setting is None or not isinstance(value, ast.Call):

@@ -1,4 +1,4 @@
-"""The statements with calls that give an optimizer: assignments, returns, and calls that stay as they are."""
+"""The statements with calls that give an optimizer: assignments, returns, and calls that stay."""
 
 from __future__ import annotations
 

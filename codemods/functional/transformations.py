@@ -24,7 +24,7 @@ Owner = FunctionNode | ast.Module
 
 
 class Transformations:
-    """The name of the transformation in each function that needs it, and what changes so that it is there.
+    """The name of the transformation in each function that needs it, and the edits for that.
 
     `made` has the calls of `create` that set it, `given` the functions that return it ahead of all
     else, `received` the calls of these, by the name that takes it up.

@@ -85,7 +85,7 @@ class Clippings(Outcomes[Clipping]):
                 self.add(members, outcome)
 
     def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | str | None:
-        """What becomes of the clipping of a group, or why nothing does; None if it does not clip."""
+        """What becomes of the clipping of a group, or why it stays; None if it does not clip."""
         finder = Clips(self.stepping)
         try:
             found = [finder.at(use) for use in steps]

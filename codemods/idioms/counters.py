@@ -124,7 +124,7 @@ class Counters:
         return False
 
     def _keeps_pace(self, call: ast.Call, counter: str, field: str) -> bool:
-        """Whether a call that changes fields changes neither of the two, or lets both go one step."""
+        """Whether a call that changes fields changes neither of the two, or both by one step."""
         given = {word.arg: word.value for word in call.keywords}
         filled = {word.arg for item in self.facts.objects(call.func) for word in filled_in(item)}
         # state.replace(**changes)

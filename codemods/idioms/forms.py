@@ -223,7 +223,7 @@ class Leaf:
                 yield node
 
     def _is_norm(self, node: ast.expr) -> bool:
-        """Whether an expression is the norm of the tree, as that is when the function is mapped over it."""
+        """Whether an expression is the norm of the tree when the function is mapped over it."""
         of = self.norms.tree_of(node)
         variable = self.origins.variable(of)
         if of is None or variable is None or variable != self.origins.variable(self.tree):

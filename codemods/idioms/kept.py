@@ -117,7 +117,7 @@ class Kept:
                 return self.facts.full_name(function) in ADD
 
     def _is_gradient(self, node: ast.expr) -> bool:
-        """Whether an expression is what a function made by `jax.grad` and the like has just given."""
+        """Whether an expression is what a function made by `jax.grad` and the like returns."""
         variable = self.origins.variable(node)
         if variable is None:
             return self._is_derivative(node)

@@ -60,7 +60,7 @@ def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits
 def _needed(
     variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt], origins: Origins
 ) -> list[ast.stmt]:
-    """The statements that have to move ahead of `target`, in order, so that a variable is set there.
+    """The statements that have to move ahead of `target`, in order, to set a variable there.
 
     Raises:
       Unproven: if one of them does more than to set its variable, or would read something else.

@@ -149,7 +149,7 @@ class Passing:
     # Through functions
 
     def _parameter(self, current: ast.expr | None, function: ast.FunctionDef) -> str | None:
-        """The parameter of a function that is passed on as the rate, and is used for nothing else."""
+        """The parameter of a function that is passed on as the rate, and used for nothing else."""
         variable = self.origins.variable(current)
         if variable is None or self.origins.parameter(variable) is not function:
             return None

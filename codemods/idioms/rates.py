@@ -117,7 +117,7 @@ class Rates:
         return True
 
     def _is_unknown_of_step(self, node: ast.AST, ahead: Callable[[ast.expr], int | None]) -> bool:
-        """Whether this is `schedule(optimizer.state.step)`, where nothing is known of `schedule`."""
+        """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`."""
         if not isinstance(node, ast.Call):
             return False
         if self.values.facts.full_name(node.func).startswith("builtins."):

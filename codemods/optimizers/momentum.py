@@ -1,7 +1,9 @@
-"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally Nesterov's look-ahead (1983).
+"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally \
+Nesterov's look-ahead (1983).
 
 Legacy: g ← g + λ·p; m ← β·m + g; p ← p − η·m, or p − η·(g + β·m) with Nesterov.
-optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead of the trace, as legacy did.
+optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead \
+of the trace, as legacy did.
 Bit for bit equal.
 """
 
