@@ -1,4 +1,4 @@
-"""The statements that set the parts of an optimizer when it is made, steps, or gets other params."""
+"""The statements that set the parts of an optimizer: it is made, steps, or gets other params."""
 
 from __future__ import annotations
 

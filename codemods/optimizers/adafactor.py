@@ -10,7 +10,7 @@ chain.
 Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
 complex parameters is left.
 In bfloat16 both train and round differently: they come nearer to each other than either to float32.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 

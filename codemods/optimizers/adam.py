@@ -7,7 +7,7 @@ optax: `adam`, or `adamw` with the weight decay; the same up to rounding.
 Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
 complex parameters is left.
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 

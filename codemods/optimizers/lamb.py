@@ -8,7 +8,7 @@ transformation of the file's own keeps the legacy ratio.
 Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
 complex parameters is left.
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and gave NaN; optax trains.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ optax: `lars` without weight decay, the same up to rounding. With weight decay `
 norm of g + λ·p, which is another
 function, so a transformation of the file's own keeps the legacy ratio. The trace of optax holds \
 the negated momentum.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 

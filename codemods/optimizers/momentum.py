@@ -5,7 +5,7 @@ Legacy: g ← g + λ·p; m ← β·m + g; p ← p − η·m, or p − η·(g + �
 optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead \
 of the trace, as legacy did.
 Bit for bit equal.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 

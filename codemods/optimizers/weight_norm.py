@@ -6,7 +6,7 @@ s), `wn_decay`·v is added to that
 of v, the inner optimizer steps both, and w is put together again. Vectors stay as they are.
 optax has nothing like it, so a transformation of the file's own does the same around any inner \
 transformation.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 
