@@ -193,6 +193,7 @@ class _Attempts:
         """What comes of each group; some are refused for a reason that is known."""
         names, outcomes = Names(self.beside.stepping.origins), Outcomes()
         for members in self.groups:
+            # a refused group gives its names back
             trial = names.copy()
             try:
                 if members[0] in refused:
@@ -207,11 +208,13 @@ class _Attempts:
         """All changes for a group, beside those of others."""
         if any({*members} & {*state.things} for state in self.own_states.states):
             raise Unproven("the dataclass around it is a train state")
-        group = Group(self.beside, self.index, members, self.stored.get(members[0]) in self.counted)
+        is_counted = self.stored.get(members[0]) in self.counted
+        group = Group(self.beside, self.index, members, is_counted)
         _check_uses(group)
         edits = Edits(others.edits)
         for beside in self.beside.edits(members):
             for node, (unit, edit) in beside.items():
+                # an edit of a helper that several groups share is already there
                 if (node, edit) not in others.beside:
                     edits.put(node, unit, edit)
         draft = Draft(group, Interfaces(group), names, edits, others.rewritten)
@@ -251,6 +254,7 @@ def _annotation(use: Use, draft: Draft) -> Edit | None:
         return draft.edits.pop(use.node)[1]
     if use.node in draft.replaced:
         return None
+    # optimizer: "optim.Optimizer"
     if isinstance(use.node, ast.Constant):
         raise Unproven(f"a quoted annotation says what it is at {use.where}")
     return Replace(use.span, tuple_of_parts(draft.group))

@@ -83,6 +83,7 @@ class Draft:
     def owner(self, use: Use) -> Parts:
         """The parts of the optimizer that a method is called on."""
         owner = use.node.value if isinstance(use.node, ast.Attribute) else None
+        # optimizers[0].apply_gradient(grads)
         if not isinstance(owner, ast.Name) or owner not in self.by_variable:
             raise Unproven(f"it has no name at {use.where}")
         self.done.add(owner)
@@ -116,6 +117,7 @@ class Draft:
     def goes_to_jax(self, node: ast.expr, unit: Unit) -> bool:
         """Whether an optimizer is an argument of a call that takes any pytree."""
         parent = unit.parents[node]
+        # save_checkpoint(path, target=optimizer)
         call = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
         if not isinstance(call, ast.Call) or call.func is node:
             return False

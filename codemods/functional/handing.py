@@ -106,7 +106,8 @@ class Handing:
         edit: Edit = Replace(unit.span(store), parts.nested)
         # optimizer = create_optimizer(params)
         if outer is store:
-            edit = Replace(unit.span(store), f"{name}, {parts.flat}" if name else parts.flat)
+            text = f"{name}, {parts.flat}" if name else parts.flat
+            edit = Replace(unit.span(store), text)
         # optimizer, loss = train_step(optimizer, batch)
         elif value is not None and is_element and self.interfaces.is_flat(value):
             is_first = isinstance(outer, ast.Tuple) and store is outer.elts[0]

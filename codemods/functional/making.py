@@ -33,6 +33,7 @@ class Making:
     def lines(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
         """The statements that set the parts to what a call gives."""
         use = self.group.by_call.get(node)
+        # optimizer = train_step(optimizer, batch)
         if use is None or not self.draft.is_maker(node):
             self.draft.is_known(node, unit)
             for inner in self.draft.inner(node):
@@ -67,6 +68,7 @@ class Making:
         """`optimizer = definition.create(params)`."""
         definition, params = self._new(use, node)
         made = self._made(node, definition, use.unit, lines)
+        # definition.create(params) needs no `params = params`
         if not (isinstance(params, ast.Name) and params.id == parts.params):
             lines.templates.append(f"{parts.params} = {lines.hole(params, use.unit)}")
         lines.templates.append(f"{parts.opt_state} = {made}.init({parts.params})")
@@ -98,7 +100,8 @@ class Making:
         old = self.draft.owner(use)
         if [word.arg for word in node.keywords] != ["target"] or node.args:
             raise Unproven(f"its state is exchanged at {use.unit.place(node.lineno)}")
-        lines.templates.append(f"{parts.params} = {lines.hole(node.keywords[0].value, use.unit)}")
+        params = lines.hole(node.keywords[0].value, use.unit)
+        lines.templates.append(f"{parts.params} = {params}")
         kept = zip(parts.names[1:], old.names[1:], strict=True)
         lines.templates += [f"{new} = {name}" for new, name in kept if new != name]
 

@@ -32,6 +32,7 @@ class Signatures:
         unit = next(unit for unit in self.group.facts.project.units if node in unit.parents)
         if interface.split:
             self._split(interface, unit)
+        # a carry of `jax.lax.scan` stays one parameter, and is unpacked in the first line
         if interface.whole:
             unpacked = tuple(
                 f"{self._needed(variable)} = {variable.name}" for variable in interface.whole
@@ -68,6 +69,7 @@ class Signatures:
         for use in self.group.uses:
             if use.kind in ("optimizer.target", "optimizer.state"):
                 reads[use.owner] = use.name
+        # the optimizer goes elsewhere, too
         if not all(load in reads for load in loads):
             return parts.flat
         asked = {reads[load] for load in loads}

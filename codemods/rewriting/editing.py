@@ -111,24 +111,28 @@ def _edit_file(work: Work) -> Outcome:
     called = [called_otherwise(support, work.called) for support in needed]
     supports = {support.name: support for support in called}
     applied.supports = supports
+    # another file has the shared helpers, and this one imports them
     if work.imported:
         supports = {name: support for name, support in supports.items() if not support.is_shared}
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
     taken = _bound_still(work) if sources else set()
     clash = _clashes(work, module, sources, taken)
+    # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
         return work.code, applied, f"the name `{fixed[0]}` is taken"
     if clash:
         shared = {name for name, support in supports.items() if support.is_shared}
         fixed_names = applied.fixed | work.imported.keys() | shared
         renamed = _with_other_names(work, clash, taken)
+        # once more, with other names for the helpers
         if renamed is not None and fixed_names.isdisjoint(clash):
             return _edit_file(renamed)
         return work.code, applied, f"the name `{clash[0]}` is taken"
     for support in supports.values():
         editor.require(support.imports)
     names = {work.called.get(name, name): source for name, source in work.imported.items()}
-    editor.require(f"from {source} import {name}" for name, source in sorted(names.items()))
+    imported = [f"from {source} import {name}" for name, source in sorted(names.items())]
+    editor.require(imported)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
         problem = "a helper would have to stand ahead of the imports that it needs"

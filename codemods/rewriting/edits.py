@@ -265,8 +265,9 @@ def merged(first: Edit, second: Edit) -> Edit | None:
             inner, outer = (first, second) if IT in second.templates else (second, first)
             if IT not in outer.templates:
                 return None
-            at = outer.templates.index(IT)
-            templates = (*outer.templates[:at], *inner.templates, *outer.templates[at + 1 :])
+            place = outer.templates.index(IT)
+            ahead, behind = outer.templates[:place], outer.templates[place + 1 :]
+            templates = (*ahead, *inner.templates, *behind)
             return replace(first, templates=templates)
     if type(first) is not type(second) or not isinstance(first, JOINED):
         return None

@@ -125,6 +125,7 @@ class ImportEditor:
             if rest is not small or (start.line, start.column) in self._origins:
                 self._changed.append(rest or small)
         if kept and kept != list(updated.body):
+            # import jax; from flax import optim
             if isinstance(kept[-1].semicolon, cst.Semicolon):
                 kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
             updated = updated.with_changes(body=kept)
@@ -164,6 +165,7 @@ class ImportEditor:
                 continue
             if carried:
                 leading = _merge_leading(carried, leading)
+            # the first statement of a block has no blank lines above
             elif not kept and statement is not body[0]:
                 leading = gap_and_comments(statement)[1]
             is_led_so = list(getattr(statement, "leading_lines", ())) == leading
@@ -201,6 +203,7 @@ class ImportEditor:
         staying = (found for index, found in lines if not self._is_emptied(module.body[index]))
         if any(_binds_same(new, found) for found in staying):
             return module
+        # from flax.training import checkpoints, train_state
         merged = self._merged(module, lines, new)
         if merged is not None:
             return merged
@@ -319,6 +322,7 @@ def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
     """The statement without some names; None if none is left."""
     if isinstance(statement.names, cst.ImportStar):
         return None if "*" in names else statement
+    # from flax import nn, optim
     kept = [
         alias
         for alias in statement.names
@@ -329,6 +333,7 @@ def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
     if not kept:
         return None
     last = statement.names[-1]
+    # a list of names may end with a comma within parentheses
     if kept[-1] is not last:
         kept[-1] = kept[-1].with_changes(comma=last.comma)
     return statement.with_changes(names=kept)
@@ -360,6 +365,7 @@ def _module(statement: ImportLine) -> str:
     """The module that a statement names first, relative dots included."""
     if isinstance(statement, cst.Import):
         return statement.names[0].evaluated_name
+    # from ..training import optim
     dots = "." * len(statement.relative)
     return dots + (get_full_name_for_node(statement.module) or "" if statement.module else "")
 
@@ -464,7 +470,8 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
     """Where an import belongs: at its place in a sorted section, else behind related ones."""
     if _is_sorted(section, lines):
         key = _sorter(section, lines)
-        return next((index for index in section if key(lines[index]) > key(new)), section[-1] + 1)
+        later = (index for index in section if key(lines[index]) > key(new))
+        return next(later, section[-1] + 1)
     own = [index for index in section if _root(lines[index]) == _root(new)]
     related = [index for index in section if _root(lines[index]) in RELATED]
     return (own or related or section)[-1] + 1

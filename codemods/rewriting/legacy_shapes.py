@@ -38,4 +38,7 @@ def shapes_in(nodes: Iterable[ast.AST]) -> Counter[str]:
 
 def too_many(before: Counter[str], after: Counter[str]) -> str:
     """A kind of legacy use of which there is more than may stay; empty if there is none."""
-    return next((shape for shape, number in sorted(after.items()) if number > before[shape]), "")
+    for shape, number in sorted(after.items()):
+        if number > before[shape]:
+            return shape
+    return ""
