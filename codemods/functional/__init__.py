@@ -109,7 +109,7 @@ class Functional:
             self.groups = attempts.outcomes(refused)
 
     def _refused_together(self, stored: Mapping[Thing, Thing]) -> dict[Thing, str]:
-        """The optimizers that stay train states for the sake of checkpoints, and why.
+        """The optimizers that stay train states because of checkpoints, and why.
 
         An optimizer restores what another one of its family has stored: they change together.
         """
@@ -162,7 +162,7 @@ class _Attempts:
         self.counted = self._counted()
 
     def _counted(self) -> set[Thing]:
-        """The families of which the number of steps is asked for."""
+        """The families of which the number of steps is read."""
         removed: set[ast.AST] = set()
         for members in self.groups:
             removed |= self.beside.gone(members)

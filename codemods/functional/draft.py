@@ -108,8 +108,8 @@ class Draft:
         calls = [one for one in values_of(node) if isinstance(one, ast.Call)]
         return [call for call in calls if call in self.group.expressions]
 
-    def is_held(self, node: ast.expr, unit: Unit) -> bool:
-        """Whether an optimizer is an element of a tuple or the like, or goes to a pytree call."""
+    def is_inside(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether an optimizer is inside a tuple or the like, or an argument that is any pytree."""
         if isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict):
             return True
         return self.goes_to_jax(node, unit)

@@ -54,7 +54,7 @@ class Handing:
         is_assigned = isinstance(parent, ast.Assign) and parent.value is node
         if is_assigned or isinstance(parent, ast.Yield):
             return parts.flat
-        if self.draft.is_held(node, unit):
+        if self.draft.is_inside(node, unit):
             return parts.nested
         raise Unproven(f"it is handed to something else at {unit.place(node.lineno)}")
 

@@ -62,7 +62,7 @@ class Beside:
 class Group:
     """Optimizers that migrate together, with all that holds one of them and all that uses one.
 
-    `counts` says whether the number of steps is asked for.
+    `counts` says whether the number of steps is read.
 
     Raises:
       Unproven: if one of them is kept, used or passed on in a way that has no counterpart in parts.

@@ -56,7 +56,7 @@ class Statements:
         That is `lambda params: create_optimizer(params)`, or `jax.lax.scan(step, create(), data)`.
         """
         is_all = isinstance(unit.parents[node], ast.Lambda | ast.Expr)
-        return is_all or self.draft.is_held(node, unit)
+        return is_all or self.draft.is_inside(node, unit)
 
     def _stays(self, node: ast.Call, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""

@@ -141,7 +141,7 @@ class Transformations:
         return self._known[owner]
 
     def _is_settled(self, definition: ast.expr, call: ast.Call) -> bool:
-        """Whether a definition is the same wherever it is asked for behind a call."""
+        """Whether a definition is the same wherever it is read behind a call."""
         for name in names_read([definition]):
             stores = self.origins.stores(self.origins.variable(name))
             if len(stores) != 1 and not all(self._is_ahead(store, call) for store in stores):

@@ -28,7 +28,7 @@ from codemods.flow.objects import (
 from codemods.sources.modules import Unit
 
 Kind = Callable[[Object], bool]
-"""Which objects are asked about."""
+"""A predicate for the objects in question."""
 
 Holders = set[Object]
 """The objects that hold one of them, at any depth."""

@@ -21,7 +21,7 @@ class Kept:
         self.origins = origins
 
     def reasons(self, use: Use) -> Iterator[str]:
-        """A sentence for each thing that stays around a step."""
+        """A sentence for each construct that stays around a step."""
         outermost = self._outermost(use)
         if outermost is None:
             return

@@ -63,7 +63,7 @@ class Mask:
     edits: Edits = field(default_factory=Edits)
 
     def predicate_in(self, unit: Unit) -> Span | str:
-        """The predicate's name, or where it stands if it has none."""
+        """The predicate's name, or its span if it has none."""
         if isinstance(self.predicate, ast.Name):
             return self.predicate.id
         return unit.span(self.predicate)

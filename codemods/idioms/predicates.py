@@ -19,7 +19,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 """Comparisons that are the negation of another."""
 
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
-"""What a parameter and its gradient have in common: optax asks the mask for both."""
+"""What a parameter and its gradient have in common: optax calls the mask with both."""
 
 Form = tuple[object, ...]
 Bindings = dict[str, Form]

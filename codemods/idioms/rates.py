@@ -94,7 +94,7 @@ class Rates:
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
-        if not self._is_quiet(value, ahead):
+        if not self._has_no_effect(value, ahead):
             raise Unproven("what computes it changes something, too")
         if until is not None and not is_traceable(value, self.origins):
             raise Unproven(
@@ -104,7 +104,7 @@ class Rates:
             raise Unproven("what it is made of changes before the step is taken")
         return _function_of_step(self.values.of(value, exchange), until)
 
-    def _is_quiet(self, value: ast.expr, ahead: Callable[[ast.expr], int | None]) -> bool:
+    def _has_no_effect(self, value: ast.expr, ahead: Callable[[ast.expr], int | None]) -> bool:
         """Whether computing a rate has no effect; a function of the step may be unknown."""
         facts = self.values.facts
         unit = facts.scope(value).unit

@@ -117,7 +117,7 @@ class Values:
           longest: how many characters the expression may have at most.
 
         Raises:
-          Unproven: if it has parts of which nobody can tell the value elsewhere.
+          Unproven: if it has parts of which the value is not known elsewhere.
         """
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 

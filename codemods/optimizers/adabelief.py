@@ -28,7 +28,9 @@ STATIC = ("b1", "b2", "eps", "eps_root")
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("weight_decay", 0)
+    # AdaBelief(eps=e) has ε in both places
     root = {"eps_root": source(arguments.value("eps"))} if "eps" in arguments else {}
+    # `optax.adabelief` has no weight decay
     if form == "alias" and "weight_decay" not in arguments:
         return Converted(arguments.alias("optax.adabelief", NAMES, STATIC, **root))
     belief = arguments.link("optax.scale_by_belief", *arguments.take(NAMES, **root))

@@ -21,6 +21,7 @@ STATIC = ("rho", "eps", "weight_decay")
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("weight_decay", 0)
+    # the weight decay of `optax.adadelta` is ahead of the rule, and legacy's behind it
     if form == "alias" and "weight_decay" not in arguments:
         return Converted(arguments.alias("optax.adadelta", NAMES, STATIC))
     rule = arguments.link("optax.scale_by_adadelta", *arguments.take(NAMES))

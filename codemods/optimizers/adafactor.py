@@ -58,6 +58,7 @@ OPTIONAL = ("clipping_threshold", "beta1", "weight_decay_rate")
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("epsilon2", 1e-3)
+    # `optax.adafactor` fixes it at this value
     if form == "alias" and "epsilon2" not in arguments:
         return Converted(arguments.alias("optax.adafactor", NAMES, STATIC))
     links = (
@@ -83,6 +84,7 @@ def _unless_none(
     link = arguments.link(function, *given, *extra)
     if constant(value) is not ...:
         return link
+    # Adafactor(beta1=beta1), which may be None
     choice = "{link} if {value} is not None else optax.identity()"
     return link.valued(expression(choice, link=link.value, value=value))
 
@@ -96,6 +98,7 @@ def _scale(arguments: Arguments) -> Piece | None:
     link = arguments.link("optax.scale_by_param_block_rms", *arguments.take({"epsilon2": None}))
     if known is not ...:
         return link
+    # Adafactor(multiply_by_parameter_scale=scaled)
     choice = "{link} if {scaled} else optax.identity()"
     return link.valued(expression(choice, link=link.value, scaled=scaled))
 

@@ -48,6 +48,7 @@ class Arguments:
         names = {id(argument): name for name, argument in bound(taken, call).items()}
         for piece in self.layout.pieces:
             self.left[names[id(piece.argument)]] = piece
+        # a hyperparameter is injected by its name: Adam(0.1) becomes adam(learning_rate=0.1)
         if inject and RATE in self.left:
             rate = self.left[RATE]
             self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
@@ -88,6 +89,7 @@ class Arguments:
         The first parameter stays one by position.
         """
         keywords: dict[str, str | None] = {name: names.get(name, name) for name in self.left}
+        # Adam(0.1, beta1=0.9)
         if self.first in self.left and self.left[self.first].argument.keyword is None:
             keywords[self.first] = None
         return self.take(keywords, **defaults)
@@ -116,6 +118,7 @@ class Arguments:
     ) -> tuple[cst.BaseExpression, list[Piece]]:
         """What `alias` calls, and its arguments."""
         pieces = self.take_all(names, **explicit)
+        # injection leaves None, True and False as they are
         numbers = [piece for piece in pieces if not isinstance(constant(piece.value), bool | None)]
         given = [piece.argument.keyword.value for piece in numbers if piece.argument.keyword]
         return self.factory(function, [*dict.fromkeys([*static, *given])]), pieces
@@ -191,6 +194,7 @@ def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
 def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     """A transformation behind another, as one chain in its layout."""
     layout = Layout(transformation)
+    # another link for a chain that is there already
     if source(transformation.func) == "optax.chain":
         return layout.arrange(transformation.func, [Piece(cst.Arg(link)), *layout.pieces])
     links = [Piece(cst.Arg(link)), layout.nest(transformation.func, layout.pieces)]

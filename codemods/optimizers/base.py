@@ -135,6 +135,7 @@ UNPACKED = Refusal(
 def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they are unknown."""
     found = bind(signature_of(signature), call)
+    # optim.Adam(0.1, learning_rate=0.1)
     if isinstance(found, Wrong):
         return Refusal("FO905", f"Python refuses this call: {found.why}.", "Correct the call.")
     return UNPACKED if found.unpacked else found.given

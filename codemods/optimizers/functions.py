@@ -41,6 +41,7 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     found = optimizers()[optimizer]
     one_line, stacked = (found.convert(call, form, inject) for call in _calls(found))
     body = _body(one_line.expression)
+    # with a line for each argument, if one line is not enough
     if len(f"    return {body}") > WIDTH:
         body = _body(stacked.expression)
     summary = f"{optimizer} by the names that its arguments had in Flax."

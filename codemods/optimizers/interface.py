@@ -102,6 +102,7 @@ def interface_of(name: str) -> tuple[Support, ...]:
         return OPTIMIZER_STATE, OPTIMIZER_DEF
     if name == OPTIMIZER_STATE.name:
         return (OPTIMIZER_STATE,)
+    # _AdamParamState, then _AdamHyperParams
     for part, maker in ((PARAM_STATE, param_state), (HYPER_PARAMS, _hyper_params)):
         optimizer = name.removeprefix("_").removesuffix(part)
         if name == f"_{optimizer}{part}" and has_interface(optimizer):
@@ -134,7 +135,7 @@ class {name}:
     return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
 
 
-def _said_by(optimizer: LegacyOptimizer) -> str:
+def _title(optimizer: LegacyOptimizer) -> str:
     """The name of an optimizer with its paper."""
     return re.split("[:,]", optimizer.documentation, maxsplit=1)[0]
 
@@ -147,7 +148,7 @@ def _optimizer(name: str) -> tuple[Support, ...]:
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
     state = f"{name}{PARAM_STATE}({initial})" if found.state else "()"
     source = f'''class {name}({OPTIMIZER_DEF.name}):
-    """{_said_by(found)}, as a rule for each parameter."""
+    """{_title(found)}, as a rule for each parameter."""
 
     def __init__(self, {defaults}):
         super().__init__({name}{HYPER_PARAMS}({", ".join(names)}))

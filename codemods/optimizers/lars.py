@@ -56,6 +56,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("weight_decay", 0)
     decayed = "weight_decay" in arguments
+    # with weight decay, the ratio of `optax.lars` is another function
     if form == "alias" and not decayed:
         return Converted(arguments.alias("optax.lars", NAMES, STATIC))
     if decayed:

@@ -29,6 +29,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
             "optax.trace", *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9")
         )
         return Converted(arguments.chain(decay, trace, arguments.descent()))
+    # `optax.sgd` has no weight decay
     if decay is None:
         return Converted(arguments.alias("optax.sgd", NAMES, STATIC, momentum="0.9"))
     function, rest = arguments.descender("optax.sgd", NAMES, STATIC, momentum="0.9")

@@ -116,6 +116,7 @@ INTERFACE = '''class MultiOptimizer(OptimizerDef):
 
 def refuse(call: ast.Call) -> Refusal | None:
     """Pairs by position are converted, unpacked ones too; legacy took nothing else."""
+    # MultiOptimizer(**groups)
     if any(word.arg is None for word in call.keywords):
         return UNPACKED
     if call.keywords or not call.args:

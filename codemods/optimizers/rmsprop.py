@@ -36,6 +36,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
 def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
     known = constant(centered)
+    # RMSProp(centered=centered)
     if known is ...:
         return expression(
             "(optax.scale_by_stddev if {centered} else optax.scale_by_rms)", centered=centered

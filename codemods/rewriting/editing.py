@@ -175,7 +175,7 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
 
 
 def _bound_still(work: Work) -> set[str]:
-    """The names that any scope of a file binds, other than by imports that go."""
+    """The names that any scope of a file binds, other than by imports that are dropped."""
     bound = Counter(bound_anywhere(Unit(work.path, work.code, parse(work.code))))
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}

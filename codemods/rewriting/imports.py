@@ -427,7 +427,7 @@ def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
 def _standard_sections(
     sections: list[list[int]], lines: Mapping[int, ImportLine]
 ) -> list[list[int]]:
-    """The sections of the standard library; if there are none, what of it begins other sections."""
+    """The sections of the standard library, else its imports at the head of other sections."""
 
     def is_standard(index: int) -> bool:
         return _is_standard(lines[index])

@@ -32,7 +32,7 @@ def shape_of(node: ast.AST) -> str:
 
 
 def shapes_in(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often each kind of legacy use stands in some nodes."""
+    """How often each kind of legacy use is among some nodes."""
     return Counter(shape for node in nodes if (shape := shape_of(node)))
 
 
