@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from codemods.analysis.origins import Variable
 from codemods.functional.draft import Draft, Lines
@@ -99,10 +100,7 @@ class Statements:
             raise Unproven(f"two optimizers are returned at {where}")
         lines = Lines()
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
-        # the call comes to be evaluated ahead of the elements before it
-        may_swap = self.group.facts.dataflow.may_swap
-        if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
-            raise Unproven(f"the order of what {where} computes matters")
+        self._refuse_order(elements, node, where)
         names = self.making.in_place(node, lines)
         if names is None:
             parts = self._parts_at_return(statement, node, unit)
@@ -110,14 +108,23 @@ class Statements:
             names = parts.names
         interface = self.interfaces.of(function)
         is_flat = interface.flat or interface.gives_it_alone
-        given = names if is_flat else (f"({', '.join(names)})",)
+        parts_returned = names if is_flat else (f"({', '.join(names)})",)
         returned: list[str] = []
         for element in elements:
-            returned += given if element is node else (lines.hole(element, unit),)
+            returned += parts_returned if element is node else (lines.hole(element, unit),)
         if gives:
             returned.insert(0, self.transformations.at(node, unit))
         lines.templates.append(f"return {', '.join(returned)}")
         self._replace(statement, unit, lines, node)
+
+    def _refuse_order(self, elements: Sequence[ast.expr], node: ast.Call, where: str) -> None:
+        """Refuse elements ahead of a call that cannot change places with it.
+
+        The call is evaluated ahead of them, in a statement of its own.
+        """
+        may_swap = self.group.facts.dataflow.may_swap
+        if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
+            raise Unproven(f"the order of what {where} computes matters")
 
     def _parts_at_return(self, statement: ast.Return, node: ast.Call, unit: Unit) -> Parts:
         """The names for what is returned.

@@ -89,13 +89,18 @@ def _needed(
     for statement in between:
         if statement in needed:
             continue
+        # rate = 0.1, between the optimizer and what reads `rate`
         if dataflow.changes(dataflow.effects(statement), effects.reads):
-            where = variable.unit.place(statement.lineno)
-            raise Unproven(
-                f"something of which {what} is made may change at {where}, after the "
-                "optimizer was made"
-            )
+            raise _changed_between(variable, statement)
     return [*needed, setting]
+
+
+def _changed_between(variable: Variable, statement: ast.stmt) -> Unproven:
+    where = variable.unit.place(statement.lineno)
+    return Unproven(
+        f"something of which `{variable.name}` is made may change at {where}, after the "
+        "optimizer was made"
+    )
 
 
 def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, origins: Origins) -> bool:

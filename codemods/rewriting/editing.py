@@ -106,7 +106,13 @@ def _edit_file(work: Work) -> Outcome:
         work.called,
     )
     updated = module.visit(applier)
-    applied = applier.applied
+    return _finished(work, module, updated, editor, applier.applied)
+
+
+def _finished(
+    work: Work, module: cst.Module, updated: cst.Module, editor: ImportEditor, applied: Applied
+) -> Outcome:
+    """The outcome once the edits are made: helpers and imports are added, and promises checked."""
     needed = (*applied.supports.values(), *work.given)
     called = [called_otherwise(support, work.called) for support in needed]
     supports = {support.name: support for support in called}
@@ -128,16 +134,21 @@ def _edit_file(work: Work) -> Outcome:
         if renamed is not None and fixed_names.isdisjoint(clash):
             return _edit_file(renamed)
         return work.code, applied, f"the name `{clash[0]}` is taken"
-    for support in supports.values():
-        editor.require(support.imports)
-    names = {work.called.get(name, name): source for name, source in work.imported.items()}
-    imported = [f"from {source} import {name}" for name, source in sorted(names.items())]
-    editor.require(imported)
+    _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
         problem = "a helper would have to stand ahead of the imports that it needs"
         return work.code, applied, problem
     return _checked(work, applied, supported.code, list(sources.values()))
+
+
+def _require_imports(work: Work, supports: Mapping[str, Support], editor: ImportEditor) -> None:
+    """Add the imports that helpers need, and those of helpers from other files."""
+    for support in supports.values():
+        editor.require(support.imports)
+    names = {work.called.get(name, name): source for name, source in work.imported.items()}
+    imported = [f"from {source} import {name}" for name, source in sorted(names.items())]
+    editor.require(imported)
 
 
 def _clashes(

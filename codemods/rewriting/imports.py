@@ -110,8 +110,9 @@ class ImportEditor:
                 kept.append(small)
                 continue
             start = self._positions[before].start
-            rest = _without(small, self._drop.get((start.line, start.column), set()))
-            beside = self._nested.get((start.line, start.column), ())
+            place = (start.line, start.column)
+            rest = _without(small, self._drop.get(place, set()))
+            beside = self._nested.get(place, ())
             # import jax; from flax import optim
             if rest is None and len(beside) == 1 and len(original.body) > 1:
                 line = cst.ensure_type(cst.parse_statement(beside[0]), cst.SimpleStatementLine)
@@ -122,13 +123,10 @@ class ImportEditor:
                 emptied = small
             else:
                 kept.append(rest)
-            if rest is not small or (start.line, start.column) in self._origins:
+            if rest is not small or place in self._origins:
                 self._changed.append(rest or small)
         if kept and kept != list(updated.body):
-            # import jax; from flax import optim
-            if isinstance(kept[-1].semicolon, cst.Semicolon):
-                kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-            updated = updated.with_changes(body=kept)
+            updated = updated.with_changes(body=_ended(kept))
         if added:
             return _with_beside(updated, added, is_kept=bool(kept))
         # a whole import that is dropped stays until `finish`, to show new imports their place
@@ -268,6 +266,14 @@ class ImportEditor:
             body[index] = line.with_changes(body=[joined])
             return module.with_changes(body=body)
         return None
+
+
+def _ended(small: list[cst.BaseSmallStatement]) -> list[cst.BaseSmallStatement]:
+    """The statements of a line without a semicolon at its end, as `import jax;` would have one."""
+    *others, last = small
+    if not isinstance(last.semicolon, cst.Semicolon):
+        return small
+    return [*others, last.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]
 
 
 def _with_beside(
