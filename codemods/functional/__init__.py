@@ -109,7 +109,7 @@ class Functional:
             self.groups = attempts.outcomes(refused)
 
     def _refused_together(self, stored: Mapping[Thing, Thing]) -> dict[Thing, str]:
-        """The optimizers that stay train states for the sake of checkpoints, and why.
+        """The optimizers that stay train states because of checkpoints, and why.
 
         An optimizer restores what another one of its family has stored: they change together.
         """
@@ -162,7 +162,7 @@ class _Attempts:
         self.counted = self._counted()
 
     def _counted(self) -> set[Thing]:
-        """The families of which the number of steps is asked for."""
+        """The families of which the number of steps is read."""
         removed: set[ast.AST] = set()
         for members in self.groups:
             removed |= self.beside.gone(members)
@@ -175,7 +175,7 @@ class _Attempts:
     def _families(self) -> dict[Thing, Thing]:
         """A representative for each optimizer that is stored or restored.
 
-        Those that may restore what another one has stored, the ones of the same kind, have the same.
+        Optimizers of the same kind have the same: one may restore what another has stored.
         """
         stored: set[Thing] = set()
         for use in self.facts.uses:
@@ -193,6 +193,7 @@ class _Attempts:
         """What comes of each group; some are refused for a reason that is known."""
         names, outcomes = Names(self.beside.stepping.origins), Outcomes()
         for members in self.groups:
+            # a refused group gives its names back
             trial = names.copy()
             try:
                 if members[0] in refused:
@@ -207,11 +208,13 @@ class _Attempts:
         """All changes for a group, beside those of others."""
         if any({*members} & {*state.things} for state in self.own_states.states):
             raise Unproven("the dataclass around it is a train state")
-        group = Group(self.beside, self.index, members, self.stored.get(members[0]) in self.counted)
+        is_counted = self.stored.get(members[0]) in self.counted
+        group = Group(self.beside, self.index, members, is_counted)
         _check_uses(group)
         edits = Edits(others.edits)
         for beside in self.beside.edits(members):
             for node, (unit, edit) in beside.items():
+                # an edit of a helper that several groups share is already there
                 if (node, edit) not in others.beside:
                     edits.put(node, unit, edit)
         draft = Draft(group, Interfaces(group), names, edits, others.rewritten)
@@ -251,6 +254,7 @@ def _annotation(use: Use, draft: Draft) -> Edit | None:
         return draft.edits.pop(use.node)[1]
     if use.node in draft.replaced:
         return None
+    # optimizer: "optim.Optimizer"
     if isinstance(use.node, ast.Constant):
         raise Unproven(f"a quoted annotation says what it is at {use.where}")
     return Replace(use.span, tuple_of_parts(draft.group))

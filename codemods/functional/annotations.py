@@ -30,6 +30,7 @@ def annotations_of(
     if annotation is None:
         return ("",) * count
     legacy = _legacy_within(annotation, group)
+    # optimizer: optim.Optimizer
     if legacy == [annotation]:
         return TYPES[:count]
     # an optional optimizer, for example

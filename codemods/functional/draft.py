@@ -83,6 +83,7 @@ class Draft:
     def owner(self, use: Use) -> Parts:
         """The parts of the optimizer that a method is called on."""
         owner = use.node.value if isinstance(use.node, ast.Attribute) else None
+        # optimizers[0].apply_gradient(grads)
         if not isinstance(owner, ast.Name) or owner not in self.by_variable:
             raise Unproven(f"it has no name at {use.where}")
         self.done.add(owner)
@@ -107,8 +108,8 @@ class Draft:
         calls = [one for one in values_of(node) if isinstance(one, ast.Call)]
         return [call for call in calls if call in self.group.expressions]
 
-    def is_held(self, node: ast.expr, unit: Unit) -> bool:
-        """Whether an optimizer is an element of a tuple or the like, or goes to any-pytree calls."""
+    def is_inside(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether an optimizer is inside a tuple or the like, or an argument that is any pytree."""
         if isinstance(unit.parents[node], ast.Tuple | ast.List | ast.Dict):
             return True
         return self.goes_to_jax(node, unit)
@@ -116,6 +117,7 @@ class Draft:
     def goes_to_jax(self, node: ast.expr, unit: Unit) -> bool:
         """Whether an optimizer is an argument of a call that takes any pytree."""
         parent = unit.parents[node]
+        # save_checkpoint(path, target=optimizer)
         call = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
         if not isinstance(call, ast.Call) or call.func is node:
             return False

@@ -77,6 +77,7 @@ class Interfaces:
                 raise Unproven(f"not every call of {where} is in view")
             interface.whole.append(variable)
             return
+        # a name that is bound to several functions
         if not self.origins.are_its_own(node, interface.bindings):
             raise Unproven(f"a call of {where} may be one of another function")
         for binding in interface.bindings:
@@ -97,6 +98,7 @@ class Interfaces:
     def _give(self, node: ast.expr, unit: Unit) -> None:
         """Note where an optimizer is returned."""
         parent, index = unit.parents[node], None
+        # return optimizer, loss
         if isinstance(parent, ast.Tuple):
             index, parent = parent.elts.index(node), unit.parents[parent]
         if isinstance(parent, ast.Return):
@@ -105,7 +107,7 @@ class Interfaces:
             self.of(parent).returns.append((parent, index))
 
     def _flatten(self) -> None:
-        """Let tuples have the parts as elements where each call of the function unpacks its result."""
+        """Let tuples have the parts as elements where each call unpacks the result."""
         for interface in self.found.values():
             if interface.returns and any(index is None for _, index in interface.returns):
                 if not interface.gives_it_alone:
@@ -128,6 +130,7 @@ class Interfaces:
         """Whether a call unpacks what a function returns, as `optimizer, loss = train_step(…)`."""
         call, unit = binding.call, binding.unit
         statement = unit.parents[call]
+        # train_step(optimizer, batch), whose result is dropped
         if isinstance(statement, ast.Expr):
             return True
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:

@@ -1,4 +1,4 @@
-"""The statements that set the parts of an optimizer: where one is made, takes a step, or gets other parameters."""
+"""The statements that set the parts of an optimizer: it is made, steps, or gets other params."""
 
 from __future__ import annotations
 
@@ -21,18 +21,27 @@ class Making:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self.group = draft.group
+        self.interfaces = draft.interfaces
+        self.transformations = draft.transformations
+        self.edits = draft.edits
+        self.done = draft.done
+        self.names = draft.names
+        self.stepping = draft.stepping
+        self.overrides = draft.overrides
 
     def lines(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
         """The statements that set the parts to what a call gives."""
-        use = self.draft.group.by_call.get(node)
+        use = self.group.by_call.get(node)
+        # optimizer = train_step(optimizer, batch)
         if use is None or not self.draft.is_maker(node):
             self.draft.is_known(node, unit)
             for inner in self.draft.inner(node):
-                if inner in self.draft.interfaces.arguments:
+                if inner in self.interfaces.arguments:
                     raise Unproven(f"it is made within another call at {unit.place(node.lineno)}")
                 self.lines(inner, unit, parts, lines)
-                self.draft.edits.put(inner, unit, Replace(unit.span(inner), parts.nested))
-            name = self.draft.transformations.received.get(node)
+                self.edits.put(inner, unit, Replace(unit.span(inner), parts.nested))
+            name = self.transformations.received.get(node)
             flat = f"{name}, {parts.flat}" if name else parts.flat
             lines.templates.append(f"{flat} = {lines.hole(node, unit, raw=True)}")
         elif use.kind == "definition.create":
@@ -41,24 +50,25 @@ class Making:
             self._exchange(use, node, parts, lines)
         else:
             self._step(use, node, parts, lines)
-        self.draft.done.add(node)
+        self.done.add(node)
 
     def in_place(self, node: ast.Call, lines: Lines) -> tuple[str, ...] | None:
         """The parts of a new optimizer as expressions; None if its parameters have no name."""
-        use = self.draft.group.use_of(node, "definition.create")
+        use = self.group.use_of(node, "definition.create")
         definition, params = self._new(use, node) if use is not None else (None, None)
         if use is None or definition is None or not isinstance(params, ast.Name):
             return None
         made = self._made(node, definition, use.unit, lines)
         name = lines.hole(params, use.unit)
-        self.draft.done.add(node)
+        self.done.add(node)
         parts = (name, f"{made}.init({name})")
-        return (*parts, self._zero(node)) if self.draft.group.counts else parts
+        return (*parts, self._zero(node)) if self.group.counts else parts
 
     def _create(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         """`optimizer = definition.create(params)`."""
         definition, params = self._new(use, node)
         made = self._made(node, definition, use.unit, lines)
+        # definition.create(params) needs no `params = params`
         if not (isinstance(params, ast.Name) and params.id == parts.params):
             lines.templates.append(f"{parts.params} = {lines.hole(params, use.unit)}")
         lines.templates.append(f"{parts.opt_state} = {made}.init({parts.params})")
@@ -67,7 +77,7 @@ class Making:
 
     def _zero(self, node: ast.Call) -> str:
         """The number of steps of a new optimizer."""
-        return self.draft.group.counted.zero(self.draft.group.facts.things(node, "optimizer"))
+        return self.group.counted.zero(self.group.facts.things(node, "optimizer"))
 
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
@@ -80,7 +90,7 @@ class Making:
     def _made(self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines) -> str:
         """The transformation of a new optimizer, in a variable where it is needed further on."""
         text = lines.hole(definition, unit)
-        name = self.draft.transformations.made.get(node)
+        name = self.transformations.made.get(node)
         if name is not None:
             lines.templates.append(f"{name} = {text}")
         return name or text
@@ -90,18 +100,19 @@ class Making:
         old = self.draft.owner(use)
         if [word.arg for word in node.keywords] != ["target"] or node.args:
             raise Unproven(f"its state is exchanged at {use.unit.place(node.lineno)}")
-        lines.templates.append(f"{parts.params} = {lines.hole(node.keywords[0].value, use.unit)}")
+        params = lines.hole(node.keywords[0].value, use.unit)
+        lines.templates.append(f"{parts.params} = {params}")
         kept = zip(parts.names[1:], old.names[1:], strict=True)
         lines.templates += [f"{new} = {name}" for new, name in kept if new != name]
 
     def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         """`optimizer = optimizer.apply_gradient(grads)`, perhaps with a learning rate."""
         old, unit = self.draft.owner(use), use.unit
-        gradients = self.draft.stepping.gradients(use)
+        gradients = self.stepping.gradients(use)
         where = unit.place(node.lineno)
-        if gradients is None or self.draft.stepping.axes(use.things):
+        if gradients is None or self.stepping.axes(use.things):
             raise Unproven(f"its gradients are not plain to see at {where}")
-        if self.draft.overrides.keeps_rate(use):
+        if self.overrides.keeps_rate(use):
             raise Unproven(f"the constructor's learning rate is set again at {where}")
         state = old.opt_state
         rate = self._rate(use, gradients, where)
@@ -110,10 +121,10 @@ class Making:
             state = parts.opt_state
             new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={text})"
             lines.templates.append(f"{state} = {new}")
-        group = self.draft.group
+        group = self.group
         here = Variable(group.facts.scope(node).function, "optimizer")
-        updates = self.draft.names.for_a_moment(here, UPDATES, group)
-        name = self.draft.transformations.at(node, unit)
+        updates = self.names.for_a_moment(here, UPDATES, group)
+        name = self.transformations.at(node, unit)
         grads = lines.hole(gradients, unit)
         lines.templates += [
             f"{updates}, {parts.opt_state} = {name}.update({grads}, {state}, {old.params})",
@@ -124,13 +135,13 @@ class Making:
 
     def _rate(self, use: Use, gradients: ast.expr, where: str) -> ast.expr | None:
         """The learning rate that a step sets in the state, if it does."""
-        override = self.draft.overrides.of(use)
+        override = self.overrides.of(use)
         if override is None:
             return None
-        may_swap = self.draft.group.facts.dataflow.may_swap
+        may_swap = self.group.facts.dataflow.may_swap
         if override.arg != RATE or not may_swap(gradients, override.value):
             raise Unproven(f"other hyperparameters are set at {where}")
-        if self.draft.overrides.param_names.may_be_rate:
+        if self.overrides.param_names.may_be_rate:
             raise Unproven(
                 f"the learning rate that is set at {where} may be called as a parameter is"
             )

@@ -79,6 +79,7 @@ class Names:
         Raises:
           Unproven: if all possible names are taken.
         """
+        # definition.create(params): the variable goes on as the part, if it can be read everywhere
         params = group.made_for(variable)
         if not params or self._is_hidden(params, variable):
             params = self.beside(variable, PARAMS, group)
@@ -150,6 +151,7 @@ class Names:
         inside = {node for setting in settings for node in ast.walk(setting)}
         if not all(isinstance(setting, ast.Assign) for setting in settings):
             return False
+        # params, optimizer = …, which sets both at once
         if not inside.isdisjoint(self.origins.stores(other)):
             return False
 
@@ -160,7 +162,8 @@ class Names:
                 return False
             return not any(follows(node, setting) for setting in settings)
 
-        return all(map(is_earlier, (*self.origins.stores(other), *self.origins.loads(other))))
+        mentions = (*self.origins.stores(other), *self.origins.loads(other))
+        return all(map(is_earlier, mentions))
 
 
 def _named_after(name: str, choice: str) -> str:

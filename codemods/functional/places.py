@@ -62,7 +62,7 @@ class Beside:
 class Group:
     """Optimizers that migrate together, with all that holds one of them and all that uses one.
 
-    `counts` says whether the number of steps is asked for.
+    `counts` says whether the number of steps is read.
 
     Raises:
       Unproven: if one of them is kept, used or passed on in a way that has no counterpart in parts.
@@ -130,6 +130,7 @@ class Group:
 
     def _note_target(self, statement: ast.Assign, node: ast.expr, unit: Unit) -> None:
         [target, *more] = statement.targets
+        # state.optimizer = …, or best = optimizer = …
         if not isinstance(target, ast.Name) or more:
             raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
         self.variables[self.target(target, node)] = None
@@ -148,6 +149,7 @@ class Group:
                 where = unit.place(load.lineno)
                 raise Unproven(f"nothing tells what `{variable.name}` is at {where}")
         stores = self.origins.stores(variable)
+        # nonlocal optimizer
         if not stores:
             raise Unproven(f"`{variable.name}` is set from within another function")
         for store in stores:
@@ -162,20 +164,24 @@ class Group:
     def _is_plain(self, store: ast.Name, unit: Unit) -> bool:
         """Whether an assignment or a loop sets a variable, by itself or in a tuple; or `del`."""
         outer: ast.AST = store
+        # del optimizer
         if isinstance(unit.parents[store], ast.Delete):
             return True
+        # (optimizer, loss), rng = …
         while isinstance(parent := unit.parents[outer], ast.Tuple):
             outer = parent
         match parent:
             case ast.Assign(targets=[target], value=value) if target is outer:
                 return outer is not store or value in self.expressions
+        # for optimizer in optimizers:
         return isinstance(parent, ast.For) and parent.target is outer
 
     def alias(self, other: Variable, variable: Variable, attribute: str) -> ast.stmt | None:
         """The statement `other = variable.attribute`, if the other variable is always this part."""
         setting = self.origins.setting(other)
         value = setting.value if isinstance(setting, ast.Assign) else None
-        use = next((use for use in self.uses if use.node is value and use.name == attribute), None)
+        found = (use for use in self.uses if use.node is value and use.name == attribute)
+        use = next(found, None)
         # the variable in `variable.state.step`, or in `variable.state[0].step`
         owner: ast.AST | None = value
         while isinstance(owner, ast.Attribute | ast.Subscript):
@@ -191,7 +197,7 @@ class Group:
         return setting if self._stays(variable, setting, self.origins.loads(other)) else None
 
     def made_for(self, variable: Variable) -> str:
-        """The variable with the parameters for which an optimizer is made, if neither changes; empty otherwise."""
+        """The variable with the parameters that an optimizer is made for, if neither changes."""
         setting = self.origins.setting(variable)
         value = setting.value if isinstance(setting, ast.Assign) else None
         if setting is None or not isinstance(value, ast.Call):

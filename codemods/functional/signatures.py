@@ -17,25 +17,31 @@ class Signatures:
     """Changes the parameters of functions, and the annotations of what they return."""
 
     def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+        self.group = draft.group
+        self.transformations = draft.transformations
+        self.edits = draft.edits
+        self.parts = draft.parts
+        self.origins = draft.origins
+        self.replaced = draft.replaced
 
     def change(self, interface: Interface) -> None:
         """Change the parameters and the annotations of a function."""
         node = interface.node
         if not (interface.split or interface.whole or interface.returns):
             return
-        unit = next(unit for unit in self.draft.group.facts.project.units if node in unit.parents)
+        unit = next(unit for unit in self.group.facts.project.units if node in unit.parents)
         if interface.split:
             self._split(interface, unit)
+        # a carry of `jax.lax.scan` stays one parameter, and is unpacked in the first line
         if interface.whole:
             unpacked = tuple(
                 f"{self._needed(variable)} = {variable.name}" for variable in interface.whole
             )
-            self.draft.edits.put(node, unit, ChangeParameters(unit.span(node), unpacked=unpacked))
+            self.edits.put(node, unit, ChangeParameters(unit.span(node), unpacked=unpacked))
         if isinstance(node, ast.FunctionDef):
-            is_given = node in self.draft.transformations.given
-            for found, edit in annotated(node, interface, unit, self.draft.group, is_given):
-                self.draft.edits.put(found, unit, edit)
+            is_given = node in self.transformations.given
+            for found, edit in annotated(node, interface, unit, self.group, is_given):
+                self.edits.put(found, unit, edit)
 
     def _split(self, interface: Interface, unit: Unit) -> None:
         """Put several parameters in the place of one, and shift positions that JAX is given."""
@@ -46,23 +52,24 @@ class Signatures:
             described = self._described(variable, node)
             split.append(SplitParameter(variable.name, parameters, described))
         change = ChangeParameters(unit.span(node), split=tuple(split))
-        self.draft.edits.put(node, unit, change)
-        transformations = self.draft.transformations
-        more = len(self.draft.parts[interface.split[0]].names) - 1
+        self.edits.put(node, unit, change)
+        transformations = self.transformations
+        more = len(self.parts[interface.split[0]].names) - 1
         is_given_one = transformations.is_by_position(interface)
-        transformations.wrappers.shift(interface, unit, self.draft.edits, more, is_given_one)
+        transformations.wrappers.shift(interface, unit, self.edits, more, is_given_one)
         names = {variable.name for variable in interface.split}
         for one in parameters_of(node.args):
             if one.arg in names and one.annotation is not None:
-                self.draft.replaced.append(one.annotation)
+                self.replaced.append(one.annotation)
 
     def _needed(self, variable: Variable) -> str:
         """The names of the parts, with `_` for those that are never read."""
-        parts, loads = self.draft.parts[variable], self.draft.origins.loads(variable)
+        parts, loads = self.parts[variable], self.origins.loads(variable)
         reads: dict[ast.expr, str] = {}
-        for use in self.draft.group.uses:
+        for use in self.group.uses:
             if use.kind in ("optimizer.target", "optimizer.state"):
                 reads[use.owner] = use.name
+        # the optimizer goes elsewhere, too
         if not all(load in reads for load in loads):
             return parts.flat
         asked = {reads[load] for load in loads}
@@ -73,14 +80,14 @@ class Signatures:
         self, variable: Variable, node: FunctionNode, unit: Unit
     ) -> tuple[tuple[str, str], ...]:
         """The names and annotations of the parameters in the place of one."""
-        names = self.draft.parts[variable].names
-        annotations = annotations_of(variable, node, unit, self.draft.group, len(names))
+        names = self.parts[variable].names
+        annotations = annotations_of(variable, node, unit, self.group, len(names))
         return tuple(zip(names, annotations, strict=True))
 
     def _described(self, variable: Variable, node: FunctionNode) -> tuple[tuple[str, str], ...]:
         """What a docstring that explains the parameter says of those in its place."""
-        parts = self.draft.parts[variable]
+        parts = self.parts[variable]
         texts = ("the parameters.", "the optimizer's state.", "the number of steps taken.")
-        taken = self.draft.transformations.taken.get(node)
+        taken = self.transformations.taken.get(node)
         more = ((taken, "the gradient transformation."),) if taken else ()
         return (*zip(parts.names, texts, strict=False), *more)

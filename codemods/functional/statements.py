@@ -1,8 +1,9 @@
-"""The statements with calls that give an optimizer: assignments, returns, and calls that stay as they are."""
+"""The statements with calls that give an optimizer: assignments, returns, and calls that stay."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from codemods.analysis.origins import Variable
 from codemods.functional.draft import Draft, Lines
@@ -19,17 +20,27 @@ class Statements:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self.group = draft.group
+        self.interfaces = draft.interfaces
+        self.transformations = draft.transformations
+        self.edits = draft.edits
+        self.parts = draft.parts
+        self.rewritten = draft.rewritten
+        self.taken = draft.taken
+        self.done = draft.done
+        self.outcomes = draft.outcomes
+        self.origins = draft.origins
         self.making = Making(draft)
 
     def call(self, node: ast.Call, unit: Unit) -> None:
         """Rewrite the statement around a call that gives an optimizer."""
-        if node in self.draft.done:
+        if node in self.done:
             return
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.Tuple) else parent
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-            target = self.draft.group.target(parent.targets[0], node)
-            self._assigned(parent, node, unit, self.draft.parts[target])
+            target = self.group.target(parent.targets[0], node)
+            self._assigned(parent, node, unit, self.parts[target])
             return
         if isinstance(outer, ast.Return):
             self._returned(outer, node, unit)
@@ -46,13 +57,13 @@ class Statements:
         That is `lambda params: create_optimizer(params)`, or `jax.lax.scan(step, create(), data)`.
         """
         is_all = isinstance(unit.parents[node], ast.Lambda | ast.Expr)
-        return is_all or self.draft.is_held(node, unit)
+        return is_all or self.draft.is_inside(node, unit)
 
     def _stays(self, node: ast.Call, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
         if self.draft.is_maker(node) or self.draft.inner(node):
             return False
-        transformations = self.draft.transformations
+        transformations = self.transformations
         gives_tx = node in transformations.received
         if gives_tx and unit.parents[node] not in transformations.given:
             return False
@@ -62,7 +73,7 @@ class Statements:
         """Whether this is an argument of another call that gives an optimizer, written with it."""
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
-        is_call = isinstance(outer, ast.Call) and outer in self.draft.group.expressions
+        is_call = isinstance(outer, ast.Call) and outer in self.group.expressions
         return isinstance(outer, ast.Call) and is_call and self.draft.is_known(outer, unit)
 
     def _assigned(self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts) -> None:
@@ -77,70 +88,76 @@ class Statements:
     def _returned(self, statement: ast.Return, node: ast.Call, unit: Unit) -> None:
         """`return …`, perhaps with other things beside."""
         function = function_around(statement, unit)
-        gives = function in self.draft.transformations.given
+        gives = function in self.transformations.given
         self.draft.is_known(node, unit)
         plain = not self.draft.is_maker(node) and not self.draft.inner(node)
-        gets = node in self.draft.transformations.received
+        gets = node in self.transformations.received
         # return create_optimizer(params), which returns what it gets
         if plain and statement.value is node and gives == gets:
             return
         where = unit.place(statement.lineno)
-        if statement in self.draft.rewritten:
+        if statement in self.rewritten:
             raise Unproven(f"two optimizers are returned at {where}")
         lines = Lines()
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
-        # the call comes to be evaluated ahead of the elements before it
-        may_swap = self.draft.group.facts.dataflow.may_swap
-        if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
-            raise Unproven(f"the order of what {where} computes matters")
+        self._refuse_order(elements, node, where)
         names = self.making.in_place(node, lines)
         if names is None:
             parts = self._parts_at_return(statement, node, unit)
             self.making.lines(node, unit, parts, lines)
             names = parts.names
-        interface = self.draft.interfaces.of(function)
+        interface = self.interfaces.of(function)
         is_flat = interface.flat or interface.gives_it_alone
-        given = names if is_flat else (f"({', '.join(names)})",)
+        parts_returned = names if is_flat else (f"({', '.join(names)})",)
         returned: list[str] = []
         for element in elements:
-            returned += given if element is node else (lines.hole(element, unit),)
+            returned += parts_returned if element is node else (lines.hole(element, unit),)
         if gives:
-            returned.insert(0, self.draft.transformations.at(node, unit))
+            returned.insert(0, self.transformations.at(node, unit))
         lines.templates.append(f"return {', '.join(returned)}")
         self._replace(statement, unit, lines, node)
+
+    def _refuse_order(self, elements: Sequence[ast.expr], node: ast.Call, where: str) -> None:
+        """Refuse elements ahead of a call that cannot change places with it.
+
+        The call is evaluated ahead of them, in a statement of its own.
+        """
+        may_swap = self.group.facts.dataflow.may_swap
+        if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
+            raise Unproven(f"the order of what {where} computes matters")
 
     def _parts_at_return(self, statement: ast.Return, node: ast.Call, unit: Unit) -> Parts:
         """The names for what is returned.
 
         They are those of the optimizer that took a step, if the statement has no other use of it.
         """
-        scope = self.draft.group.facts.scope(node).function
-        use = self.draft.group.by_call.get(node)
+        scope = self.group.facts.scope(node).function
+        use = self.group.by_call.get(node)
         if use is None or use.kind == "definition.create":
             return self.draft.named(Variable(scope, "optimizer"))
-        variable = self.draft.origins.variable(use.owner)
+        variable = self.origins.variable(use.owner)
         if variable is None or variable.scope is not scope:
             return self.draft.named(Variable(scope, "optimizer"))
         beside = {*ast.walk(statement)} - {*ast.walk(node)}
-        if beside.isdisjoint(self.draft.origins.loads(variable)):
-            return self.draft.parts[variable]
+        if beside.isdisjoint(self.origins.loads(variable)):
+            return self.parts[variable]
         # return optimizer.apply_gradient(grads), optimizer.target
         return self.draft.named(Variable(scope, f"new_{variable.name}"))
 
     def _replace(self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr) -> None:
         """Put lines in the place of a statement, as the outcome of the uses within a call."""
-        changed = (self.draft.edits, self.draft.rewritten, self.draft.taken)
+        changed = (self.edits, self.rewritten, self.taken)
         if any(statement in others for others in changed):
             raise Unproven(f"another change is made at {unit.place(statement.lineno)}")
         edit = ReplaceStatement(
             unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw)
         )
-        self.draft.rewritten[statement] = edit
+        self.rewritten[statement] = edit
         within = set(ast.walk(node))
         is_outcome = False
-        for call, use in self.draft.group.by_call.items():
+        for call, use in self.group.by_call.items():
             if call in within and self.draft.is_maker(call):
-                self.draft.outcomes[use.node] = edit
+                self.outcomes[use.node] = edit
                 is_outcome = True
         if not is_outcome:
-            self.draft.edits.put(statement, unit, edit)
+            self.edits.put(statement, unit, edit)

@@ -24,7 +24,7 @@ Owner = FunctionNode | ast.Module
 
 
 class Transformations:
-    """The name of the transformation in each function that needs it, and what changes so that it is there.
+    """The name of the transformation in each function that needs it, and the edits for that.
 
     `made` has the calls of `create` that set it, `given` the functions that return it ahead of all
     else, `received` the calls of these, by the name that takes it up.
@@ -141,7 +141,7 @@ class Transformations:
         return self._known[owner]
 
     def _is_settled(self, definition: ast.expr, call: ast.Call) -> bool:
-        """Whether a definition is the same wherever it is asked for behind a call."""
+        """Whether a definition is the same wherever it is read behind a call."""
         for name in names_read([definition]):
             stores = self.origins.stores(self.origins.variable(name))
             if len(stores) != 1 and not all(self._is_ahead(store, call) for store in stores):

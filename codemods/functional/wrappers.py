@@ -137,8 +137,10 @@ def _shifted(
     given = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
     found: list[int] = []
     for one in given:
+        # a negative position counts from the end
         if not (isinstance(one, ast.Constant) and type(one.value) is int and one.value >= 0):
             return None
+        # an optimizer as a static argument
         if one.value in split and word != "donate_argnums":
             return None
         is_split = one.value in split

@@ -17,6 +17,7 @@ from codemods.vocabulary import GET, UNREPLICATE
 def write(draft: Draft) -> None:
     """Write all changes for a group; whatever has no counterpart in parts raises `Unproven`."""
     statements, handing, signatures = Statements(draft), Handing(draft), Signatures(draft)
+    # the transformation has to get to each step, and goes through other functions for that
     steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
     for use in steps:
         draft.transformations.at(use.node, use.unit)
@@ -68,5 +69,6 @@ def _attribute(draft: Draft, use: Use) -> None:
         draft.done.add(inner)
     else:
         text = f"{text}[{0 if part == 'params' else 2}]"
-    draft.outcomes[use.node] = Replace(use.span, around % text, (("whole", use.unit.span(owner)),))
+    whole = (("whole", use.unit.span(owner)),)
+    draft.outcomes[use.node] = Replace(use.span, around % text, whole)
     draft.done.add(owner)

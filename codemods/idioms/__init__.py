@@ -1,7 +1,7 @@
 """What a person would write in the place of a general form, and where that provably means the same.
 
-A rule asks here before it falls back on the form that is always right. Whoever cannot prove an idiom raises `Unproven`, and its
-words reach the user beside the general form.
+A rule asks here before it falls back on the form that is always right. Whatever cannot prove an
+idiom raises `Unproven`, and its words reach the user beside the general form.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Clipping:
     """What becomes of the clipping of a group.
 
     `links` has the first link of each transformation, by its constructor, `edits` what changes
-    elsewhere, and `gone` the nodes that are taken away.
+    elsewhere, and `gone` the nodes that are removed.
     """
 
     links: dict[ast.AST, str]
@@ -85,7 +85,7 @@ class Clippings(Outcomes[Clipping]):
                 self.add(members, outcome)
 
     def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | str | None:
-        """What becomes of the clipping of a group, or why nothing does; None if it does not clip."""
+        """What becomes of the clipping of a group, or why it stays; None if it does not clip."""
         finder = Clips(self.stepping)
         try:
             found = [finder.at(use) for use in steps]
@@ -130,7 +130,7 @@ class Clippings(Outcomes[Clipping]):
             raise Unproven("the state of the optimizer is used")
 
     def edits_beside(self, members: Iterable[Thing]) -> Edits:
-        """What schedules and masks change for the sake of a group."""
+        """What schedules and masks change for a group."""
         found = self.schedules.edits_of(members)
         for mask in self.masks.within(members):
             found.update(mask.edits)
@@ -326,7 +326,7 @@ class Clips:
         return None
 
     def _refuse_more(self, branch: ast.If, clipped: Variable) -> None:
-        """A branch that is taken away as a whole may do nothing else."""
+        """A branch that is removed as a whole may have no other effect."""
         inside = {*ast.walk(branch)}
         for name in _set_in(branch):
             if not isinstance(name, ast.Name):

@@ -28,7 +28,7 @@ from codemods.flow.objects import (
 from codemods.sources.modules import Unit
 
 Kind = Callable[[Object], bool]
-"""Which objects are asked about."""
+"""A predicate for the objects in question."""
 
 Holders = set[Object]
 """The objects that hold one of them, at any depth."""
@@ -55,7 +55,7 @@ READS = (
     }
     | {"dataclasses.asdict", "dataclasses.astuple", "dataclasses.fields", "dataclasses.replace"}
 )
-"""What makes nothing of an object that has its class; what `replace` changes is seen where it is called."""
+"""What makes no other object of the same class, but for `replace`, whose calls are seen."""
 
 MENTIONS = ("builtins.isinstance", "builtins.issubclass", "typing.cast", "typing.TypeVar")
 """What takes a class, and makes no object of it."""
@@ -311,7 +311,7 @@ class Copies:
         return isinstance(node, ast.Call) and not made.isdisjoint(self._called(node))
 
     def _stores_other(self, call: ast.Call, names: tuple[str, ...]) -> bool:
-        """Whether a call stores a dict with some of these names, or one of which nothing is known."""
+        """Whether a call stores a dict with some of these names, or an unknown one."""
         called = {*self._called(call)}
         if called & vocabulary.TO_MSGPACK:
             return True

@@ -1,4 +1,4 @@
-"""Fields beside an optimizer that count its steps a second time, as `step` does in `TrainState(step, optimizer, …)`."""
+"""Fields that count an optimizer's steps a second time: `step` in `State(step, optimizer, …)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ DEEPEST = 3
 
 
 class Counters:
-    """Proves by induction that a field is always the count of the optimizer in another field: at every place that sets one."""
+    """Proves that a field is always the count of the optimizer in another field.
+
+    The proof is by induction, over each place that sets one of the two.
+    """
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
@@ -25,7 +28,9 @@ class Counters:
         self._known: dict[tuple[Class, str, str], int | Unproven] = {}
 
     def ahead(self, cls: Class, counter: str, field: str) -> int:
-        """By how much a field is larger than the count of the optimizer in another, in every object of a class.
+        """By how much a field is larger than the count of the optimizer in another field.
+
+        It is the same in each object of the class.
 
         Raises:
           Unproven: if some place may set one of them without the other.
@@ -44,40 +49,37 @@ class Counters:
     def _prove(self, cls: Class, counter: str, field: str) -> int:
         starts: set[int] = set()
 
+        what = f"`{counter}` of `{cls.node.name}`"
+
         def doubt(unit: Unit, node: ast.expr) -> Unproven:
             where = unit.place(node.lineno)
-            return Unproven(
-                f"`{counter}` of `{cls.node.name}` does not always count the steps of its optimizer ({where})"
-            )
+            return Unproven(f"{what} does not always count the steps of its optimizer ({where})")
 
         for unit, node in Copies(self.origins).of_class(cls, (counter, field)):
             raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
+            # State(step=0, optimizer=…)
             if cls in map(unwrapped, self.facts.objects(call.func)):
                 start = self._start(cls, call, counter, field)
                 if start is None:
                     raise doubt(unit, call)
                 starts.add(start)
+            # state.replace(step=state.step + 1, optimizer=…)
             elif self._replaces(call, cls) and not self._keeps_pace(call, counter, field):
                 raise doubt(unit, call)
         if len(starts) != 1:
-            raise Unproven(
-                f"`{counter}` of `{cls.node.name}` does not always begin at the same number"
-            )
+            raise Unproven(f"{what} does not always begin at the same number")
         return starts.pop()
 
     # At the beginning
 
     def _start(self, cls: Class, call: ast.Call, counter: str, field: str) -> int | None:
         """At what a new object begins to count, if its optimizer is new, too."""
-        given = (
-            arguments_of(taking(**dict.fromkeys(self.facts.flow.fields_in_order(cls))), call) or {}
-        )
+        fields = self.facts.flow.fields_in_order(cls)
+        given = arguments_of(taking(**dict.fromkeys(fields)), call) or {}
         match given.get(counter):
-            case ast.Constant(value=int(start)) if field in given and self._is_new(
-                given[field], DEEPEST
-            ):
-                return start
+            case ast.Constant(value=int(start)) if field in given:
+                return start if self._is_new(given[field], DEEPEST) else None
         return None
 
     def _is_new(self, node: ast.expr, depth: int) -> bool:
@@ -85,19 +87,24 @@ class Counters:
         match node:
             case ast.Name():
                 assigned = self.origins.values_of(node)
-                return bool(assigned) and all(
-                    value is not None and self._is_new(value, depth) for value in assigned
-                )
+                if not assigned:
+                    return False
+                return all(value is not None and self._is_new(value, depth) for value in assigned)
             case ast.Call():
+                # definition.create(params)
                 if any(thing.node is node for thing in self.facts.things(node, "optimizer")):
                     return True
-                made = self.facts.functions(node.func)
-                return bool(depth and made) and all(
-                    self._is_new(value, depth - 1)
-                    for function in made
-                    for value in self.origins.returned(function)
-                )
+                return bool(depth) and self._makes_new(node, depth - 1)
         return False
+
+    def _makes_new(self, call: ast.Call, depth: int) -> bool:
+        """Whether a call is of functions that return a new optimizer."""
+        made = self.facts.functions(call.func)
+        for function in made:
+            for value in self.origins.returned(function):
+                if not self._is_new(value, depth):
+                    return False
+        return bool(made)
 
     # At every change
 
@@ -105,52 +112,54 @@ class Counters:
         """Whether a call makes another object by changing some fields of one."""
         for item in map(unwrapped, self.facts.objects(call.func)):
             match item:
+                # state.replace(…)
                 case Method(
                     owner=Instance(cls=other), name="replace" | "_replace", function=None
                 ) if other is cls:
                     return True
+                # dataclasses.replace(state, …)
                 case External(name="dataclasses.replace"):
                     base = call.args[0] if call.args else None
                     return base is None or self.facts.may_be_one(base, cls)
         return False
 
     def _keeps_pace(self, call: ast.Call, counter: str, field: str) -> bool:
-        """Whether a call that changes fields changes neither of the two, or lets both go one step."""
+        """Whether a call that changes fields changes neither of the two, or both by one step."""
         given = {word.arg: word.value for word in call.keywords}
         filled = {word.arg for item in self.facts.objects(call.func) for word in filled_in(item)}
+        # state.replace(**changes)
         if None in given or not filled.isdisjoint((None, counter, field)):
             return False
         if counter not in given and field not in given:
             return True
-        base = (
-            call.args[0]
-            if call.args
-            else call.func.value
-            if isinstance(call.func, ast.Attribute)
-            else None
-        )
+        base = _changed_object(call)
         path = self.origins.path(base) if base is not None else None
         if path is None or field not in given:
             return False
-        stepped = self._steps(given[field], Path(path.root, (*path.attributes, field)), call)
+        optimizer = Path(path.root, (*path.attributes, field))
         count = Path(path.root, (*path.attributes, counter))
-        return stepped is not None and stepped == (
-            self._counts(given[counter], count, call) if counter in given else 0
-        )
+        stepped = self._steps(given[field], optimizer, call)
+        if stepped is None:
+            return False
+        counted = self._counts(given[counter], count, call) if counter in given else 0
+        return stepped == counted
 
     def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
-        """How many steps an optimizer has taken beyond the one at a path; None if that is not plain to see."""
+        """How many steps an optimizer is ahead of the one at a path; None if that is unknown."""
         match self.origins.expanded(node):
+            # state.optimizer.apply_gradient(grads)
             case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)):
                 return 1 if self._is_at(owner, optimizer, call) else None
+            # state.optimizer.replace(target=params)
             case ast.Call(func=ast.Attribute(attr="replace", value=owner), keywords=words):
-                plain = all(word.arg == "target" for word in words)
-                return 0 if plain and self._is_at(owner, optimizer, call) else None
+                keeps_state = all(word.arg == "target" for word in words)
+                return 0 if keeps_state and self._is_at(owner, optimizer, call) else None
         return None
 
     def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:
         """By how much an expression is larger than the number at a path."""
         match self.origins.expanded(node):
+            # state.step + 1
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int(more))):
                 count = self._counts(left, counter, call)
                 return None if count is None else count + more
@@ -159,6 +168,15 @@ class Counters:
         return None
 
     def _is_at(self, node: ast.expr, path: Path, call: ast.Call) -> bool:
+        """Whether an expression is the object at a path, and still so at a call."""
         if self.origins.path(node) != path:
             return False
-        return all(self.facts.dataflow.stays([one], one, call) for one in self.origins.chain(node))
+        stays = self.facts.dataflow.stays
+        return all(stays([one], one, call) for one in self.origins.chain(node))
+
+
+def _changed_object(call: ast.Call) -> ast.expr | None:
+    """The object in `dataclasses.replace(state, …)` or `state.replace(…)`."""
+    if call.args:
+        return call.args[0]
+    return call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codemods.analysis.origins import Origins, Path
 from codemods.analysis.uses import Use, owner_of_state
-from codemods.flow.objects import Instance, Thing
+from codemods.flow.objects import Instance, Object, Thing
 from codemods.idioms import Unproven
 from codemods.idioms.copies import Copies
 from codemods.idioms.counters import Counters
@@ -15,9 +15,10 @@ from codemods.idioms.counters import Counters
 
 @dataclass(frozen=True)
 class Step:
-    """A step as seen in some function: the node at which it is taken, or at which a call takes it.
+    """A step as seen in some function: where it is taken, or where a call takes it.
 
-    `owner` is the expression for the optimizer that takes it there, and `optimizer` the path to that.
+    `owner` is the expression for the optimizer that takes it there, and `optimizer` the path to
+    that.
     """
 
     optimizer: Path | None
@@ -42,7 +43,9 @@ class Counts:
         return Step(self.origins.path(use.owner), use.call, use.owner)
 
     def ahead(self, node: ast.expr, step: Step) -> int | None:
-        """By how much an expression is larger than the optimizer's own count before a step; None if that is not known.
+        """By how much an expression is ahead of the optimizer's own count before a step.
+
+        None if that is not known.
 
         Args:
           node: an expression in the function of the step.
@@ -52,34 +55,39 @@ class Counts:
           Unproven: if it is a count of its own that does not always agree.
         """
         match node:
+            # step + 1
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int(more))):
                 count = self.ahead(left, step)
                 return None if count is None else count + more
             case ast.Name():
                 value = self.origins.local_value(node)
                 return None if value is None else self.ahead(value, step)
+            # optimizer.state.step, or state.step
             case ast.Attribute(attr=name, value=state):
                 owner = owner_of_state(state) if name == "step" else None
-                if owner is not None and (things := self.facts.things(owner, "optimizer")):
-                    if not self._is_stepped(owner, step):
-                        return None
-                    self._refuse_set_apart(things)
-                    return 0
-                return self._counter(node, step)
+                things = self.facts.things(owner, "optimizer") if owner is not None else []
+                if owner is None or not things:
+                    return self._counter(node, step)
+                if not self._is_stepped(owner, step):
+                    return None
+                self._refuse_set_apart(things)
+                return 0
         return None
 
     def _refuse_set_apart(self, things: list[Thing]) -> None:
-        """The step of an optimizer may change without a step where an optimizer is made of other leaves."""
+        """Refuse optimizers whose step may change without a step: one is made of other leaves."""
         groups = self.facts.groups
         ours = {groups.get(thing) for thing in things}
-        if not ours <= self._together:
-            for unit, node in self._copies.changed(
-                lambda item: isinstance(item, Thing) and groups.get(item) in ours
-            ):
-                raise Unproven(
-                    f"the step of the optimizer is made of other leaves at {unit.place(node.lineno)}"
-                )
-            self._together |= ours
+        if ours <= self._together:
+            return
+
+        def is_ours(item: Object) -> bool:
+            return isinstance(item, Thing) and groups.get(item) in ours
+
+        for unit, node in self._copies.changed(is_ours):
+            where = unit.place(node.lineno)
+            raise Unproven(f"the step of the optimizer is made of other leaves at {where}")
+        self._together |= ours
 
     def _is_stepped(self, owner: ast.expr, step: Step) -> bool:
         """Whether an optimizer is, unchanged, the one that takes the step."""
@@ -87,20 +95,22 @@ class Counts:
         return path is not None and path == step.optimizer and self._is_kept(owner, step)
 
     def _is_kept(self, node: ast.expr, step: Step) -> bool:
-        """Whether a path, and the one to the optimizer, lead to the same object when they are read and at the step."""
+        """Whether a path, and the one to the optimizer, lead to the same objects until the step."""
         read = [*self.origins.chain(node), *self.origins.chain(step.owner)]
-        return all(self.facts.dataflow.stays([one], one, step.node) for one in read)
+        stays = self.facts.dataflow.stays
+        return all(stays([one], one, step.node) for one in read)
 
     def _counter(self, node: ast.Attribute, step: Step) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""
         base, optimizer = self.origins.path(node.value), step.optimizer
-        classes = {
-            item.cls for item in self.facts.objects(node.value) if isinstance(item, Instance)
-        }
+        items = self.facts.objects(node.value)
+        classes = {item.cls for item in items if isinstance(item, Instance)}
         if base is None or optimizer is None or not optimizer.attributes or len(classes) != 1:
             return None
-        holder, field = Path(optimizer.root, optimizer.attributes[:-1]), optimizer.attributes[-1]
+        *path, field = optimizer.attributes
+        holder = Path(optimizer.root, tuple(path))
         parent = base.root.unit.parents[node]
+        # `state.optimizer` itself, or a method of the state
         if node.attr == field or (isinstance(parent, ast.Call) and parent.func is node):
             return None
         if base != holder or not self._is_kept(node.value, step):

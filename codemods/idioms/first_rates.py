@@ -1,4 +1,4 @@
-"""What a constructor without a learning rate gets, where steps set it: the rate that they all set, if that is plain to see."""
+"""The learning rate for a constructor without one, where all steps set the same."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
-    """The source text of the rate that each step sets, for the constructor at a use; empty if that is not one number.
+    """The source text of the rate that each step sets, for the constructor at a use.
 
-    It is a number, or a name at the top level of the constructor's own file that is a number from before the constructor on.
+    It is a number, or a name at the top level of the constructor's own file that is a number from
+    before the constructor on; empty if the steps do not all set the same.
     """
     made = (found for thing in use.things for found in stepping.optimizers_of(thing))
     given = [overrides.of(step) for step in stepping.steps(made)]
     if _takes_bare_steps(use.things, stepping.facts):
         return ""
-    texts = {
-        _text(word.value, use, stepping.origins) if word is not None and word.arg == RATE else ""
-        for word in given
-    }
+    texts: set[str] = set()
+    for word in given:
+        is_rate = word is not None and word.arg == RATE
+        texts.add(_text(word.value, use, stepping.origins) if word is not None and is_rate else "")
     return texts.pop() if len(texts) == 1 else ""
 
 
 def has_room(use: Use) -> bool:
-    """Whether a comment can stand above the statement around a use and speak of nothing else."""
+    """Whether a comment above the statement around a use is about nothing else."""
     statement = statement_of(use.unit, use.node)
     line = use.unit.code.split("\n")[statement.lineno - 1].encode()
     return isinstance(statement, SIMPLE) and not line[: statement.col_offset].strip()
@@ -46,21 +47,21 @@ def _takes_bare_steps(things: Iterable[Thing], facts: Facts) -> bool:
 
 
 def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
+    """The source text of a rate as it can be written at a constructor; empty if it cannot."""
     value = origins.expanded(rate)
     if _is_number(value):
         return ast.unparse(value)
-    variable, only, setting = origins.variable(value), origins.only_value(value), None
-    if variable is not None and only is not None and _is_number(only):
-        setting = origins.setting(variable)
-    here = origins.facts.scope(use.node) if isinstance(use.node, ast.expr) else None
-    if (
-        variable is None
-        or setting is None
-        or here is None
-        or use.unit.parents.get(setting) is not use.unit.tree
-    ):
+    variable, only = origins.variable(value), origins.only_value(value)
+    if variable is None or only is None or not _is_number(only):
+        return ""
+    # LEARNING_RATE = 0.1
+    setting = origins.setting(variable)
+    if setting is None or not isinstance(use.node, ast.expr):
+        return ""
+    if use.unit.parents.get(setting) is not use.unit.tree:
         return ""
     is_ahead = setting.lineno < use.node.lineno
+    here = origins.facts.scope(use.node)
     return variable.name if is_ahead and here.binding(variable.name) is variable.scope else ""
 
 

@@ -17,11 +17,11 @@ from codemods.optimizers import optimizers
 from codemods.rewriting.edits import Edit
 
 RESTORING = ("restore_checkpoint", "from_bytes", "msgpack_restore", "from_state_dict", "orbax")
-"""What a file that reads checkpoints names."""
+"""Words in a file that reads checkpoints."""
 
 
 class Change(Protocol):
-    """What an idiom does for a group: what changes elsewhere, and the nodes that go."""
+    """What an idiom does for a group: edits elsewhere, and nodes that are removed."""
 
     edits: Edits
     gone: set[ast.AST]
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=Change)
 
 
 class Outcomes(Generic[T]):
-    """What came of an idiom for each group that it was tried for: what it does, or why it does nothing."""
+    """What an idiom does for each group that it was tried for, or why it does nothing."""
 
     kind: str
     """The kind of use that its changes are."""
@@ -52,29 +52,30 @@ class Outcomes(Generic[T]):
                 outcome = str(why)
             else:
                 self.edits = edits
+                optimizers = [thing for thing in members if thing.kind == "optimizer"]
                 for node in outcome.edits:
-                    self._concerned[node] += [
-                        thing for thing in members if thing.kind == "optimizer"
-                    ][:1]
+                    self._concerned[node] += optimizers[:1]
         self.found.update(dict.fromkeys(members, outcome))
 
     def edits_of(self, things: Iterable[Thing]) -> Edits:
-        """What changes for the sake of some things, with what changes at the same places for others."""
+        """What changes for some objects, with what changes at the same places for others."""
         found = self.of(things)
-        return Edits({node: self.edits[node] for node in found.edits} if found is not None else {})
+        if found is None:
+            return Edits()
+        return Edits({node: self.edits[node] for node in found.edits})
 
     def of(self, things: Iterable[Thing]) -> T | None:
-        """What the idiom does for some things that meet at a use; None if it does nothing for them."""
+        """What the idiom does for some objects that meet at a use; None if it does nothing."""
         found = self._of(things)
         return None if isinstance(found, str) else found
 
     def reason(self, things: Iterable[Thing]) -> str:
-        """Why it does nothing for them; empty if it does something, or was not tried."""
+        """Why the idiom does nothing for them; empty if it does something, or was not tried."""
         found = self._of(things)
         return found if isinstance(found, str) else ""
 
     def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
-        """The nodes that go for their sake."""
+        """The nodes that are removed for them."""
         found = self.of(things)
         return set() if found is None else found.gone
 
@@ -87,10 +88,8 @@ class Outcomes(Generic[T]):
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [
-            replace(use, things=tuple(self._concerned[use.node]))
-            for use in self.edits.uses(self.kind, ())
-        ]
+        uses = self.edits.uses(self.kind, ())
+        return [replace(use, things=tuple(self._concerned[use.node])) for use in uses]
 
 
 def constructors(members: list[Thing], stepping: Stepping) -> dict[ast.Call, Thing]:
@@ -103,10 +102,11 @@ def constructors(members: list[Thing], stepping: Stepping) -> dict[ast.Call, Thi
     stepped = (thing for thing in members if thing.kind == "optimizer")
     if not made or not all(map(stepping.facts.legacy.definitions, stepped)):
         raise Unproven("the place that makes the optimizer is not in view")
+    known = optimizers()
     calls = {
         node: thing
         for node, thing in made.items()
-        if isinstance(node, ast.Call) and thing.name in optimizers()
+        if isinstance(node, ast.Call) and thing.name in known
     }
     if len(calls) < len(made) or not calls.keys() <= stepping.constructors:
         raise Unproven("the optimizer is not made by a plain constructor")
@@ -114,7 +114,9 @@ def constructors(members: list[Thing], stepping: Stepping) -> dict[ast.Call, Thi
 
 
 def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
-    """An optimizer that takes no step may be what restores the checkpoints of a group, and has to have the same state.
+    """Refuse a group if another optimizer, which takes no step, may restore its checkpoints.
+
+    Its state would be another than that of the group.
 
     Raises:
       Unproven: if there may be such an optimizer.
@@ -122,15 +124,14 @@ def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
     names = {thing.name for thing in members if thing.kind == "definition"}
     stepped = {thing for use in stepping.all_steps for thing in use.things}
     for thing in stepping.facts.groups:
-        if (
-            thing.kind != "optimizer"
-            or thing in stepped
-            or thing in members
-            or thing.evidence != "proven"
-        ):
+        if thing.kind != "optimizer" or thing.evidence != "proven":
+            continue
+        if thing in stepped or thing in members:
             continue
         made = {found.name for found in stepping.facts.legacy.definitions(thing)}
-        if made & names and any(word in thing.unit.code for word in RESTORING):
+        if made.isdisjoint(names):
+            continue
+        if any(word in thing.unit.code for word in RESTORING):
             where = thing.unit.place(getattr(thing.node, "lineno", 1))
             raise Unproven(
                 f"{where} restores checkpoints into such an optimizer that takes no step"
@@ -138,7 +139,7 @@ def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
 
 
 def refuse_plain(edits: Edits, places: Iterable[Use | Thing], stepping: Stepping) -> None:
-    """See to it that an idiom changes nothing where none is to be tried.
+    """Refuse an idiom that changes something where no idiom may be used.
 
     Raises:
       Unproven: if it does.

@@ -1,4 +1,4 @@
-"""What loops do by hand around a step, has a name in optax, and means another thing there: it stays, and the reason is told."""
+"""What loops do by hand around a step that optax does in another way: it stays, with a reason."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from codemods.vocabulary import ADD, BRANCH, DIFFERENTIATE, IS_FINITE, MAP_TREES
 
 
 class Kept:
-    """Tells of what stays around a step, and why."""
+    """Finds what stays around a step, and why."""
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
         self.origins = origins
 
     def reasons(self, use: Use) -> Iterator[str]:
-        """A sentence for each thing that stays around a step."""
+        """A sentence for each construct that stays around a step."""
         outermost = self._outermost(use)
         if outermost is None:
             return
         if (place := self._changed_behind(use)) is not None:
             yield (
-                f"The parameters are changed behind this step, at {place}, and not by a link of the chain: what that acts on is "
-                "what the step gave; `optax.add_decayed_weights` acts on what it began with."
+                f"The parameters are changed behind this step, at {place}, and not by a link of "
+                "the chain: what that acts on is what the step gave; `optax.add_decayed_weights` "
+                "acts on what it began with."
             )
         if (place := self._added_up(use, outermost)) is not None:
             yield (
-                f"The gradients are added up at {place}, and not by `optax.MultiSteps`: that is called for each part, and a "
-                "train state would count the parts as steps."
+                f"The gradients are added up at {place}, and not by `optax.MultiSteps`: that is "
+                "called for each part, and a train state would count the parts as steps."
             )
         if (place := self._guarded(use, outermost)) is not None:
             yield (
-                f"Whether all is finite decides on this step at {place}, and not `optax.apply_if_finite`: that gives in after "
-                "`max_consecutive_errors`, and a train state would count the steps left out."
+                f"Whether all is finite decides on this step at {place}, and not "
+                "`optax.apply_if_finite`: that gives in after `max_consecutive_errors`, and a "
+                "train state would count the steps left out."
             )
 
     # Decay, and whatever else acts on the parameters
@@ -46,30 +48,30 @@ class Kept:
     @cached_property
     def _replacements(self) -> list[tuple[Use, ast.expr]]:
         """Where an optimizer gets parameters that are computed from its own."""
-        replacing = (
-            use
-            for use in self.facts.uses
-            if use.kind == "optimizer.replace" and use.call is not None
-        )
-        words = (
-            (use, word)
-            for use in replacing
-            for word in (use.call.keywords if use.call is not None else ())
-        )
-        return [(use, word.value) for use, word in words if word.arg == "target"]
+        found: list[tuple[Use, ast.expr]] = []
+        for use in self.facts.uses:
+            call = use.call
+            if use.kind == "optimizer.replace" and call is not None:
+                targets = (word.value for word in call.keywords if word.arg == "target")
+                found += ((use, target) for target in targets)
+        return found
 
     def _changed_behind(self, use: Use) -> str | None:
+        """Where the parameters of an optimizer are changed after a step in the same function.
+
+        That is `optimizer = optimizer.replace(target=decayed(optimizer.target))`.
+        """
         is_before = self.facts.dataflow.is_before
         function = function_of(use.unit, use.node)
-        read_here = (one for one in self.facts.uses if one.kind == "optimizer.target")
-        targets = {one.node for one in read_here if {*one.things} & {*use.things}}
+        things = {*use.things}
+        reads = (one for one in self.facts.uses if one.kind == "optimizer.target")
+        targets = {one.node for one in reads if not things.isdisjoint(one.things)}
         for other, value in self._replacements:
-            behind = other.unit is use.unit and function_of(other.unit, other.node) is function
-            if (
-                not behind
-                or not is_before(use.node, other.node)
-                or not {*other.things} & {*use.things}
-            ):
+            if other.unit is not use.unit or things.isdisjoint(other.things):
+                continue
+            if function_of(other.unit, other.node) is not function:
+                continue
+            if not is_before(use.node, other.node):
                 continue
             read = targets & {*ast.walk(self.origins.expanded(value))}
             if any(is_before(use.node, node) for node in read):
@@ -79,13 +81,12 @@ class Kept:
     # Accumulation
 
     def _added_up(self, use: Use, outermost: FunctionNode) -> str | None:
+        """Where gradients are added up around a step."""
         for unit, function in self._in_reach(use, outermost):
             for node in ast.walk(function):
-                if (
-                    isinstance(node, ast.Call)
-                    and self._is_addition(node)
-                    and self._adds_to_a_sum(node, unit)
-                ):
+                if not isinstance(node, ast.Call) or not self._is_addition(node):
+                    continue
+                if self._adds_to_a_sum(node, unit):
                     return unit.place(node.lineno)
         return None
 
@@ -95,6 +96,7 @@ class Kept:
         if not all(gradients):
             return any(gradients)
         match statement_of(unit, call):
+            # grads = jax.tree_map(jnp.add, grads, more_grads)
             case ast.Assign(targets=[ast.Name(id=name)]):
                 return name in {tree.id for tree in call.args[1:] if isinstance(tree, ast.Name)}
         return False
@@ -104,75 +106,78 @@ class Kept:
         if len(call.args) != 3 or self.facts.full_name(call.func) not in MAP_TREES:
             return False
         match call.args[0]:
+            # lambda a, b: a + b
             case ast.Lambda(
                 args=ast.arguments(args=[first, second]),
                 body=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=ast.Name(id=right)),
             ):
                 return {first.arg, second.arg} == {left, right}
+            # jnp.add
             case function:
                 return self.facts.full_name(function) in ADD
 
     def _is_gradient(self, node: ast.expr) -> bool:
-        """Whether an expression is what a function made by `jax.grad` and the like has just given."""
+        """Whether an expression is what a function made by `jax.grad` and the like returns."""
         variable = self.origins.variable(node)
         if variable is None:
             return self._is_derivative(node)
-        names = (store for store in self.origins.stores(variable) if isinstance(store, ast.Name))
-        settings = (statement_of(variable.unit, name) for name in names)
-        return any(
-            isinstance(setting, ast.Assign) and self._is_derivative(setting.value)
-            for setting in settings
-        )
+        for store in self.origins.stores(variable):
+            if isinstance(store, ast.Name):
+                setting = statement_of(variable.unit, store)
+                if isinstance(setting, ast.Assign) and self._is_derivative(setting.value):
+                    return True
+        return False
 
     def _is_derivative(self, node: ast.expr) -> bool:
+        """Whether an expression is `jax.grad(loss)(params)`, or a call of what such a call made."""
         if not isinstance(node, ast.Call):
             return False
-        function = self.origins.expanded(node.func)
-        made = (
-            isinstance(function, ast.Call) and self.facts.full_name(function.func) in DIFFERENTIATE
-        )
-        return made or any(isinstance(item, Derivative) for item in self.facts.objects(node.func))
+        match self.origins.expanded(node.func):
+            case ast.Call(func=function) if self.facts.full_name(function) in DIFFERENTIATE:
+                return True
+        return any(isinstance(item, Derivative) for item in self.facts.objects(node.func))
 
     # Guards
 
     def _guarded(self, use: Use, outermost: FunctionNode) -> str | None:
-        found = (one for one in self._conditions(use, outermost) if self._tests_finite(one, set()))
-        return next((use.unit.place(condition.lineno) for condition in found), None)
+        """Where a test whether numbers are finite decides on a step."""
+        for condition in self._conditions(use, outermost):
+            if self._tests_finite(condition, set()):
+                return use.unit.place(condition.lineno)
+        return None
 
     def _conditions(self, use: Use, outermost: FunctionNode) -> Iterator[ast.expr]:
-        """What decides on whether a step is taken, or on whether its result is."""
+        """The conditions that decide on whether a step, or its result, is taken."""
         node: ast.AST = use.node
-        names = set()
+        functions: set[str] = set()
         while node is not outermost:
             parent = use.unit.parents[node]
-            if isinstance(parent, ast.If) and node is not parent.test:
-                yield parent.test
-            if (
-                isinstance(parent, ast.Call)
-                and node is not parent.func
-                and self.facts.full_name(parent.func) in BRANCH
-            ):
-                yield parent.args[0]
+            match parent:
+                # if jnp.isfinite(loss): optimizer = …
+                case ast.If(test=test) if node is not test:
+                    yield test
+                # jax.lax.cond(finite, lambda: optimizer.apply_gradient(grads), …)
+                case ast.Call(func=function, args=[condition, *_]) if node is not function:
+                    if self.facts.full_name(function) in BRANCH:
+                        yield condition
             if isinstance(node, ast.FunctionDef):
-                names.add(node.name)
+                functions.add(node.name)
             node = parent
-        step = statement_of(use.unit, use.node)
-        results = {
-            name.id
-            for name in ast.walk(step)
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-        }
-        for call in (inner for inner in ast.walk(outermost) if isinstance(inner, ast.Call)):
-            read = {name.id for argument in call.args[1:] for name in names_read([argument])}
+        results = _names_set(statement_of(use.unit, use.node))
+        for call in _calls_in(outermost):
+            read = {name.id for name in names_read(call.args[1:])}
             name = self.facts.full_name(call.func)
-            if call.args and name in BRANCH and names & read:
+            # jax.lax.cond(finite, take_step, skip_step, optimizer)
+            if call.args and name in BRANCH and functions & read:
                 yield call.args[0]
+            # jax.tree_map(partial(jnp.where, finite), new_optimizer, optimizer)
             if call.args and name in MAP_TREES and results & read:
                 yield from self._selections(call.args[0])
 
     def _selections(self, function: ast.expr) -> Iterator[ast.expr]:
         """The condition of a function that takes one of two leaves."""
         match function:
+            # lambda new, old: jnp.where(finite, new, old), or partial(jnp.where, finite)
             case (
                 ast.Lambda(body=ast.Call(func=chosen, args=[condition, _, _]))
                 | ast.Call(args=[chosen, condition])
@@ -181,7 +186,7 @@ class Kept:
                     yield condition
 
     def _tests_finite(self, node: ast.AST, seen: set[ast.AST]) -> bool:
-        """Whether an expression asks, itself or by the functions that it calls, whether numbers are finite."""
+        """Whether an expression, or a function that it calls, tests whether numbers are finite."""
         if node in seen:
             return False
         seen.add(node)
@@ -208,7 +213,17 @@ class Kept:
     def _in_reach(self, use: Use, outermost: FunctionNode) -> Iterator[tuple[Unit, FunctionNode]]:
         """A function, and those of the project that it calls."""
         yield use.unit, outermost
-        for call in (inner for inner in ast.walk(outermost) if isinstance(inner, ast.Call)):
+        for call in _calls_in(outermost):
             for item in self.facts.objects(call.func):
                 if isinstance(item, Function) and item.node is not outermost:
                     yield item.unit, item.node
+
+
+def _calls_in(function: FunctionNode) -> Iterator[ast.Call]:
+    return (inner for inner in ast.walk(function) if isinstance(inner, ast.Call))
+
+
+def _names_set(statement: ast.stmt) -> set[str]:
+    """The names that a statement sets."""
+    names = (inner for inner in ast.walk(statement) if isinstance(inner, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Store)}

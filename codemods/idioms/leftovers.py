@@ -1,4 +1,4 @@
-"""What nothing needs any more once an argument is left out: assignments, parameters, and the arguments for these."""
+"""Dead code once an argument is left out: assignments, parameters, and arguments for these."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ SHIFTING = (
 
 
 class Leftovers:
-    """Clears away behind expressions that go, except for some variables that are needed elsewhere now.
+    """Removes the dead code that expressions leave, except for variables that are now needed.
 
-    `edits` has what changes already, by node, and takes up what goes. `gone` has the nodes that go, with those that are known to
-    go already. `norm` tells of which tree an expression is the norm, which nobody misses; None if it is none.
+    `edits` has what changes already, by node, and gets what is removed. `gone` has the nodes that
+    are removed, with those that are known to be already. `norm` gives the tree of which an
+    expression is the norm, which may be removed as well; None if it is not a norm.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Leftovers:
         self._norm = norm
 
     def clear(self, expression: ast.expr) -> None:
-        """Take away what only this expression, which goes, made use of."""
+        """Remove what only this expression, which is removed, makes use of."""
         self.gone.update(ast.walk(expression))
         for name in names_read([expression]):
             variable = self.origins.variable(name)
@@ -54,59 +55,62 @@ class Leftovers:
                 self._clear_variable(variable)
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
-        """Take away a statement, with all that only this one made use of."""
+        """Remove a statement, with all that only this one makes use of."""
         self.edits.take_away(statement, unit)
         self.gone.update(ast.walk(statement))
-        for expression in (one for one in ast.walk(statement) if isinstance(one, ast.expr)):
-            self.clear(expression)
+        for one in ast.walk(statement):
+            if isinstance(one, ast.expr):
+                self.clear(one)
+        # no other edit may be made within it
         for one in ast.walk(statement):
             if one is not statement and isinstance(one, ast.stmt):
                 self.edits.pop(one, None)
 
     def _clear_variable(self, variable: Variable) -> None:
+        """Remove what sets a variable that nothing reads any more."""
         function = self.origins.parameter(variable)
         if isinstance(function, ast.FunctionDef):
             self._clear_parameter(variable, function)
             return
         setting = self.origins.setting(variable)
-        value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
-        if (
-            setting is None
-            or value is None
-            or setting in self.edits
-            or variable.scope.parent is None
-        ):
+        if not isinstance(setting, ast.Assign | ast.AnnAssign) or setting.value is None:
             return
-        alone = len(block_of(variable.unit, setting)) > 1 and self._is_whole_line(
-            variable.unit, setting
-        )
-        inner = values_of(value) if isinstance(value, ast.Call) else [value]
-        # what is called is the schedule, which the transformation calls from now on
-        is_norm = self._norm is not None and self._norm(value) is not None
-        if alone and (is_norm or all(map(self.origins.dataflow.is_quiet, inner))):
+        if setting in self.edits or variable.scope.parent is None:
+            return
+        if len(block_of(variable.unit, setting)) < 2:
+            return
+        if self._is_whole_line(variable.unit, setting) and self._has_no_effect(setting.value):
             self.edits.take_away(setting, variable.unit)
-            self.clear(value)
+            self.clear(setting.value)
+
+    def _has_no_effect(self, value: ast.expr) -> bool:
+        """Whether a value may be left out. A call is of the schedule, which the chain calls now."""
+        if self._norm is not None and self._norm(value) is not None:
+            return True
+        inner = values_of(value) if isinstance(value, ast.Call) else [value]
+        return all(map(self.origins.dataflow.is_quiet, inner))
 
     @staticmethod
     def _is_whole_line(unit: Unit, statement: ast.stmt) -> bool:
+        """Whether a statement shares its first line with no other one."""
         line = unit.code.splitlines()[statement.lineno - 1]
         return ";" not in line and not line.rstrip().endswith("\\")
 
     # Parameters
 
     def _clear_parameter(self, variable: Variable, function: ast.FunctionDef) -> None:
-        """Take a parameter away where each call names it, or where no position matters."""
+        """Remove a parameter where each call gives it by name, or where no position matters."""
         bindings = self.origins.bindings(function)
         decorated = any(isinstance(decorator, ast.Call) for decorator in function.decorator_list)
         if bindings is None or decorated or self._is_named(variable):
             return
         if not self.origins.are_its_own(function, bindings):
             return
-        given = [
-            (one, argument)
-            for one in bindings
-            if (argument := one.given.get(variable.name)) is not None
-        ]
+        given: list[tuple[Binding, Argument]] = []
+        for one in bindings:
+            found = one.given.get(variable.name)
+            if found is not None:
+                given.append((one, found))
         shifts = any(argument.keyword is None for _, argument in given)
         if shifts and any(word in variable.unit.code for word in SHIFTING):
             return
@@ -124,25 +128,19 @@ class Leftovers:
 
     @staticmethod
     def _is_named(variable: Variable) -> bool:
-        """Whether something in the file names a parameter in quotes, as `static_argnames="schedule"` does."""
-        words = (
-            one
-            for one in variable.unit.nodes
-            if isinstance(one, ast.keyword) and one.arg == "static_argnames"
-        )
-        names = (
-            name
-            for word in words
-            for name in ast.walk(word.value)
-            if isinstance(name, ast.Constant)
-        )
-        return any(name.value == variable.name for name in names)
+        """Whether the file names a parameter in quotes, as `static_argnames="schedule"` does."""
+        for word in variable.unit.nodes:
+            if not isinstance(word, ast.keyword) or word.arg != "static_argnames":
+                continue
+            constants = (one for one in ast.walk(word.value) if isinstance(one, ast.Constant))
+            if any(constant.value == variable.name for constant in constants):
+                return True
+        return False
 
 
 def _without(argument: Argument, binding: Binding) -> Edit:
     """The call without an argument."""
     call = argument.call
     index = values_of(call).index(argument.value)
-    return ChangeArguments(
-        argument.unit.span(call), dropped=(index,), is_partial=call is not binding.call
-    )
+    is_partial = call is not binding.call
+    return ChangeArguments(argument.unit.span(call), dropped=(index,), is_partial=is_partial)

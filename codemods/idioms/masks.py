@@ -63,7 +63,7 @@ class Mask:
     edits: Edits = field(default_factory=Edits)
 
     def predicate_in(self, unit: Unit) -> Span | str:
-        """The predicate's name, or where it stands if it has none."""
+        """The predicate's name, or its span if it has none."""
         if isinstance(self.predicate, ast.Name):
             return self.predicate.id
         return unit.span(self.predicate)
@@ -219,7 +219,7 @@ class Masks:
     # What may stand in the way
 
     def _refuse_other_uses(self, use: Use) -> None:
-        """The state of one optimizer has another layout than that of two: nothing may look into it."""
+        """Refuse uses of the state: that of one optimizer has another layout than that of two."""
         group = self.facts.groups[use.things[0]] if use.things else None
         for other in (one for one in self.facts.uses if one.kind in LOOKING):
             if any(self.facts.groups[thing] is group for thing in other.things):

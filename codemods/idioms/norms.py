@@ -10,16 +10,17 @@ from codemods.analysis.origins import Origins
 
 
 class Norms:
-    """Tells of which tree an expression is the global norm."""
+    """Finds the tree of which an expression is the global norm."""
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
         self.origins = origins
 
     def tree_of(self, node: ast.expr) -> ast.expr | None:
-        """The tree of which an expression is the Euclidean norm over all leaves; None if it is not plainly that."""
+        """The tree of which an expression is the Euclidean norm over all leaves, if it is one."""
         node = self.origins.expanded(node)
         match node:
+            # optax.global_norm(grads), jnp.sqrt(…), or jnp.linalg.norm(…)
             case ast.Call(func=function, args=[only], keywords=[]):
                 name = self.facts.full_name(function)
                 if name in vocabulary.GLOBAL_NORM:
@@ -28,6 +29,7 @@ class Norms:
                     return self._squared(only)
                 if name in vocabulary.VECTOR_NORM:
                     return self._raveled(self.origins.expanded(only))
+            # squares ** 0.5
             case ast.BinOp(left=squares, op=ast.Pow(), right=ast.Constant(value=0.5)):
                 return self._squared(squares)
         return None
@@ -36,10 +38,12 @@ class Norms:
         """The tree of which an expression is the sum of the squares of all elements."""
         node = self.origins.expanded(node)
         match node:
+            # sum([jnp.sum(leaf ** 2) for leaf in jax.tree_leaves(grads)])
             case ast.Call(func=function, args=[only], keywords=[]) if (
                 self.facts.full_name(function) in vocabulary.SUM
             ):
                 return self._each(self._unstacked(only), self._is_sum_of_squares)
+            # jax.tree_util.tree_reduce(lambda total, leaf: …, grads, 0), or with initializer=0
             case (
                 ast.Call(
                     func=function,
@@ -51,10 +55,9 @@ class Norms:
                     args=[ast.Lambda() as step, tree],
                     keywords=[ast.keyword(arg="initializer", value=ast.Constant(value=0))],
                 )
-            ) if self.facts.full_name(function) in vocabulary.REDUCE_TREES and self._adds_squares(
-                step
             ):
-                return tree
+                is_reduction = self.facts.full_name(function) in vocabulary.REDUCE_TREES
+                return tree if is_reduction and self._adds_squares(step) else None
         return None
 
     def _unstacked(self, node: ast.expr) -> ast.expr:
@@ -78,47 +81,47 @@ class Norms:
         if ravelled is not None:
             return ravelled
         elements = self._unstacked(node)
-        return (
-            None
-            if elements is node
-            else self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
-        )
+        if elements is node:
+            return None
+        return self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
 
     def _each(self, node: ast.expr, accept: Callable[[ast.expr, str], bool]) -> ast.expr | None:
-        """The tree over whose leaves a comprehension goes, or whose leaves a mapped tree has, if each gives what is accepted."""
+        """The tree of which a list has what is accepted for each leaf."""
         match node:
+            # [jnp.sum(leaf ** 2) for leaf in jax.tree_leaves(grads)]
             case (
-                ast.ListComp(elt=element, generators=[each])
-                | ast.GeneratorExp(elt=element, generators=[each])
+                ast.ListComp(
+                    elt=element,
+                    generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])],
+                )
+                | ast.GeneratorExp(
+                    elt=element,
+                    generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])],
+                )
             ):
-                if (
-                    isinstance(each.target, ast.Name)
-                    and not each.ifs
-                    and accept(element, each.target.id)
-                ):
-                    return self._leaves(each.iter)
+                if accept(element, name):
+                    return self._leaves(over)
         mapped = self._argument(node, vocabulary.LIST_LEAVES)
         match self.origins.expanded(mapped) if mapped is not None else None:
+            # jax.tree_leaves(jax.tree_map(lambda leaf: jnp.sum(leaf ** 2), grads))
             case ast.Call(
                 func=mapping, args=[ast.Lambda(args=ast.arguments(args=[leaf]), body=body), tree]
             ):
-                return (
-                    tree
-                    if self.facts.full_name(mapping) in vocabulary.MAP_TREES
-                    and accept(body, leaf.arg)
-                    else None
-                )
+                is_mapped = self.facts.full_name(mapping) in vocabulary.MAP_TREES
+                return tree if is_mapped and accept(body, leaf.arg) else None
         return None
 
     def _leaves(self, node: ast.expr) -> ast.expr | None:
         """The tree of whose leaves an expression is the list."""
         node = self.origins.expanded(node)
-        return self._argument(node, vocabulary.LIST_LEAVES) or self._is_first(
-            node, vocabulary.FLATTEN
-        )
+        listed = self._argument(node, vocabulary.LIST_LEAVES)
+        return listed or self._is_first(node, vocabulary.FLATTEN)
 
     def _is_first(self, node: ast.expr, functions: frozenset[str]) -> ast.expr | None:
-        """The argument of a call whose first result an expression is: `f(tree)[0]`, or `x` after `x, _ = f(tree)`."""
+        """The argument of a call whose first result an expression is.
+
+        That is `f(tree)[0]`, or `x` after `x, _ = f(tree)`.
+        """
         match node:
             case ast.Subscript(value=call, slice=ast.Constant(value=0)):
                 return self._argument(call, functions)
@@ -136,50 +139,62 @@ class Norms:
 
     def _is_sum_of_squares(self, node: ast.expr, leaf: str) -> bool:
         match node:
+            # jnp.vdot(leaf, leaf)
             case ast.Call(
                 func=function, args=[ast.Name(id=first), ast.Name(id=second)], keywords=[]
             ):
                 return first == second == leaf and self.facts.full_name(function) in vocabulary.DOT
+            # jnp.sum(leaf ** 2)
             case ast.Call(func=function, args=[squares], keywords=[]):
-                return self.facts.full_name(function) in vocabulary.SUM and self._is_square(
-                    squares, leaf
-                )
+                is_sum = self.facts.full_name(function) in vocabulary.SUM
+                return is_sum and self._is_square(squares, leaf)
+            # (leaf ** 2).sum()
             case ast.Call(func=ast.Attribute(value=squares, attr="sum"), args=[], keywords=[]):
                 return self._is_square(squares, leaf)
+            # jnp.linalg.norm(leaf) ** 2
             case ast.BinOp(left=norm, op=ast.Pow(), right=ast.Constant(value=2)):
                 return self._is_norm(norm, leaf)
         return False
 
     def _is_square(self, node: ast.expr, leaf: str) -> bool:
         match node:
+            # leaf ** 2
             case ast.BinOp(left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=2)):
                 return name == leaf
+            # leaf * leaf
             case ast.BinOp(left=ast.Name(id=left), op=ast.Mult(), right=ast.Name(id=right)):
                 return left == right == leaf
+            # jnp.square(leaf)
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
                 return name == leaf and self.facts.full_name(function) in vocabulary.SQUARE
         return False
 
     def _is_norm(self, node: ast.expr, leaf: str) -> bool:
+        """Whether an expression is the norm of a leaf, of which all dimensions are one."""
         vector = self._argument(node, vocabulary.VECTOR_NORM)
         if vector is None or (isinstance(node, ast.Call) and node.keywords):
             return False
-        return (isinstance(vector, ast.Name) and vector.id == leaf) or self._is_flat(vector, leaf)
+        if isinstance(vector, ast.Name) and vector.id == leaf:
+            return True
+        return self._is_flat(vector, leaf)
 
     def _is_flat(self, node: ast.expr, leaf: str) -> bool:
         match node:
+            # leaf.ravel()
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name), attr="ravel" | "flatten"),
                 args=[],
                 keywords=[],
             ):
                 return name == leaf
+            # leaf.reshape(-1)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name), attr="reshape"),
                 args=[size],
                 keywords=[],
             ):
                 return name == leaf and ast.unparse(size) == "-1"
+            # jnp.ravel(leaf)
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
                 return name == leaf and self.facts.full_name(function) in vocabulary.RAVEL
         return False

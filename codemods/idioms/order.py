@@ -1,4 +1,4 @@
-"""Statements that have to move up so that a variable is set where it comes to be needed."""
+"""Statements that have to move up so that a variable is set where it is needed now."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
     """What changes, by the node that it changes."""
 
     def put(self, node: ast.AST, unit: Unit, edit: Edit) -> None:
-        """Add a change to those there are, if only of the same node.
+        """Add a change, together with the one of the same node, if there is one.
 
         Raises:
-          Unproven: if it does not go together with what changes there already.
+          Unproven: if the two do not go together.
         """
         whole = merged(self[node][1], edit) if node in self else edit
         if whole is None:
@@ -27,16 +27,18 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         self[node] = (unit, whole)
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
-        """Take a statement away, whatever else was to become of it."""
+        """Remove a statement, in the place of any other change of it."""
         self[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
 
     def uses(self, kind: str, things: tuple[Thing, ...]) -> list[Use]:
-        """The changes as uses of a kind, for the sake of some things."""
+        """The changes as uses of a kind, for some objects."""
         return [Use(kind, "", unit, node, things) for node, (unit, _) in self.items()]  # type: ignore[arg-type]
 
 
 def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits:
-    """The moves after which a variable that one statement of the file sets is so ahead of another; none if it is already.
+    """The moves that set a variable ahead of a statement; none if it is set there already.
+
+    Only one statement of the file sets it.
 
     Raises:
       Unproven: if that would change what is computed.
@@ -58,53 +60,58 @@ def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits
 def _needed(
     variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt], origins: Origins
 ) -> list[ast.stmt]:
-    """The statements that have to move ahead of `target`, in order, so that a variable is set there.
+    """The statements that have to move ahead of `target`, in order, to set a variable there.
 
     Raises:
-      Unproven: if one of them does more than to set its variable, or would find something changed.
+      Unproven: if one of them does more than to set its variable, or would read something else.
     """
     value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
-    effects = origins.dataflow.effects(setting if value is None else value)
+    computed = setting if value is None else value
+    dataflow = origins.dataflow
+    effects = dataflow.effects(computed)
+    what = f"`{variable.name}`"
     if value is not None and not effects.are_none:
         raise Unproven(
-            f"`{variable.name}` is made after the optimizer, by something that may do more than that"
+            f"{what} is made after the optimizer, by something that may do more than that"
         )
     between = block[block.index(target) : block.index(setting)]
+    within = {inner for statement in between for inner in ast.walk(statement)}
     needed: list[ast.stmt] = []
-    for name in names_read([setting] if value is None else [value]):
+    for name in names_read([computed]):
         read = origins.variable(name)
-        within = {inner for statement in between for inner in ast.walk(statement)}
         if read is None or within.isdisjoint(origins.stores(read)):
             continue
         earlier = origins.setting(read)
         if earlier is None or earlier not in between:
-            raise Unproven(
-                f"`{variable.name}` depends on what is computed after the optimizer was made"
-            )
-        needed += [
-            one for one in _needed(read, earlier, target, block, origins) if one not in needed
-        ]
+            raise Unproven(f"{what} depends on what is computed after the optimizer was made")
+        ahead = _needed(read, earlier, target, block, origins)
+        needed += [one for one in ahead if one not in needed]
     for statement in between:
-        if statement not in needed and origins.dataflow.changes(
-            origins.dataflow.effects(statement), effects.reads
-        ):
-            raise Unproven(
-                f"something of which `{variable.name}` is made may change at {variable.unit.place(statement.lineno)}, after the "
-                "optimizer was made"
-            )
+        if statement in needed:
+            continue
+        # rate = 0.1, between the optimizer and what reads `rate`
+        if dataflow.changes(dataflow.effects(statement), effects.reads):
+            raise _changed_between(variable, statement)
     return [*needed, setting]
 
 
+def _changed_between(variable: Variable, statement: ast.stmt) -> Unproven:
+    where = variable.unit.place(statement.lineno)
+    return Unproven(
+        f"something of which `{variable.name}` is made may change at {where}, after the "
+        "optimizer was made"
+    )
+
+
 def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, origins: Origins) -> bool:
-    """Whether a value may as well be computed at a later statement of the same block."""
+    """Whether a value may be computed at a later statement of the same block instead."""
     statement = statement_of(unit, value)
     block = block_of(unit, statement)
     if later not in block or block.index(statement) >= block.index(later):
         return False
-    children = [
-        child.value if isinstance(child, ast.keyword) else child
-        for child in ast.iter_child_nodes(value)
-    ]
-    return origins.dataflow.stays(
-        [child for child in children if isinstance(child, ast.expr)], statement, later
-    )
+    parts: list[ast.expr] = []
+    for child in ast.iter_child_nodes(value):
+        part = child.value if isinstance(child, ast.keyword) else child
+        if isinstance(part, ast.expr):
+            parts.append(part)
+    return origins.dataflow.stays(parts, statement, later)

@@ -1,4 +1,4 @@
-"""Learning rates that are set at steps, and stay so: in optax, numbers among the hyperparameters in the state."""
+"""Learning rates that steps set: in optax, numbers among the hyperparameters in the state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from codemods.idioms.schedules import Schedules
 
 
 class Overrides:
-    """The rates that steps set, but for those that become schedules, and the definitions whose rates are so in the state."""
+    """The rates that steps set, and the definitions that have them in the state.
+
+    Rates that become schedules are left out.
+    """
 
     def __init__(self, stepping: Stepping, schedules: Schedules, param_names: ParamNames) -> None:
         self.stepping = stepping
@@ -23,39 +26,38 @@ class Overrides:
         self.param_names = param_names
 
     def of(self, use: Use) -> ast.keyword | None:
-        """The `learning_rate=` or `hyper_params=` that a step gives, unless it becomes a schedule in the transformation."""
+        """The `learning_rate=` or `hyper_params=` of a step, unless it becomes a schedule."""
         return None if self.schedules.of(use.things) else self.stepping.given_override(use)
 
     def keeps_rate(self, use: Use) -> bool:
-        """Whether a step keeps the rate that the constructor was given, where another step of such an optimizer sets one."""
+        """Whether a step has the constructor's rate, and another step of the optimizer sets one."""
         is_bare = self.stepping.given_override(use) is None and not self.schedules.of(use.things)
         return is_bare and not self.overridden.isdisjoint(self.stepping.definitions(use))
 
     def is_fixed(self, definitions: Collection[Thing], things: Collection[Thing]) -> bool:
-        """Whether the rate of all these definitions is the one that the constructor is given, for all of these things."""
+        """Whether the constructors' rates of some definitions hold for all of some objects."""
         return self.injected.isdisjoint(definitions) and self.schedules.of(things) is None
 
     @cached_property
     def injected(self) -> frozenset[Thing]:
-        """The definitions whose learning rate is in the state, because a step sets it or something reads it there."""
-        read = (
-            use
-            for use in self.facts.uses
-            if use.kind == "definition.hyper_params" and rate_read(use) is not None
-        )
-        return self.overridden | {thing for use in read for thing in use.things}
+        """The definitions whose learning rate is in the state: it is set by a step, or read."""
+        found: set[Thing] = set()
+        for use in self.facts.uses:
+            if use.kind == "definition.hyper_params" and rate_read(use) is not None:
+                found.update(use.things)
+        return self.overridden | found
 
     @cached_property
     def overridden(self) -> frozenset[Thing]:
         """The definitions whose learning rate is set at a step."""
-        overriding = (use for use in self.stepping.all_steps if self.of(use) is not None)
-        bare = [use for use in self.facts.uses if use.kind == "definition.apply_gradient"]
-        rated = (
-            use
-            for use in bare
-            if (given := bare_step(use.call)) and new_rate(given["hyper_params"]) is not None
-        )
-        definitions = {
-            definition for use in overriding for definition in self.stepping.definitions(use)
-        }
-        return frozenset(definitions | {thing for use in rated for thing in use.things})
+        found: set[Thing] = set()
+        for use in self.stepping.all_steps:
+            if self.of(use) is not None:
+                found.update(self.stepping.definitions(use))
+        for use in self.facts.uses:
+            # definition.apply_gradient(hyper_params, params, state, grads)
+            if use.kind == "definition.apply_gradient":
+                given = bare_step(use.call)
+                if given and new_rate(given["hyper_params"]) is not None:
+                    found.update(use.things)
+        return frozenset(found)

@@ -1,4 +1,4 @@
-"""How a value gets to the place that makes an optimizer: by a name that is known there, or through parameters."""
+"""How a value gets to where an optimizer is made: by a name, or through parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from codemods.analysis.origins import (
     Argument,
     Binding,
+    FunctionNode,
     Origins,
     Variable,
     names_within,
@@ -23,7 +24,10 @@ from codemods.sources.modules import Unit
 
 
 class Passing:
-    """Brings a value to the calls that need it, and collects what changes on the way. `what` is a word for it, for people."""
+    """Brings a value to the calls that need it, and collects what changes on the way.
+
+    `what` is a word for the value in messages.
+    """
 
     def __init__(self, origins: Origins, value: Value, what: str) -> None:
         self.facts = origins.facts
@@ -36,7 +40,9 @@ class Passing:
         self._introduced: set[tuple[ast.FunctionDef, str]] = set()
 
     def as_argument(self, calls: Mapping[ast.Call, ast.expr | None]) -> dict[ast.Call, str]:
-        """The source text of the value as an argument of some calls, each in the place of another argument if it has that.
+        """The source text of the value as an argument of some calls.
+
+        For each call, `calls` has the argument in whose place it comes, or None.
 
         Raises:
           Unproven: if there is no way to one of them.
@@ -70,13 +76,16 @@ class Passing:
         return parameter
 
     def _known(self, value: Value, node: ast.expr) -> str | None:
-        """The text of a value as it can be written at a node; None if a part of it is not known there."""
+        """The text of a value as it can be written at a node; None if a part is not known there."""
         names = [self._name(part, node) for part in value.parts]
         known = [name for name in names if name is not None]
         return value.text(known) if len(known) == len(names) else None
 
     def _name(self, part: Part, node: ast.expr) -> str | None:
-        """What a part is called at a node, if it is known there, perhaps after some statements have moved up."""
+        """What a part is called at a node, if it is known there.
+
+        Some statements may have to move up for that.
+        """
         for variable in part.variables:
             moves = Edits()
             if self._is_known(variable, node, moves):
@@ -86,28 +95,34 @@ class Passing:
         return None if part.given is None else self._known(part.given, node)
 
     def _brought(self, value: Value, call: ast.Call) -> str:
-        """The text of a value at a call, to which its parts come through new parameters if need be."""
+        """The text of a value at a call; its parts may come there through new parameters."""
         return value.text([self._brought_part(part, call) for part in value.parts])
 
     def _brought_part(self, part: Part, call: ast.Call) -> str:
+        """What a part is called at a call, by a new parameter if need be."""
         name = self._name(part, call)
-        if name is None and not part.variables and part.given is not None:
+        if name is not None:
+            return name
+        if not part.variables and part.given is not None:
             return self._brought(part.given, call)
-        if name is None:
-            name = part.variables[-1].name
-            giver = self.origins.parameter(part.variables[-1])
-            if giver is not None and part.given is None:
-                bindings = self.origins.bindings(giver)
-                if bindings and not any(name in binding.given for binding in bindings):
-                    raise self._out_of_reach(call)
-                who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
-                raise Unproven(
-                    f"not all calls of {who} are in view, and give it the same {self.what}"
-                )
-            self._introduce(name, part, self._function_around(call), self.facts.scope(call).unit)
-        return name
+        last = part.variables[-1]
+        giver = self.origins.parameter(last)
+        if giver is not None and part.given is None:
+            raise self._unlike(giver, last.name, call)
+        unit = self.facts.scope(call).unit
+        self._introduce(last.name, part, self._function_around(call), unit)
+        return last.name
+
+    def _unlike(self, giver: FunctionNode, name: str, call: ast.Call) -> Unproven:
+        """Why a parameter cannot be brought to a call: its function is given different values."""
+        bindings = self.origins.bindings(giver)
+        if bindings and not any(name in binding.given for binding in bindings):
+            return self._out_of_reach(call)
+        who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
+        return Unproven(f"not all calls of {who} are in view, and give it the same {self.what}")
 
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
+        """The function that makes an optimizer, and can get a parameter for it."""
         function = self.facts.scope(call).function.node
         if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
             raise self._out_of_reach(call)
@@ -118,7 +133,7 @@ class Passing:
         return Unproven(f"the {self.what} is not in reach at {where}, where the optimizer is made")
 
     def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
-        """Whether a variable has its value where a node is evaluated, if only after a statement has moved up."""
+        """Whether a variable has its value where a node is evaluated, perhaps after some moves."""
         scope = self.facts.scope(node)
         if not self.origins.means_the_same(variable.name, scope, variable):
             return False
@@ -126,7 +141,7 @@ class Passing:
         if setting is None or variable.unit is not scope.unit:
             return True  # a parameter or an import
         if variable.scope.parent is None and scope.function.parent is not None:
-            # whoever calls the function finds the variable set
+            # when the function is called, the variable of the module is set
             return not self.facts.dataflow.may_follow(setting, _outermost(scope))
         moves.update(ahead_of(variable, statement_of(scope.unit, node), self.origins))
         return True
@@ -134,13 +149,14 @@ class Passing:
     # Through functions
 
     def _parameter(self, current: ast.expr | None, function: ast.FunctionDef) -> str | None:
-        """The parameter of a function that is passed on as the rate, and is used for nothing else."""
+        """The parameter of a function that is passed on as the rate, and used for nothing else."""
         variable = self.origins.variable(current)
         if variable is None or self.origins.parameter(variable) is not function:
             return None
         return variable.name if self._filled.issuperset(self.origins.loads(variable)) else None
 
     def _bindings(self, function: ast.FunctionDef) -> list[Binding]:
+        """The calls of a function that gets another parameter, or other arguments."""
         bindings = self.origins.bindings(function)
         if bindings is None:
             raise Unproven(f"not every call of `{function.name}` is in view")
@@ -149,14 +165,14 @@ class Passing:
         return bindings
 
     def _exchange(self, argument: Argument) -> None:
-        if argument.value not in self.edits:
-            self._filled.add(argument.value)
-            text = self._at(argument.call, argument.value)
-            if text != ast.unparse(argument.value):
-                self.edits[argument.value] = (
-                    argument.unit,
-                    Replace(argument.unit.span(argument.value), text),
-                )
+        """Put the value in the place of an argument."""
+        value, unit = argument.value, argument.unit
+        if value in self.edits:
+            return
+        self._filled.add(value)
+        text = self._at(argument.call, value)
+        if text != ast.unparse(value):
+            self.edits[value] = (unit, Replace(unit.span(value), text))
 
     def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
         call, unit = binding.call, binding.unit
@@ -164,9 +180,6 @@ class Passing:
 
     def _introduce(self, name: str, part: Part, function: ast.FunctionDef, unit: Unit) -> None:
         """Give a function a parameter for a value, and each of its calls an argument."""
-        change = ChangeParameters(
-            unit.span(function), added=((name, self._annotation(part, unit)),)
-        )
         if (function, name) in self._introduced:
             return
         self._introduced.add((function, name))
@@ -176,35 +189,29 @@ class Passing:
             raise Unproven(
                 f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated"
             )
-        self.edits.put(function, unit, change)
+        added = ((name, self._annotation(part, unit)),)
+        self.edits.put(function, unit, ChangeParameters(unit.span(function), added=added))
         required = len(names_by_position(function.args)) - len(function.args.defaults)
         for binding in self._bindings(function):
-            is_next = (
-                len(binding.call.args) == len(binding.given) == required
-                and not binding.call.keywords
-            )
-            self._add_argument(
-                binding, "" if is_next else name, self._brought_part(part, binding.call)
-            )
+            call = binding.call
+            # the new parameter is the next behind those that the call gives by position
+            is_full = len(call.args) == len(binding.given) == required
+            keyword = "" if is_full and not call.keywords else name
+            self._add_argument(binding, keyword, self._brought_part(part, call))
 
     def _annotation(self, part: Part, unit: Unit) -> str:
         """The source text of the annotation that a value has in this file already."""
-        stores = (
-            store
-            for one in part.variables
-            if one.unit is unit
-            for store in self.origins.stores(one)
-        )
-        found = (
-            store.annotation
-            for store in stores
-            if isinstance(store, ast.arg) and store.annotation is not None
-        )
-        return next((unit.source(annotation) for annotation in found), "")
+        for variable in part.variables:
+            if variable.unit is not unit:
+                continue
+            for store in self.origins.stores(variable):
+                if isinstance(store, ast.arg) and store.annotation is not None:
+                    return unit.source(store.annotation)
+        return ""
 
 
 def _outermost(scope: Scope) -> ast.stmt | ast.expr:
-    """The function or class of the module's own level in which a scope is."""
+    """The function or class at the top level of the module around a scope."""
     while scope.parent is not None and scope.parent.parent is not None:
         scope = scope.parent
     assert isinstance(scope.node, ast.stmt | ast.expr)

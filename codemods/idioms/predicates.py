@@ -19,7 +19,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 """Comparisons that are the negation of another."""
 
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
-"""What a parameter and its gradient have in common: optax asks the mask for both."""
+"""What a parameter and its gradient have in common: optax calls the mask with both."""
 
 Form = tuple[object, ...]
 Bindings = dict[str, Form]
@@ -33,28 +33,26 @@ class Predicates:
         self.origins = origins
 
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
-        """Whether two functions of path and value are negations of each other, by what they are made of alone."""
+        """Whether two functions of path and value are negations of each other, by their forms."""
         one, other = self._called(first, True, DEEPEST), self._called(second, False, DEEPEST)
         return one is not None and one == other and not _asks_for_numbers(one)
 
     def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
         """The form of what a function returns for a path and a value."""
         made = self.facts.functions(function)
-        arguments: list[Form] = [("path",), ("value",)]
-        return self._applied(made[0].node, arguments, negated, depth) if len(made) == 1 else None
+        if len(made) != 1:
+            return None
+        return self._applied(made[0].node, [("path",), ("value",)], negated, depth)
 
     def _applied(
         self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int
     ) -> Form | None:
+        """The form of what a function returns for some arguments."""
         body = _body(function)
         found = bind_values(signature_of(function.args), arguments, {})
-        if (
-            body is None
-            or not depth
-            or isinstance(found, Wrong)
-            or found.defaults
-            or function.args.kwarg
-        ):
+        if body is None or not depth or isinstance(found, Wrong):
+            return None
+        if found.defaults or function.args.kwarg:
             return None
         bound: Bindings = {**found.given}
         if function.args.vararg is not None:
@@ -62,6 +60,7 @@ class Predicates:
         return self._form(body, bound, negated, depth - 1)
 
     def _form(self, node: ast.expr, bound: Bindings, negated: bool, depth: int) -> Form | None:
+        """The form of a condition, or of its negation."""
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._form(operand, bound, not negated, depth)
@@ -69,11 +68,13 @@ class Predicates:
                 is_and = isinstance(op, ast.And) is not negated
                 parts = [self._form(value, bound, negated, depth) for value in values]
                 return None if None in parts else ("and" if is_and else "or", *parts)
-            case ast.Compare(ops=[op], left=left, comparators=[right]):
-                plain = OPPOSITES.get(type(op))
-                return self._compared(
-                    plain or type(op), left, right, bound, negated is not (plain is not None)
-                )
+            # "bias" not in path
+            case ast.Compare(ops=[op]):
+                opposite = OPPOSITES.get(type(op))
+                if opposite is not None:
+                    return self._compared(opposite, node, bound, not negated)
+                return self._compared(type(op), node, bound, negated)
+            # any(name in path for name in NAMES)
             case ast.Call(func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]) if (
                 isinstance(each, ast.GeneratorExp | ast.ListComp) and self._is_builtin(node.func)
             ):
@@ -83,9 +84,10 @@ class Predicates:
         return self._leaf(node, bound, negated)
 
     def _compared(
-        self, op: type[ast.cmpop], left: ast.expr, right: ast.expr, bound: Bindings, negated: bool
+        self, op: type[ast.cmpop], node: ast.Compare, bound: Bindings, negated: bool
     ) -> Form | None:
-        parts = (self._value(left, bound), self._value(right, bound))
+        """The form of a comparison by another operator."""
+        parts = (self._value(node.left, bound), self._value(node.comparators[0], bound))
         return None if None in parts else ("not" if negated else "is", op.__name__, *parts)
 
     def _quantified(
@@ -96,32 +98,32 @@ class Predicates:
         negated: bool,
         depth: int,
     ) -> Form | None:
+        """The form of `any(…)` or `all(…)` of the elements of one iterable."""
         generator = each.generators[0]
         if len(each.generators) != 1 or generator.ifs or not isinstance(generator.target, ast.Name):
             return None
         over = self._value(generator.iter, bound)
-        if not _is_text(over) and not self.facts.dataflow.evaluations.kinds.is_again(
-            generator.iter
-        ):
-            return None  # what one predicate takes from an iterator, the other does not get
-        inner = self._form(
-            each.elt, {**bound, generator.target.id: ("each", len(bound))}, negated, depth
-        )
+        kinds = self.facts.dataflow.evaluations.kinds
+        # what one predicate takes from an iterator, the other does not get
+        if not _is_text(over) and not kinds.is_again(generator.iter):
+            return None
+        within = {**bound, generator.target.id: ("each", len(bound))}
+        inner = self._form(each.elt, within, negated, depth)
+        if over is None or inner is None:
+            return None
         exists = (word == "any") is not negated
-        return (
-            None
-            if over is None or inner is None
-            else ("exists" if exists else "for all", over, inner)
-        )
+        return ("exists" if exists else "for all", over, inner)
 
     def _inner_call(
         self, function: ast.expr, given: list[ast.expr], bound: Bindings, negated: bool, depth: int
     ) -> Form | None:
+        """The form of what a function of the project returns within a predicate."""
         made = self.facts.functions(function)
         if len(made) != 1:
             return self._leaf(ast.Call(function, given, []), bound, negated)
         arguments: list[Form] = []
         for argument in given:
+            # is_bias(*args)
             if isinstance(argument, ast.Starred) and isinstance(argument.value, ast.Name):
                 rest = bound.get(argument.value.id, ())
                 if rest[:1] != ("rest",):
@@ -135,14 +137,16 @@ class Predicates:
         return self._applied(made[0].node, arguments, negated, depth)
 
     def _leaf(self, node: ast.expr, bound: Bindings, negated: bool) -> Form | None:
+        """The form of a condition that has no parts of logic."""
         value = self._value(node, bound)
         return None if value is None else ("not" if negated else "is", value)
 
     def _value(self, node: ast.expr, bound: Bindings) -> Form | None:
-        """The form of an expression that has no parts of logic: names, attributes, subscripts and constants."""
+        """The form of an expression that has no parts of logic."""
         match node:
             case ast.Constant(value=value):
                 return ("constant", type(value).__name__, value)
+            # path[-1]
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
                 return ("constant", "int", -number)
             case ast.Name(id=name) if name in bound:
@@ -156,6 +160,7 @@ class Predicates:
             case ast.Subscript(value=value, slice=key):
                 pair = (self._value(value, bound), self._value(key, bound))
                 return None if None in pair else ("item", *pair)
+            # len(path)
             case ast.Call(
                 func=ast.Name(id="len" | "str" | "tuple" as name) as function,
                 args=[value],
@@ -163,6 +168,7 @@ class Predicates:
             ):
                 inner = self._value(value, bound) if self._is_builtin(function) else None
                 return None if inner is None else (name, inner)
+            # path.endswith("bias")
             case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if (
                 name in TEXT_METHODS
             ):
@@ -178,7 +184,7 @@ class Predicates:
 
 
 def _asks_for_numbers(form: object) -> bool:
-    """Whether a form depends on more of a value than what is the same for a parameter and its gradient."""
+    """Whether a form depends on more of a value than a parameter and its gradient share."""
     match form:
         case ("value",):
             return True
@@ -190,7 +196,10 @@ def _asks_for_numbers(form: object) -> bool:
 
 
 def _is_text(form: object) -> bool:
-    """Whether a form is that of text, or of a list of texts: a path, a constant, or what a method or index of one gives."""
+    """Whether a form is that of text, or of a list of texts.
+
+    That is a path, a constant, or what a method or index of one gives.
+    """
     match form:
         case ("path",) | ("constant", "str", _):
             return True

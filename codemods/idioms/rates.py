@@ -26,9 +26,10 @@ class Rates:
         self.values = values
 
     def of_step(self, value: ast.expr, use: Use) -> Value:
-        """What `learning_rate=value` is at a step: a function of the optimizer's own step, or a constant.
+        """What `learning_rate=value` is: a function of the optimizer's own step, or a constant.
 
-        Where it is a parameter of the function that takes the step, it is what all calls of that function give.
+        Where it is a parameter of the function that takes the step, it is what all calls of that
+        function give.
 
         Raises:
           Unproven: if it is neither, or made of what is not known elsewhere.
@@ -39,16 +40,16 @@ class Rates:
         return self._of(value, step)
 
     def _calls(self, value: ast.Name, step: Step) -> list[tuple[ast.expr, Step]]:
-        """What each call of a function gives for the rate, and the step that it takes there; none if that is not plain to see."""
+        """What each call of a function gives for the rate, and the step that it takes there.
+
+        There are none if the rate is no parameter, or the optimizer comes from elsewhere.
+        """
         variable = self.origins.variable(value)
         function = self.origins.parameter(variable)
         path = step.optimizer
-        if (
-            variable is None
-            or function is None
-            or path is None
-            or path.root.scope.node is not function
-        ):
+        if variable is None or function is None or path is None:
+            return []
+        if path.root.scope.node is not function:
             return []
         if not self.origins.dataflow.unchanged(path.root, function.args, step.node):
             return []
@@ -59,12 +60,15 @@ class Rates:
             if rate is None or optimizer is None or outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
-            found.append(
-                (self.origins.expanded(rate.value), Step(whole, binding.call, optimizer.value))
-            )
+            inner = Step(whole, binding.call, optimizer.value)
+            found.append((self.origins.expanded(rate.value), inner))
         return found
 
     def _of(self, value: ast.expr, step: Step, until: ast.expr | None = None) -> Value:
+        """What an expression is: a constant, or a function of the step that it is read for.
+
+        `until` is that step, if it is in another function.
+        """
         if isinstance(value, ast.Constant) and type(value.value) in (int, float):
             return Value(value, ())
 
@@ -83,13 +87,14 @@ class Rates:
                 return None
             return ast.parse(f"{COUNT} + {more}" if more else COUNT, mode="eval").body
 
-        if all(ahead(node) is None for node in ast.walk(value) if isinstance(node, ast.expr)):
+        parts = (node for node in ast.walk(value) if isinstance(node, ast.expr))
+        if all(ahead(node) is None for node in parts):
             if doubts:
                 raise doubts[0]
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
-        if not self._is_quiet(value, ahead):
+        if not self._has_no_effect(value, ahead):
             raise Unproven("what computes it changes something, too")
         if until is not None and not is_traceable(value, self.origins):
             raise Unproven(
@@ -97,25 +102,34 @@ class Rates:
             )
         if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")
-        found = self.values.of(value, exchange)
-        match found.expression:
-            case ast.Call(func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]):
-                return Value(function, found.parts)
-        count = ast.arguments([], [ast.arg(COUNT)], None, [], [], None, [])
-        read = found.read if until is not None else ()
-        return Value(ast.Lambda(count, found.expression), found.parts, read, until)
+        return _function_of_step(self.values.of(value, exchange), until)
 
-    def _is_quiet(self, value: ast.expr, ahead: Callable[[ast.expr], int | None]) -> bool:
-        """Whether computing a rate changes nothing; a function of the step may be one of which nothing is known."""
+    def _has_no_effect(self, value: ast.expr, ahead: Callable[[ast.expr], int | None]) -> bool:
+        """Whether computing a rate has no effect; a function of the step may be unknown."""
         facts = self.values.facts
         unit = facts.scope(value).unit
         for node in evaluated(value):
             effects = facts.dataflow.evaluations.at(unit, node)
-            given = values_of(node) if isinstance(node, ast.Call) else []
-            of_step = any(ahead(one) is not None for one in given)
-            unknown = isinstance(node, ast.Call) and not facts.full_name(node.func).startswith(
-                "builtins."
-            )
-            if effects.writes or (effects.acts and not (of_step and unknown)):
+            if effects.writes:
+                return False
+            if effects.acts and not self._is_unknown_of_step(node, ahead):
                 return False
         return True
+
+    def _is_unknown_of_step(self, node: ast.AST, ahead: Callable[[ast.expr], int | None]) -> bool:
+        """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`."""
+        if not isinstance(node, ast.Call):
+            return False
+        if self.values.facts.full_name(node.func).startswith("builtins."):
+            return False
+        return any(ahead(one) is not None for one in values_of(node))
+
+
+def _function_of_step(found: Value, until: ast.expr | None) -> Value:
+    """A value with the step as a function of it: `schedule` itself, or a lambda."""
+    match found.expression:
+        case ast.Call(func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]):
+            return Value(function, found.parts)
+    count = ast.arguments([], [ast.arg(COUNT)], None, [], [], None, [])
+    read = found.read if until is not None else ()
+    return Value(ast.Lambda(count, found.expression), found.parts, read, until)

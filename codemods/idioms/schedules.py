@@ -1,4 +1,4 @@
-"""Learning rates that are a function of the optimizer's own step: in optax, a schedule within the transformation."""
+"""Learning rates that are a function of the optimizer's own step: in optax, a schedule."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ from codemods.optimizers.base import RATE, learning_rate
 
 CODE = "FO404"
 
+READING = ("definition.hyper_params", "definition.apply_gradient")
+"""The uses that read the hyperparameters of a definition."""
+
 
 @dataclass
 class Schedule:
     """Where the schedule of a group of optimizers goes.
 
-    `rates` has the source text of the learning rate for each constructor; `edits` has what changes elsewhere, by the node that it
-    changes. It `counts` steps in the state unless the rate is a constant. `gone` has the nodes that go.
+    `rates` has the source text of the learning rate for each constructor; `edits` has what changes
+    elsewhere, by the node that it changes. It `counts` steps in the state unless the rate is a
+    constant. `gone` has the nodes that are removed.
     """
 
     rates: dict[ast.Call, str]
@@ -37,7 +41,7 @@ class Schedule:
 
 
 class Schedules(Outcomes[Schedule]):
-    """The schedules of a project, by the things of their groups; for a group that has none, the reason."""
+    """The schedules of a project, by the objects of their groups, or why a group has none."""
 
     kind = "schedule"
 
@@ -55,7 +59,7 @@ class Schedules(Outcomes[Schedule]):
 
 
 def _schedule(stepping: Stepping, things: list[Thing], steps: list[Use]) -> Schedule:
-    """The proof for one group, step by step; whatever cannot be shown raises `Unproven`."""
+    """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
     calls = _constructors(stepping, things)
     origins = stepping.origins
     values = Values(origins)
@@ -68,12 +72,12 @@ def _schedule(stepping: Stepping, things: list[Thing], steps: list[Use]) -> Sche
     for use in steps:
         leftovers.clear(_given(use, stepping))
     refuse_plain(leftovers.edits, (*steps, *things), stepping)
-    return Schedule(
-        filled, leftovers.edits, not isinstance(rate.expression, ast.Constant), leftovers.gone
-    )
+    counts = not isinstance(rate.expression, ast.Constant)
+    return Schedule(filled, leftovers.edits, counts, leftovers.gone)
 
 
 def _given(use: Use, stepping: Stepping) -> ast.expr:
+    """The learning rate that a step gives."""
     override = stepping.given_override(use)
     if override is None or override.arg != RATE:
         raise Unproven("a step does without it")
@@ -83,11 +87,7 @@ def _given(use: Use, stepping: Stepping) -> ast.expr:
 def _constructors(stepping: Stepping, things: list[Thing]) -> list[ast.Call]:
     """The constructors of a group's optimizers that take a learning rate."""
     made = constructors(things, stepping)
-    reading = (
-        use
-        for use in stepping.facts.uses
-        if use.kind in ("definition.hyper_params", "definition.apply_gradient")
-    )
+    reading = (use for use in stepping.facts.uses if use.kind in READING)
     if any(not {*things}.isdisjoint(use.things) for use in reading):
         raise Unproven("the hyperparameters of the optimizer are read")
     refuse_templates(things, stepping)

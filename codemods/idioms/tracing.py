@@ -7,15 +7,19 @@ import ast
 from codemods.analysis.origins import Origins
 
 CHOICES = (ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.For, ast.Match)
-"""What needs to know whether something is true, or how long it is."""
+"""What needs plain numbers: a truth value, or a length."""
 
 
 def is_traceable(value: ast.expr, origins: Origins) -> bool:
-    """Whether an expression of the step does nothing that needs a plain number: what it calls is in view, and chooses nothing."""
+    """Whether an expression of the step needs no plain number, nor does any function it calls.
+
+    Functions are those in view, and those of JAX and optax.
+    """
     return _is_free(value, origins, set())
 
 
 def _is_free(node: ast.AST, origins: Origins, seen: set[ast.AST]) -> bool:
+    """Whether code has no choices by values, nor have the functions that it calls."""
     if node in seen:
         return True
     seen.add(node)
@@ -32,6 +36,7 @@ def _is_traceable_call(call: ast.Call, origins: Origins, seen: set[ast.AST]) -> 
     if made:
         return all(_is_free(function.node, origins, seen) for function in made)
     name = origins.facts.full_name(call.func)
+    # schedule = optax.cosine_decay_schedule(…), and then schedule(step)
     if not name and isinstance(call.func, ast.Name):
         value = origins.expanded(call.func)
         name = origins.facts.full_name(value.func) if isinstance(value, ast.Call) else ""

@@ -36,7 +36,7 @@ Exchange = Callable[[ast.expr], ast.expr | None]
 
 @dataclass(frozen=True)
 class Part:
-    """What a name in an expression stands for: variables, each of which gets its value from the next.
+    """What a name in an expression stands for: variables, each with the value of the next.
 
     `names` are where they are read on that way. `given` is what the calls give for the last of
     them, if that is a parameter and they give more than a name.
@@ -109,7 +109,7 @@ class Values:
         self.origins = origins
 
     def of(self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST) -> Value:
-        """The value of an expression. What `exchange` gives for a part of it takes the place of that part.
+        """The value of an expression, in which `exchange` may replace parts.
 
         Args:
           node: the expression.
@@ -117,7 +117,7 @@ class Values:
           longest: how many characters the expression may have at most.
 
         Raises:
-          Unproven: if it has parts of which nobody can tell the value elsewhere.
+          Unproven: if it has parts of which the value is not known elsewhere.
         """
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 

@@ -1,4 +1,4 @@
-"""The legacy optimizers, one module each. A module that defines `OPTIMIZER` is found; nobody edits a list."""
+"""The legacy optimizers, one module each. A module that defines `OPTIMIZER` is found by itself."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def optimizers() -> Mapping[str, LegacyOptimizer]:
 
 @cache
 def composite() -> frozenset[str]:
-    """The names of those that are made of others: their arguments tell how, so they are no functions of numbers."""
+    """The names of those that are made of others, by their arguments, and not of numbers alone."""
     return frozenset(name for name, optimizer in optimizers().items() if optimizer.is_composite)

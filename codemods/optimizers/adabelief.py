@@ -1,9 +1,11 @@
 """AdaBelief (Zhuang et al. 2020): Adam whose second moment is that of the surprise in the gradient.
 
 Legacy: m ← β₁·m + (1−β₁)·g; s ← β₂·s + (1−β₂)·(g−m)² + ε; p ← p − η·m̂/(√ŝ + ε) − η·λ·p.
-optax: `adabelief` with ε as `eps` and as `eps_root`, both 1e-16 by default as in legacy; the same up to rounding. It has no
+optax: `adabelief` with ε as `eps` and as `eps_root`, both 1e-16 by default as in legacy; the same \
+up to rounding. It has no
 weight decay, so this is a link of its own.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of complex parameters is left.
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+complex parameters is left.
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
 """
 
@@ -26,7 +28,9 @@ STATIC = ("b1", "b2", "eps", "eps_root")
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("weight_decay", 0)
+    # AdaBelief(eps=e) has ε in both places
     root = {"eps_root": source(arguments.value("eps"))} if "eps" in arguments else {}
+    # `optax.adabelief` has no weight decay
     if form == "alias" and "weight_decay" not in arguments:
         return Converted(arguments.alias("optax.adabelief", NAMES, STATIC, **root))
     belief = arguments.link("optax.scale_by_belief", *arguments.take(NAMES, **root))

@@ -1,7 +1,8 @@
 """Adadelta (Zeiler 2012): steps in the units of the parameters.
 
 Legacy: s ← ρ·s + (1−ρ)·g²; δ = √(a + ε)/√(s + ε)·g; a ← ρ·a + (1−ρ)·δ²; p ← p − η·δ − η·λ·p.
-optax: `adadelta`, the same up to rounding. Its own weight decay is added ahead of the rule, so this is a link of its own.
+optax: `adadelta`, the same up to rounding. Its own weight decay is added ahead of the rule, so \
+this is a link of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ STATIC = ("rho", "eps", "weight_decay")
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("weight_decay", 0)
+    # the weight decay of `optax.adadelta` is ahead of the rule, and legacy's behind it
     if form == "alias" and "weight_decay" not in arguments:
         return Converted(arguments.alias("optax.adadelta", NAMES, STATIC))
     rule = arguments.link("optax.scale_by_adadelta", *arguments.take(NAMES))

@@ -1,11 +1,16 @@
-"""Adafactor (Shazeer and Stern 2018): second moments factored into rows and columns, steps relative to the parameters.
+"""Adafactor (Shazeer and Stern 2018): second moments factored into rows and columns, steps \
+relative to the parameters.
 
-Legacy: with ρₜ = 1 − (t+1−offset)^−decay, v ← ρₜ·v + (1−ρₜ)·(g² + ε₁), as row and column means where two dimensions are large;
-u = g/√v, divided by max(1, rms(u)/threshold); u ← η·max(rms(p), ε₂)·u; with β₁ an average of u; p ← (1−λ)·p − u.
-optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another ε₂ needs the explicit chain.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of complex parameters is left.
+Legacy: with ρₜ = 1 − (t+1−offset)^−decay, v ← ρₜ·v + (1−ρₜ)·(g² + ε₁), as row and column means \
+where two dimensions are large;
+u = g/√v, divided by max(1, rms(u)/threshold); u ← η·max(rms(p), ε₂)·u; with β₁ an average of u; p \
+← (1−λ)·p − u.
+optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another ε₂ needs the explicit \
+chain.
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+complex parameters is left.
 In bfloat16 both train and round differently: they come nearer to each other than either to float32.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 
@@ -53,6 +58,7 @@ OPTIONAL = ("clipping_threshold", "beta1", "weight_decay_rate")
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("epsilon2", 1e-3)
+    # `optax.adafactor` fixes it at this value
     if form == "alias" and "epsilon2" not in arguments:
         return Converted(arguments.alias("optax.adafactor", NAMES, STATIC))
     links = (
@@ -70,17 +76,21 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 def _unless_none(
     arguments: Arguments, name: str, function: str, *extra: Piece, default: str = "None"
 ) -> Piece | None:
+    """The link for an argument that may be None, at run time if only that shows its value."""
     value = arguments.value(name, default)
     if constant(value) is None:
         return None
-    link = arguments.link(function, *(arguments.take({name: None}) or [new(None, default)]), *extra)
+    given = arguments.take({name: None}) or [new(None, default)]
+    link = arguments.link(function, *given, *extra)
     if constant(value) is not ...:
         return link
+    # Adafactor(beta1=beta1), which may be None
     choice = "{link} if {value} is not None else optax.identity()"
     return link.valued(expression(choice, link=link.value, value=value))
 
 
 def _scale(arguments: Arguments) -> Piece | None:
+    """The link that makes steps relative to the parameters, if they are."""
     scaled = arguments.value("multiply_by_parameter_scale", "True")
     known = constant(scaled)
     if not known:
@@ -88,19 +98,17 @@ def _scale(arguments: Arguments) -> Piece | None:
     link = arguments.link("optax.scale_by_param_block_rms", *arguments.take({"epsilon2": None}))
     if known is not ...:
         return link
-    return link.valued(
-        expression("{link} if {scaled} else optax.identity()", link=link.value, scaled=scaled)
-    )
+    # Adafactor(multiply_by_parameter_scale=scaled)
+    choice = "{link} if {scaled} else optax.identity()"
+    return link.valued(expression(choice, link=link.value, scaled=scaled))
 
 
 def _average(arguments: Arguments) -> list[Piece]:
-    """What the average of the updates needs beside its decay; legacy kept it in float32 unless told otherwise."""
+    """The arguments of the average of the updates beside its decay; by default it is in float32."""
     if constant(arguments.value("beta1")) is None:
         return []
-    return [
-        new("debias", "False"),
-        *arguments.take({"dtype_momentum": "accumulator_dtype"}, accumulator_dtype="'float32'"),
-    ]
+    names = {"dtype_momentum": "accumulator_dtype"}
+    return [new("debias", "False"), *arguments.take(names, accumulator_dtype="'float32'")]
 
 
 INTERFACE = '''class Adafactor(OptimizerDef):

@@ -14,16 +14,15 @@ from codemods.optimizers.base import RATE, Parameter
 from codemods.optimizers.methods import RATE_FIRST
 
 UNSET_RATE = "0.0"
-"""Stands where legacy gave no learning rate because every step sets one."""
+"""Stands for a learning rate that legacy did not give because every step sets one."""
 
 
 class UnsetRate(cst.Float):
-    """The same as a node, which is known again wherever it is put."""
+    """The same as a node, which is recognised wherever it is put."""
 
     def _visit_and_replace_children(self, visitor: cst.CSTVisitorT) -> UnsetRate:
-        visited = super()._visit_and_replace_children(
-            visitor
-        )  # a plain number, whatever class this is
+        # the base class gives a plain number, whatever class this is
+        visited = super()._visit_and_replace_children(visitor)
         return UnsetRate(visited.value, visited.lpar, visited.rpar)
 
 
@@ -34,9 +33,10 @@ NUMPY = ("np", "numpy", "onp")
 
 
 class Arguments:
-    """The arguments of a call by parameter, in the order in which they are written. Each is taken once.
+    """The arguments of a call by parameter, in the order in which they are written.
 
-    If the learning rate is to be injected as a hyperparameter, it is named, and made up if it was not given.
+    Each is taken once. If the learning rate is to be injected as a hyperparameter, it is named, and
+    made up if it was not given.
     """
 
     def __init__(self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool) -> None:
@@ -48,6 +48,7 @@ class Arguments:
         names = {id(argument): name for name, argument in bound(taken, call).items()}
         for piece in self.layout.pieces:
             self.left[names[id(piece.argument)]] = piece
+        # a hyperparameter is injected by its name: Adam(0.1) becomes adam(learning_rate=0.1)
         if inject and RATE in self.left:
             rate = self.left[RATE]
             self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
@@ -59,21 +60,22 @@ class Arguments:
 
     def value(self, name: str, default: str = "None") -> cst.BaseExpression:
         """The value of an argument that was not taken yet."""
-        return (
-            self.left[name].argument.value if name in self.left else cst.parse_expression(default)
-        )
+        if name in self.left:
+            return self.left[name].argument.value
+        return cst.parse_expression(default)
 
     def drop_if(self, name: str, value: object) -> None:
-        """Forget an argument that is a constant which says nothing, unless a comment stands beside it."""
-        if (
-            name in self.left
-            and constant(self.value(name)) == value
-            and not self.left[name].comments
-        ):
+        """Drop an argument that is a constant without effect, unless a comment is beside it."""
+        if name not in self.left or self.left[name].comments:
+            return
+        if constant(self.value(name)) == value:
             del self.left[name]
 
     def take(self, names: Mapping[str, str | None], **defaults: str) -> list[Piece]:
-        """The arguments among `names` under their new names (None: by position), and those of `defaults` not among them."""
+        """The arguments among `names` under their new names, and `defaults` for others.
+
+        The new name is None for an argument by position.
+        """
         given = [(names[name], self.left.pop(name)) for name in [*self.left] if name in names]
         present = {keyword for keyword, _ in given}
         missing = [
@@ -82,8 +84,12 @@ class Arguments:
         return [*(piece.named(keyword) for keyword, piece in given), *missing]
 
     def take_all(self, names: Mapping[str, str], **defaults: str) -> list[Piece]:
-        """All arguments left, under new names if these are among `names`; the first parameter by position if it was so."""
+        """All arguments left, under new names if these are among `names`.
+
+        The first parameter stays one by position.
+        """
         keywords: dict[str, str | None] = {name: names.get(name, name) for name in self.left}
+        # Adam(0.1, beta1=0.9)
         if self.first in self.left and self.left[self.first].argument.keyword is None:
             keywords[self.first] = None
         return self.take(keywords, **defaults)
@@ -97,10 +103,13 @@ class Arguments:
 
         Args:
           function: `optax.adam`.
-          names: the optax keyword for each legacy parameter; a parameter that is not in it keeps its name.
-          static: the parameters of `function`, other than the learning rate, whose default is a number. Injection must be
-            told of each, and of those that are given: it turns every number into an array.
-          explicit: arguments to add if they are not given, where the defaults of legacy and optax differ.
+          names: the optax keyword for each legacy parameter; a parameter that is not in it keeps
+            its name.
+          static: the parameters of `function`, other than the learning rate, whose default is a
+            number. Injection needs to know each, and those that are given: it turns every other
+            number into an array.
+          explicit: arguments to add if they are not given, where the defaults of legacy and optax
+            differ.
         """
         return self.layout.arrange(*self.descender(function, names, static, **explicit))
 
@@ -109,25 +118,24 @@ class Arguments:
     ) -> tuple[cst.BaseExpression, list[Piece]]:
         """What `alias` calls, and its arguments."""
         pieces = self.take_all(names, **explicit)
+        # injection leaves None, True and False as they are
         numbers = [piece for piece in pieces if not isinstance(constant(piece.value), bool | None)]
         given = [piece.argument.keyword.value for piece in numbers if piece.argument.keyword]
         return self.factory(function, [*dict.fromkeys([*static, *given])]), pieces
 
     def factory(self, function: str, static: Sequence[str] = ()) -> cst.BaseExpression:
-        """What makes the transformation that takes the learning rate: `function`, or what injects it."""
+        """What is called with the learning rate: `function`, or what injects that."""
         if not self.inject:
             return expression(function)
         words = [f"'{name}'" for name in static if name != RATE]
         names = ", ".join(words) + ("," if len(words) == 1 else "")
-        return expression(
-            f"optax.inject_hyperparams({function}{f', static_args=({names})' if names else ''})"
-        )
+        more = f", static_args=({names})" if names else ""
+        return expression(f"optax.inject_hyperparams({function}{more})")
 
     def link(self, function: str | cst.BaseExpression, *pieces: Piece) -> Piece:
         """A link of a chain, such as `optax.trace(decay=0.9)`."""
-        return self.layout.nest(
-            expression(function) if isinstance(function, str) else function, pieces
-        )
+        callee = expression(function) if isinstance(function, str) else function
+        return self.layout.nest(callee, pieces)
 
     def descent(self, **extra: str) -> Piece:
         """The link that multiplies by minus the learning rate."""
@@ -141,14 +149,14 @@ class Arguments:
         return self.link("optax.add_decayed_weights", *decay) if decay else None
 
     def chain(self, *links: Piece | None) -> cst.Call:
-        """The links as one transformation, one on each line if the legacy call had its arguments so."""
+        """The links as one transformation, on lines of their own if the arguments were."""
         first, *others = [link for link in links if link is not None]
         first = self.layout.annotated(first, self.left.values())
         return self.layout.arrange(expression("optax.chain"), [first, *others], stack=True)
 
 
 def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
-    """The arguments of a call that unpacks nothing, by parameter; those that `**words` takes, by keyword."""
+    """The arguments of a call that unpacks nothing, by parameter; for `**words`, by keyword."""
     positional = [argument for argument in call.args if argument.keyword is None]
     keywords = {
         argument.keyword.value: argument for argument in call.args if argument.keyword is not None
@@ -159,38 +167,34 @@ def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
 
 
 def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
-    """A constructor call with another learning rate, or with one if it had none. It is every optimizer's first parameter."""
+    """A constructor call with another learning rate, or with one if it had none."""
     given = bound(RATE_FIRST, call).get(RATE)
     if given is not None:
-        return call.with_changes(
-            args=[arg.with_changes(value=rate) if arg is given else arg for arg in call.args]
-        )
+        args = [arg.with_changes(value=rate) if arg is given else arg for arg in call.args]
+        return call.with_changes(args=args)
     added = cst.Arg(rate, cst.Name(RATE), EQUAL)
     return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
 
 
 def has_unset_rate(node: cst.CSTNode) -> bool:
-    """Whether a learning rate that is none stands anywhere within a node."""
+    """Whether a placeholder for a learning rate is anywhere within a node."""
     return isinstance(node, UnsetRate) or any(map(has_unset_rate, node.children))
 
 
 def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     """A constructor call with a mask for its weight decay, behind that."""
     layout = Layout(call)
-    mask = Piece(
-        cst.Arg(expression("mask_by_path({predicate})", predicate=predicate), cst.Name(MASK), EQUAL)
-    )
-    at = next(
-        index
-        for index, arg in enumerate(call.args)
-        if arg.keyword is not None and arg.keyword.value == DECAY
-    )
-    return layout.arrange(call.func, [*layout.pieces[: at + 1], mask, *layout.pieces[at + 1 :]])
+    value = expression("mask_by_path({predicate})", predicate=predicate)
+    mask = Piece(cst.Arg(value, cst.Name(MASK), EQUAL))
+    keywords = [arg.keyword.value if arg.keyword is not None else None for arg in call.args]
+    place = keywords.index(DECAY) + 1
+    return layout.arrange(call.func, [*layout.pieces[:place], mask, *layout.pieces[place:]])
 
 
 def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     """A transformation behind another, as one chain in its layout."""
     layout = Layout(transformation)
+    # another link for a chain that is there already
     if source(transformation.func) == "optax.chain":
         return layout.arrange(transformation.func, [Piece(cst.Arg(link)), *layout.pieces])
     links = [Piece(cst.Arg(link)), layout.nest(transformation.func, layout.pieces)]
@@ -208,12 +212,17 @@ def constant(node: cst.BaseExpression) -> object:
 
 
 def injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
-    """Injection passes over None and NumPy's scalars, and an integer would change its type at the first step."""
+    """A learning rate as injection takes it: a float.
+
+    Injection ignores None and NumPy's scalars, and an integer would change its type at the first
+    step.
+    """
     match rate:
         case cst.Name("None"):
             return UnsetRate(UNSET_RATE)
         case cst.Integer(value=digits) if digits.isdecimal():
             return cst.Float(f"{digits}.0")
+        # np.float32(rate)
         case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) if (
             module in NUMPY and kind.startswith("float")
         ):

@@ -21,7 +21,10 @@ RATE = "learning_rate"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A constructor parameter: its name and its default as source text (None: required). Order is positional order."""
+    """A constructor parameter: its name and its default as source text (None: required).
+
+    The order of parameters is that of arguments by position.
+    """
 
     name: str
     default: str | None
@@ -29,9 +32,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Support:
-    """Code that is emitted once into the user's file: a function or class `name`, and the imports that it needs.
+    """Code that is emitted once into the user's file.
 
-    Of one that is shared, a program must have but one: of several files, one has it, and the others import it.
+    It is a function or class `name`, and the imports that it needs. A program has only one copy of
+    a shared one: of several files, one has it, and the others import it.
     """
 
     name: str
@@ -44,14 +48,13 @@ def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
     """A helper whose code calls itself and others by other names."""
     lines = support.source.split("\n")
     tokens = [*tokenize.generate_tokens(io.StringIO(support.source).readline)]
-    for before, token in reversed(
-        [*zip(("", *(token.string for token in tokens)), tokens, strict=False)]
-    ):
-        if token.type == tokenize.NAME and token.string in names and before != ".":
-            (line, start), (_, end) = token.start, token.end
-            lines[line - 1] = (
-                f"{lines[line - 1][:start]}{names[token.string]}{lines[line - 1][end:]}"
-            )
+    before = ["", *(token.string for token in tokens)]
+    # from the end, so that the places of the tokens ahead stay the same
+    for previous, token in reversed([*zip(before, tokens, strict=False)]):
+        if token.type == tokenize.NAME and token.string in names and previous != ".":
+            (number, start), (_, end) = token.start, token.end
+            line = lines[number - 1]
+            lines[number - 1] = f"{line[:start]}{names[token.string]}{line[end:]}"
     return replace(support, name=names.get(support.name, support.name), source="\n".join(lines))
 
 
@@ -73,17 +76,20 @@ class Converted:
 class LegacyOptimizer:
     """All that is known of one legacy optimizer.
 
-    The last argument of `convert` tells whether the learning rate is to be an injected hyperparameter. `state` maps each field of
-    the legacy state of a parameter to the field of the optax state that holds the same values. `of_reals` tells that complex
-    parameters are stepped otherwise. `refuses` decides on a call in the place of the check against the parameters alone.
+    The last argument of `convert` says whether the learning rate is to be an injected
+    hyperparameter. `state` maps each field of the legacy state of a parameter to the field of the
+    optax state that has the same values. `of_reals` says that complex parameters are stepped
+    otherwise. `refuses` decides on a call in the place of the check against the parameters alone.
     `module` is the module of `flax.optim` that defined the class.
 
-    Of the state in optax, `kept_in` names the types that hold the fields of `state`, for checkpoints. It `counts` the steps, or
-    not; where `is_viewable`, the legacy state of a parameter can be made of it and put back. One that `is_composite` is made of
-    other optimizers. Where `masks_decay`, the optax expression takes the parameters that decay as `mask`.
+    Of the state in optax, `kept_in` names the types that have the fields of `state`, for
+    checkpoints. It `counts` the steps, or not; where `is_viewable`, the legacy state of a parameter
+    can be made of it and put back. One that `is_composite` is made of other optimizers. Where
+    `masks_decay`, the optax expression takes the parameters that decay as `mask`.
 
-    For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and `initial` has the fields of the
-    state of a parameter before the first step, where these are not all zeros; of one that has more, `interface` is the class.
+    For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and
+    `initial` has the fields of the state of a parameter before the first step, where these are not
+    all zeros; of one that has more, `interface` is the class.
     """
 
     name: str
@@ -104,11 +110,11 @@ class LegacyOptimizer:
 
     @property
     def documentation(self) -> str:
-        """What its module says of it."""
+        """The docstring of its module."""
         return sys.modules[self.convert.__module__].__doc__ or ""
 
     def refuse(self, call: ast.Call) -> Refusal | None:
-        """Why a call stays, told from the plain syntax tree before anything is edited; after None, `convert` cannot fail."""
+        """Why a call stays, by its syntax tree before any edit; if None, `convert` cannot fail."""
         return (self.refuses or refuser(self.parameters))(call)
 
 
@@ -127,8 +133,9 @@ UNPACKED = Refusal(
 
 
 def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr] | Refusal:
-    """The arguments of a call by parameter, or why they cannot be told."""
+    """The arguments of a call by parameter, or why they are unknown."""
     found = bind(signature_of(signature), call)
+    # optim.Adam(0.1, learning_rate=0.1)
     if isinstance(found, Wrong):
         return Refusal("FO905", f"Python refuses this call: {found.why}.", "Correct the call.")
     return UNPACKED if found.unpacked else found.given
@@ -136,10 +143,10 @@ def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr]
 
 def signature_of(parameters: Iterable[Parameter]) -> Signature:
     """The signature of a constructor."""
+    parameters = list(parameters)
     required = [one.name for one in parameters if one.default is None]
-    return taking(
-        *required, **{one.name: one.default for one in parameters if one.default is not None}
-    )
+    optional = {one.name: one.default for one in parameters if one.default is not None}
+    return taking(*required, **optional)
 
 
 def refuser(
@@ -150,11 +157,11 @@ def refuser(
     Args:
       signature: the parameters. Where a number is the default, None made legacy fail.
       optional: the numbers that may be None all the same.
-      plain: the parameters whose value the new code says twice, so that it must not be computed in the call.
+      plain: the parameters whose value the new code has twice, so that it must not be computed in
+        the call.
     """
-    numbers = {parameter.name for parameter in signature if _is_number(parameter.default)} - {
-        *optional
-    }
+    numbers = {parameter.name for parameter in signature if _is_number(parameter.default)}
+    numbers -= {*optional}
 
     def refuse(call: ast.Call) -> Refusal | None:
         found = given(call, signature)
@@ -162,13 +169,11 @@ def refuser(
             return found
         for name, value in found.items():
             if name in numbers and is_none(value):
-                return Refusal(
-                    "FO905", f"With `{name}=None` the first step fails.", "Give a number."
-                )
+                why = f"With `{name}=None` the first step fails."
+                return Refusal("FO905", why, "Give a number.")
             if name in plain and not is_plain(value):
-                return Refusal(
-                    "FO905", f"The new code needs `{name}` twice.", "Give its value a name first."
-                )
+                why = f"The new code needs `{name}` twice."
+                return Refusal("FO905", why, "Give its value a name first.")
         return None
 
     return refuse
@@ -179,7 +184,7 @@ def _is_number(default: str | None) -> bool:
 
 
 def learning_rate(call: ast.Call) -> ast.expr | None:
-    """The learning rate that a constructor is given, which is the first parameter of all but the composite ones."""
+    """The learning rate that a constructor is given, first of all but the composite ones."""
     found = bind(RATE_FIRST, call)
     value = None if isinstance(found, Wrong) else found.given.get(RATE)
     return None if value is None or is_none(value) else value
@@ -190,7 +195,10 @@ def is_none(node: ast.expr) -> bool:
 
 
 def is_plain(node: ast.expr) -> bool:
-    """Whether an expression may be evaluated twice: literals, names, attributes, elements, and arithmetic with them."""
+    """Whether an expression may be evaluated twice.
+
+    That is so for literals, names, attributes, elements, and arithmetic with them.
+    """
     return all(isinstance(part, PLAIN) for part in ast.walk(node))
 
 

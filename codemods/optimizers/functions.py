@@ -1,6 +1,7 @@
-"""A legacy optimizer as a function that takes the legacy arguments and returns what they are in optax.
+"""A legacy optimizer as a function of the legacy arguments that returns what they are in optax.
 
-For places where the arguments are not known: the class is a value, chosen at run time, or called with `**arguments`.
+For places where the arguments are not known: the class is a value, chosen at run time, or called
+with `**arguments`.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     Args:
       optimizer: the name of a legacy class that is not composite.
       form: the form of optax code in its body.
-      inject: whether the learning rate is an injected hyperparameter; if it is none, the function insists on one.
+      inject: whether the learning rate is an injected hyperparameter; if not, the function requires
+        one.
     """
     found = optimizers()[optimizer]
     one_line, stacked = (found.convert(call, form, inject) for call in _calls(found))
     body = _body(one_line.expression)
+    # with a line for each argument, if one line is not enough
     if len(f"    return {body}") > WIDTH:
         body = _body(stacked.expression)
     summary = f"{optimizer} by the names that its arguments had in Flax."
@@ -48,12 +51,13 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     """{summary}"""
     return {body}
 '''
-    imports = ("import jax.numpy as jnp", "import optax") if "jnp." in source else ("import optax",)
+    numpy = ("import jax.numpy as jnp",) if "jnp." in source else ()
+    imports = (*numpy, "import optax")
     return (*one_line.supports, Support(function_name(optimizer), source, imports))
 
 
 def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, ...]:
-    """A dictionary of such functions by the names of the legacy classes, behind all that it needs."""
+    """A dictionary of such functions by the names of legacy classes, behind all that it needs."""
     names = sorted(chosen)
     supports = [support for name in names for support in as_function(name, form, inject)]
     entries = "".join(f'    "{name}": {function_name(name)},\n' for name in names)

@@ -1,7 +1,8 @@
 """Classes that keep the interface of legacy definitions, and are optax transformations too.
 
-An optimizer of the user's own derives from one. Where a program works with definitions themselves, such as a wrapper that asks
-another definition for its hyperparameters or for the step of one parameter, all of its definitions become such classes.
+An optimizer of the user's own derives from one. Where a program works with definitions themselves,
+such as a wrapper that asks another definition for its hyperparameters or for the step of one
+parameter, all of its definitions become such classes.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ APPLY_GRADIENTS_WITH = Support(
 )
 
 FIELDS = {"wrapped_optimizer": "inner", "dtype_momentum": ""}
-"""The fields of hyperparameters that are called otherwise than the constructor's parameters, or are none."""
+"""The fields of hyperparameters whose names are not the constructor's; empty for no field."""
 
 IMPORTS = {
     "NamedTuple": "from typing import NamedTuple",
@@ -87,27 +88,27 @@ PARAM_STATE = "ParamState"
 
 def has_interface(name: str) -> bool:
     """Whether there is a class that keeps the interface of a legacy optimizer."""
-    return name in optimizers() and bool(optimizers()[name].rule or optimizers()[name].interface)
+    found = optimizers().get(name)
+    return found is not None and bool(found.rule or found.interface)
 
 
 def interface_of(name: str) -> tuple[Support, ...]:
     """What takes the place of a legacy class, behind what it needs; nothing if there is none.
 
-    `name` is that of an optimizer, or of what it keeps for a parameter, as `_AdamParamState`, or of its hyperparameters.
+    `name` is that of an optimizer, or of what it keeps for a parameter, as `_AdamParamState`, or of
+    its hyperparameters.
     """
     if name == "OptimizerDef":
         return OPTIMIZER_STATE, OPTIMIZER_DEF
     if name == OPTIMIZER_STATE.name:
         return (OPTIMIZER_STATE,)
+    # _AdamParamState, then _AdamHyperParams
     for part, maker in ((PARAM_STATE, param_state), (HYPER_PARAMS, _hyper_params)):
         optimizer = name.removeprefix("_").removesuffix(part)
         if name == f"_{optimizer}{part}" and has_interface(optimizer):
             found = optimizers()[optimizer]
-            return (
-                (maker(optimizer),)
-                if (found.state if part == PARAM_STATE else found.parameters)
-                else ()
-            )
+            fields = found.state if part == PARAM_STATE else found.parameters
+            return (maker(optimizer),) if fields else ()
     return _optimizer(name) if has_interface(name) else ()
 
 
@@ -115,35 +116,39 @@ def by_name(names: Iterable[str]) -> tuple[Support, ...]:
     """A dictionary of the classes that keep the interface of some legacy ones, behind these."""
     classes = {support.name: support for name in names for support in interface_of(name)}
     entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
-    return *classes.values(), Support(
-        "FLAX_OPTIMIZERS", f"FLAX_OPTIMIZERS = {{\n{entries}}}\n", (), is_shared=True
-    )
+    source = f"FLAX_OPTIMIZERS = {{\n{entries}}}\n"
+    return *classes.values(), Support("FLAX_OPTIMIZERS", source, (), is_shared=True)
 
 
 def _hyper_params(optimizer: str) -> Support:
+    """The class of the hyperparameters of an optimizer."""
     name = f"{optimizer}{HYPER_PARAMS}"
-    names = (
-        FIELDS.get(parameter.name, parameter.name)
-        for parameter in optimizers()[optimizer].parameters
-    )
+    parameters = optimizers()[optimizer].parameters
+    names = [FIELDS.get(parameter.name, parameter.name) for parameter in parameters]
     fields = "\n".join(f"    {field}: jax.Array" for field in names if field)
-    source = f'@struct.dataclass\nclass {name}:\n    """The hyperparameters of {optimizer}."""\n\n{fields}\n'
+    source = f'''@struct.dataclass
+class {name}:
+    """The hyperparameters of {optimizer}."""
+
+{fields}
+'''
     return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
 
 
-def _said_by(optimizer: LegacyOptimizer) -> str:
+def _title(optimizer: LegacyOptimizer) -> str:
     """The name of an optimizer with its paper."""
     return re.split("[:,]", optimizer.documentation, maxsplit=1)[0]
 
 
 def _optimizer(name: str) -> tuple[Support, ...]:
+    """The class that keeps the interface of an optimizer, behind what it needs."""
     found = optimizers()[name]
     names = [parameter.name for parameter in found.parameters]
     defaults = ", ".join(f"{parameter.name}={parameter.default}" for parameter in found.parameters)
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
     state = f"{name}{PARAM_STATE}({initial})" if found.state else "()"
     source = f'''class {name}({OPTIMIZER_DEF.name}):
-    """{_said_by(found)}, as a rule for each parameter."""
+    """{_title(found)}, as a rule for each parameter."""
 
     def __init__(self, {defaults}):
         super().__init__({name}{HYPER_PARAMS}({", ".join(names)}))

@@ -1,9 +1,11 @@
-"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally Nesterov's look-ahead (1983).
+"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally \
+Nesterov's look-ahead (1983).
 
 Legacy: g ← g + λ·p; m ← β·m + g; p ← p − η·m, or p − η·(g + β·m) with Nesterov.
-optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead of the trace, as legacy did.
+optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead \
+of the trace, as legacy did.
 Bit for bit equal.
-"""
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
             "optax.trace", *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9")
         )
         return Converted(arguments.chain(decay, trace, arguments.descent()))
+    # `optax.sgd` has no weight decay
     if decay is None:
         return Converted(arguments.alias("optax.sgd", NAMES, STATIC, momentum="0.9"))
     function, rest = arguments.descender("optax.sgd", NAMES, STATIC, momentum="0.9")

@@ -1,8 +1,10 @@
 """MultiOptimizer: different optimizers for different parameters.
 
-Legacy: pairs of a traversal and an optimizer; each optimizer steps the leaves that its traversal selects, all others stay. A leaf
+Legacy: pairs of a traversal and an optimizer; each optimizer steps the leaves that its traversal \
+selects, all others stay. A leaf
 that two traversals select is an error.
-optax: `partition` by labels, with `set_to_zero` for the rest. The labels come from the traversals' predicates, by a function in
+optax: `partition` by labels, with `set_to_zero` for the rest. The labels come from the \
+traversals' predicates, by a function in
 the user's file.
 """
 
@@ -114,6 +116,7 @@ INTERFACE = '''class MultiOptimizer(OptimizerDef):
 
 def refuse(call: ast.Call) -> Refusal | None:
     """Pairs by position are converted, unpacked ones too; legacy took nothing else."""
+    # MultiOptimizer(**groups)
     if any(word.arg is None for word in call.keywords):
         return UNPACKED
     if call.keywords or not call.args:

@@ -1,4 +1,4 @@
-"""The state of a legacy optimizer, made from that of a train state and put back, for functions that work on it."""
+"""The state of a legacy optimizer, made from a train state and put back, for functions on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from codemods.optimizers.base import Support
 
 
 def is_viewable(optimizer: str) -> bool:
-    """Whether an optimizer is known, and has in optax a field with the same values for each field of its legacy state."""
+    """Whether optax has a field with the same values for each field of a known legacy state."""
     return optimizer in optimizers() and optimizers()[optimizer].is_viewable
 
 
@@ -39,10 +39,18 @@ class OptimizerState:
 
 
 def param_state(optimizer: str) -> Support:
-    """The class of what an optimizer keeps for a parameter, under the name of the legacy one without its underscore."""
+    """The class of what an optimizer keeps for a parameter.
+
+    It has the name of the legacy one without its underscore.
+    """
     name = f"{optimizer}ParamState"
     fields = "\n".join(f"    {field}: jax.Array" for field in optimizers()[optimizer].state)
-    source = f'@struct.dataclass\nclass {name}:\n    """What {optimizer} keeps for a parameter."""\n\n{fields}\n'
+    source = f'''@struct.dataclass
+class {name}:
+    """What {optimizer} keeps for a parameter."""
+
+{fields}
+'''
     return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
 
 
@@ -64,7 +72,8 @@ def to_legacy(optimizer: str) -> tuple[Support, ...]:
     source = f'''def {name}(train_state):
     """The state that the legacy optimizer had in the place of a train state."""
     names = ({fields}{trailing})
-    kept = [optax.tree_utils.tree_get(train_state.opt_state, name, filtering=is_field) for name in names]
+    kept = [optax.tree_utils.tree_get(train_state.opt_state, name, filtering=is_field)\
+ for name in names]
     param_states = jax.tree_util.tree_map({optimizer}ParamState, *kept)
     return OptimizerState(jnp.asarray(train_state.step, jnp.int32), param_states)
 '''
@@ -73,7 +82,10 @@ def to_legacy(optimizer: str) -> tuple[Support, ...]:
 
 
 def from_legacy(optimizer: str, counts: bool) -> tuple[Support, ...]:
-    """The function that puts a legacy state back, behind what it needs; `counts` tells that optax counts the steps too."""
+    """The function that puts a legacy state back, behind what it needs.
+
+    `counts` says that optax counts the steps, too.
+    """
     state = optimizers()[optimizer].state
     parts = ", ".join(f'{new}=part("{old}")' for old, new in state.items())
     opt_state = "set_count(opt_state, state.step)" if counts else "opt_state"
@@ -83,7 +95,8 @@ def from_legacy(optimizer: str, counts: bool) -> tuple[Support, ...]:
 
     def part(name):
         return jax.tree_util.tree_map(
-            lambda kept: getattr(kept, name), state.param_states, is_leaf=lambda kept: hasattr(kept, name)
+            lambda kept: getattr(kept, name), state.param_states,\
+ is_leaf=lambda kept: hasattr(kept, name)
         )
 
     opt_state = optax.tree_utils.tree_set(train_state.opt_state, is_field, {parts})

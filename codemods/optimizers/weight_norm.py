@@ -1,9 +1,12 @@
-"""WeightNorm (Salimans and Kingma 2016): an optimizer that works on directions and scales of the weights.
+"""WeightNorm (Salimans and Kingma 2016): an optimizer that works on directions and scales of the \
+weights.
 
-Legacy: w = s·v/√(Σv² + ε), the sum over all axes but the last; gradients are pulled back to (v, s), `wn_decay`·v is added to that
+Legacy: w = s·v/√(Σv² + ε), the sum over all axes but the last; gradients are pulled back to (v, \
+s), `wn_decay`·v is added to that
 of v, the inner optimizer steps both, and w is put together again. Vectors stay as they are.
-optax has nothing like it, so a transformation of the file's own does the same around any inner transformation.
-"""
+optax has nothing like it, so a transformation of the file's own does the same around any inner \
+transformation.
+"""  # noqa: D205 - printed as written, the summary on one line
 
 from __future__ import annotations
 
@@ -104,12 +107,15 @@ INTERFACE = '''class WeightNorm(OptimizerDef):
     def apply_gradient(self, hyper_params, params, state, grads):
         treedef = jax.tree_util.tree_structure(params)
         kept = treedef.flatten_up_to(state.param_states)
-        split = {name: treedef.unflatten([getattr(one, name) for one in kept]) for name in ("direction", "scale")}
-        states = {name: treedef.unflatten([getattr(one, f"{name}_state") for one in kept]) for name in split}
+        split = {name: treedef.unflatten([getattr(one, name) for one in kept])\
+ for name in ("direction", "scale")}
+        states = {name: treedef.unflatten([getattr(one, f"{name}_state") for one in kept])\
+ for name in split}
 
         def merge(split):
             def merge_leaf(v, s):
-                return v * (s * jax.lax.rsqrt(self._norm(v, hyper_params.wn_eps))) if self._is_split(v) else v
+                return v * (s * jax.lax.rsqrt(self._norm(v, hyper_params.wn_eps)))\
+ if self._is_split(v) else v
 
             return jax.tree_util.tree_map(merge_leaf, split["direction"], split["scale"])
 
@@ -118,9 +124,11 @@ INTERFACE = '''class WeightNorm(OptimizerDef):
 
         _, pull_back = jax.vjp(merge, split)
         (slopes,) = pull_back(grads)
-        slopes["direction"] = jax.tree_util.tree_map(add_decay, split["direction"], slopes["direction"])
+        slopes["direction"] = jax.tree_util.tree_map(\
+add_decay, split["direction"], slopes["direction"])
         inner = state.replace(param_states=states)
-        split, inner = self.wrapped_optimizer.apply_gradient(hyper_params.inner, split, inner, slopes)
+        split, inner = self.wrapped_optimizer.apply_gradient(\
+hyper_params.inner, split, inner, slopes)
         return merge(split), self._joined(treedef, inner, split)
 
     @staticmethod
@@ -142,10 +150,12 @@ NAMES = {"wrapped_optimizer": "inner", "wn_decay": "decay", "wn_eps": "eps"}
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    """The same call of another function; `inner` is converted, and its learning rate injected, on its own."""
-    return Converted(
-        Arguments(call, SIGNATURE, inject=False).alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,)
-    )
+    """The same call of another function.
+
+    `inner` is converted, and its learning rate injected, on its own.
+    """
+    arguments = Arguments(call, SIGNATURE, inject=False)
+    return Converted(arguments.alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,))
 
 
 STATE = {

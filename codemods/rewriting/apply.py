@@ -153,7 +153,8 @@ class Applier(cst.CSTTransformer):
         """Note which expressions holes take, and the lines on which any edit begins."""
         self.wanted = {span for edit in planned for _, span in getattr(edit, "holes", ())}
         self.wanted_raw = {span for edit in self.statements.values() for _, span in edit.raw}
-        self.begun = sorted({span[0] for span in (*self.edits, *self.wanted, *self.wanted_raw)})
+        spans = (*self.edits, *self.wanted, *self.wanted_raw)
+        self.begun = sorted({span[0] for span in spans})
 
     def _inherited(self) -> dict[Span, list[cst.EmptyLine]]:
         """The comments that go to other statements, by the spans of these."""
@@ -183,6 +184,7 @@ class Applier(cst.CSTTransformer):
         edit = self.edits.get(span)
         if span in self.wanted_raw:
             self.raw[span] = updated
+        # the tuple or subscript around it puts several elements in its place
         if isinstance(edit, edits.Spread):
             self.applied.after[span] = ", ".join(map(self._say, edit.templates))
         elif edit is not None:
@@ -355,6 +357,7 @@ class Applier(cst.CSTTransformer):
         kept = call.args[argument.index]
         if argument.keyword is None:
             return kept
+        # `f(optimizer)` or `f(target=optimizer)` becomes `f(state=optimizer)`
         equal = kept.equal if kept.keyword is not None else EQUAL
         return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
 
@@ -502,7 +505,8 @@ class Applier(cst.CSTTransformer):
             body = [with_gap(node, gaps.get(id(node), ())) for node in updated.body]
             updated = updated.with_changes(body=body)
         block, done = self.moves.carry_out(updated)
-        self.applied.after.update((span, self._code(nodes)) for span, nodes in done.items())
+        for span, nodes in done.items():
+            self.applied.after[span] = self._code(nodes)
         return block
 
     def _gaps(self, original: Block) -> dict[int, list[cst.EmptyLine]]:
@@ -578,7 +582,9 @@ def _with_own_parentheses(node: cst.CSTNode, span: Span) -> Span:
     if not (isinstance(before, cst.SimpleWhitespace) and isinstance(after, cst.SimpleWhitespace)):
         return span
     first, start, last, end = span
-    return first, start - 1 - len(before.value), last, end + 1 + len(after.value)
+    start -= len("(") + len(before.value)
+    end += len(after.value) + len(")")
+    return first, start, last, end
 
 
 def _header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:

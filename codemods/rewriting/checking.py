@@ -22,6 +22,7 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
     """The comments of a file, apart from those of some statements, by their first lines."""
     if "#" not in code:
         return Counter()
+    # all lines of `from flax import (`
     skipped = set(without)
     for node in parse(code).body:
         if node.lineno in without:
@@ -45,6 +46,7 @@ def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[Im
         tree = parse(after)
     except SyntaxError as error:
         return f"does not parse: {error}"
+    # a name that was undefined before may stay so
     undefined = undefined_names(Unit("", after, tree))
     if undefined and (new := undefined - undefined_names(Unit("", before, parse(before)))):
         return f"undefined: {', '.join(sorted(new))}"
@@ -59,7 +61,8 @@ def undefined_names(unit: Unit) -> set[str]:
 
     There are none if it has a star import, which may define any name.
     """
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in unit.nodes):
+    imports = (node for node in unit.nodes if isinstance(node, ast.ImportFrom))
+    if any(node.names[0].name == "*" for node in imports):
         return set()
     scopes = Scopes(unit)
     known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}

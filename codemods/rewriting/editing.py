@@ -106,34 +106,49 @@ def _edit_file(work: Work) -> Outcome:
         work.called,
     )
     updated = module.visit(applier)
-    applied = applier.applied
+    return _finished(work, module, updated, editor, applier.applied)
+
+
+def _finished(
+    work: Work, module: cst.Module, updated: cst.Module, editor: ImportEditor, applied: Applied
+) -> Outcome:
+    """The outcome once the edits are made: helpers and imports are added, and promises checked."""
     needed = (*applied.supports.values(), *work.given)
     called = [called_otherwise(support, work.called) for support in needed]
     supports = {support.name: support for support in called}
     applied.supports = supports
+    # another file has the shared helpers, and this one imports them
     if work.imported:
         supports = {name: support for name, support in supports.items() if not support.is_shared}
     sources = {name: _named(support.source, work.names) for name, support in supports.items()}
     taken = _bound_still(work) if sources else set()
     clash = _clashes(work, module, sources, taken)
+    # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
         return work.code, applied, f"the name `{fixed[0]}` is taken"
     if clash:
         shared = {name for name, support in supports.items() if support.is_shared}
         fixed_names = applied.fixed | work.imported.keys() | shared
         renamed = _with_other_names(work, clash, taken)
+        # once more, with other names for the helpers
         if renamed is not None and fixed_names.isdisjoint(clash):
             return _edit_file(renamed)
         return work.code, applied, f"the name `{clash[0]}` is taken"
-    for support in supports.values():
-        editor.require(support.imports)
-    names = {work.called.get(name, name): source for name, source in work.imported.items()}
-    editor.require(f"from {source} import {name}" for name, source in sorted(names.items()))
+    _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
         problem = "a helper would have to stand ahead of the imports that it needs"
         return work.code, applied, problem
     return _checked(work, applied, supported.code, list(sources.values()))
+
+
+def _require_imports(work: Work, supports: Mapping[str, Support], editor: ImportEditor) -> None:
+    """Add the imports that helpers need, and those of helpers from other files."""
+    for support in supports.values():
+        editor.require(support.imports)
+    names = {work.called.get(name, name): source for name, source in work.imported.items()}
+    imported = [f"from {source} import {name}" for name, source in sorted(names.items())]
+    editor.require(imported)
 
 
 def _clashes(
@@ -171,7 +186,7 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
 
 
 def _bound_still(work: Work) -> set[str]:
-    """The names that any scope of a file binds, other than by imports that go."""
+    """The names that any scope of a file binds, other than by imports that are dropped."""
     bound = Counter(bound_anywhere(Unit(work.path, work.code, parse(work.code))))
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}

@@ -19,7 +19,7 @@ Holes = tuple[tuple[str, Span], ...]
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of what stands at `span`."""
+    """A change of the source at `span`."""
 
     span: Span
 
@@ -29,8 +29,8 @@ class Replace(Edit):
     """Replace the expression at `span` by a template.
 
     Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is
-    replaced, and in `x[{slices}]` stands what the subscript that is given for it has between its
-    brackets. `{optax}`, `{jax}`, `{TrainState}` and the other keys of `planning.names.CHOICES`
+    replaced, and `{slices}` in `x[{slices}]` is what a subscript has between its brackets.
+    `{optax}`, `{jax}`, `{TrainState}` and the other keys of `planning.names.CHOICES`
     stand for the names under which the file imports these, and `{support:NAME}` for an emitted
     helper.
     """
@@ -114,7 +114,7 @@ class ConvertDefinition(Edit):
 
 @dataclass(frozen=True)
 class TakePart(Edit):
-    """Put a part of the call at `span` in its place: what stands at another span.
+    """Put a part of the call at `span` in its place: the one at another span.
 
     `opposite` has the source texts of two predicates within the call, each of which is proven to be
     the negation of the other.
@@ -178,7 +178,7 @@ class ReplaceStatement(Edit):
 
 @dataclass(frozen=True)
 class TakeBody(Edit):
-    """Put what stands under the `if` at `span` in the place of all of it."""
+    """Put the body of the `if` at `span` in its place."""
 
 
 @dataclass(frozen=True)
@@ -265,8 +265,9 @@ def merged(first: Edit, second: Edit) -> Edit | None:
             inner, outer = (first, second) if IT in second.templates else (second, first)
             if IT not in outer.templates:
                 return None
-            at = outer.templates.index(IT)
-            templates = (*outer.templates[:at], *inner.templates, *outer.templates[at + 1 :])
+            place = outer.templates.index(IT)
+            ahead, behind = outer.templates[:place], outer.templates[place + 1 :]
+            templates = (*ahead, *inner.templates, *behind)
             return replace(first, templates=templates)
     if type(first) is not type(second) or not isinstance(first, JOINED):
         return None

@@ -110,8 +110,9 @@ class ImportEditor:
                 kept.append(small)
                 continue
             start = self._positions[before].start
-            rest = _without(small, self._drop.get((start.line, start.column), set()))
-            beside = self._nested.get((start.line, start.column), ())
+            place = (start.line, start.column)
+            rest = _without(small, self._drop.get(place, set()))
+            beside = self._nested.get(place, ())
             # import jax; from flax import optim
             if rest is None and len(beside) == 1 and len(original.body) > 1:
                 line = cst.ensure_type(cst.parse_statement(beside[0]), cst.SimpleStatementLine)
@@ -122,12 +123,10 @@ class ImportEditor:
                 emptied = small
             else:
                 kept.append(rest)
-            if rest is not small or (start.line, start.column) in self._origins:
+            if rest is not small or place in self._origins:
                 self._changed.append(rest or small)
         if kept and kept != list(updated.body):
-            if isinstance(kept[-1].semicolon, cst.Semicolon):
-                kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-            updated = updated.with_changes(body=kept)
+            updated = updated.with_changes(body=_ended(kept))
         if added:
             return _with_beside(updated, added, is_kept=bool(kept))
         # a whole import that is dropped stays until `finish`, to show new imports their place
@@ -164,6 +163,7 @@ class ImportEditor:
                 continue
             if carried:
                 leading = _merge_leading(carried, leading)
+            # the first statement of a block has no blank lines above
             elif not kept and statement is not body[0]:
                 leading = gap_and_comments(statement)[1]
             is_led_so = list(getattr(statement, "leading_lines", ())) == leading
@@ -201,6 +201,7 @@ class ImportEditor:
         staying = (found for index, found in lines if not self._is_emptied(module.body[index]))
         if any(_binds_same(new, found) for found in staying):
             return module
+        # from flax.training import checkpoints, train_state
         merged = self._merged(module, lines, new)
         if merged is not None:
             return merged
@@ -267,6 +268,14 @@ class ImportEditor:
         return None
 
 
+def _ended(small: list[cst.BaseSmallStatement]) -> list[cst.BaseSmallStatement]:
+    """The statements of a line without a semicolon at its end, as `import jax;` would have one."""
+    *others, last = small
+    if not isinstance(last.semicolon, cst.Semicolon):
+        return small
+    return [*others, last.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]
+
+
 def _with_beside(
     line: cst.SimpleStatementLine, texts: Sequence[str], is_kept: bool
 ) -> cst.FlattenSentinel[cst.BaseStatement]:
@@ -319,6 +328,7 @@ def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
     """The statement without some names; None if none is left."""
     if isinstance(statement.names, cst.ImportStar):
         return None if "*" in names else statement
+    # from flax import nn, optim
     kept = [
         alias
         for alias in statement.names
@@ -329,6 +339,7 @@ def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
     if not kept:
         return None
     last = statement.names[-1]
+    # a list of names may end with a comma within parentheses
     if kept[-1] is not last:
         kept[-1] = kept[-1].with_changes(comma=last.comma)
     return statement.with_changes(names=kept)
@@ -360,6 +371,7 @@ def _module(statement: ImportLine) -> str:
     """The module that a statement names first, relative dots included."""
     if isinstance(statement, cst.Import):
         return statement.names[0].evaluated_name
+    # from ..training import optim
     dots = "." * len(statement.relative)
     return dots + (get_full_name_for_node(statement.module) or "" if statement.module else "")
 
@@ -421,7 +433,7 @@ def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
 def _standard_sections(
     sections: list[list[int]], lines: Mapping[int, ImportLine]
 ) -> list[list[int]]:
-    """The sections of the standard library; if there are none, what of it begins other sections."""
+    """The sections of the standard library, else its imports at the head of other sections."""
 
     def is_standard(index: int) -> bool:
         return _is_standard(lines[index])
@@ -464,7 +476,8 @@ def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine)
     """Where an import belongs: at its place in a sorted section, else behind related ones."""
     if _is_sorted(section, lines):
         key = _sorter(section, lines)
-        return next((index for index in section if key(lines[index]) > key(new)), section[-1] + 1)
+        later = (index for index in section if key(lines[index]) > key(new))
+        return next(later, section[-1] + 1)
     own = [index for index in section if _root(lines[index]) == _root(new)]
     related = [index for index in section if _root(lines[index]) in RELATED]
     return (own or related or section)[-1] + 1

@@ -35,7 +35,8 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
         return None
     following = module.body[index:]
     spaced = [_spaced(statement) for statement in following[:1]]
-    return module.with_changes(body=[*module.body[:index], *new, *spaced, *following[1:]])
+    ahead, behind = module.body[:index], following[1:]
+    return module.with_changes(body=[*ahead, *new, *spaced, *behind])
 
 
 def has_support(module: cst.Module, source: str) -> bool:
@@ -97,6 +98,7 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
     code = module.code
     statements = list(_in_ast(module, code))
     needed = _names(ast.parse(module.with_changes(body=new).code), whole=True)
+    # the line behind the first import of each name
     bound: dict[str, int] = {}
     for index, nodes in enumerate(statements):
         for name in _imported(nodes):
@@ -152,6 +154,7 @@ def _names(root: ast.AST, whole: bool) -> set[str]:
         node = pending.pop()
         if isinstance(node, ast.Name):
             found.add(node.id)
+        # the defaults and annotations of a function are evaluated when it is defined
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         skipped: Sequence[ast.stmt] = getattr(node, "body", ()) if is_function and not whole else ()
         pending += [child for child in ast.iter_child_nodes(node) if child not in skipped]
@@ -176,6 +179,7 @@ def _after_imports(module: cst.Module) -> int:
     """
     index = 0
     for number, statement in enumerate(module.body):
+        # try: import jax
         guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()
         if is_docstring(statement) or any(map(_is_import, (statement, *guarded))):
             index = number + 1

@@ -32,10 +32,13 @@ def shape_of(node: ast.AST) -> str:
 
 
 def shapes_in(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often each kind of legacy use stands in some nodes."""
+    """How often each kind of legacy use is among some nodes."""
     return Counter(shape for node in nodes if (shape := shape_of(node)))
 
 
 def too_many(before: Counter[str], after: Counter[str]) -> str:
     """A kind of legacy use of which there is more than may stay; empty if there is none."""
-    return next((shape for shape, number in sorted(after.items()) if number > before[shape]), "")
+    for shape, number in sorted(after.items()):
+        if number > before[shape]:
+            return shape
+    return ""

@@ -38,6 +38,7 @@ class Moves:
         for target in dict.fromkeys(self.targets.values()):
             spans: list[Span] = [span for span, goal in self.targets.items() if goal == target]
             nodes = [self._nodes.get(span, ()) for span in (*spans, target)]
+            # another block has them, or one was removed
             if all(_begins_in(body, found) for found in nodes):
                 body = _moved(body, nodes[:-1], nodes[-1][0])
                 done.update(zip(spans, nodes, strict=False))

@@ -72,8 +72,9 @@ def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
     if not statements or not isinstance(body, cst.IndentedBlock):
         return body
     new = [cst.parse_statement(text) for text in statements]
-    at = 1 if is_docstring(body.body[0]) else 0
-    return body.with_changes(body=[*body.body[:at], *new, *body.body[at:]])
+    start = 1 if is_docstring(body.body[0]) else 0
+    ahead, behind = body.body[:start], body.body[start:]
+    return body.with_changes(body=[*ahead, *new, *behind])
 
 
 def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
@@ -82,6 +83,7 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
         old = list(getattr(parameters, field))
         kept = [parameter for parameter in old if parameter.name.value != name]
         if len(kept) != len(old):
+            # the new last parameter ends as the old one did, with or without a comma
             if kept and old[-1].name.value == name:
                 kept[-1] = kept[-1].with_changes(
                     comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param
@@ -114,6 +116,7 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     while index < len(old) and old[index].default is None:
         index += 1
     new = cst.Param(cst.Name(name), _annotation(annotation))
+    # def step(optimizer, rate=0.1) has its new parameter ahead of `rate`
     if index < len(old):
         comma = old[index].comma
         new = new.with_changes(comma=comma if isinstance(comma, cst.Comma) else SEPARATOR)
@@ -137,6 +140,7 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
     before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
     if field == "kwonly_params":
         return parameters.with_changes(kwonly_params=[*before, new])
+    # def step(optimizer, *, tx)
     star = cst.ParamStar(between) if isinstance(between, cst.Comma) else cst.ParamStar()
     return parameters.with_changes(params=before, star_arg=star, kwonly_params=[new])
 
@@ -162,8 +166,10 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
 
 def _entries(split: SplitParameter, match: re.Match[str]) -> str:
     """What a docstring says of the parameters in the place of one."""
+    # `:param optimizer: …` of Sphinx, or `optimizer: …` of Google's style
     word = ":param " if match[0].lstrip().startswith(":param") else ""
-    return "".join(f"{match['indent']}{word}{name}: {text}\n" for name, text in split.described)
+    start = f"{match['indent']}{word}"
+    return "".join(f"{start}{name}: {text}\n" for name, text in split.described)
 
 
 def _entry(name: str) -> re.Pattern[str]:

@@ -1,4 +1,4 @@
-"""Dataclasses that hold an optimizer beside other things: in today's Flax, subclasses of `TrainState`."""
+"""Dataclasses with an optimizer among their fields: in today's Flax, subclasses of `TrainState`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ CODE = "FO214"
 
 
 class OwnStates:
-    """The dataclasses of a project that become subclasses of `TrainState`; for those that do not, the reason."""
+    """The dataclasses of a project that become subclasses of `TrainState`.
+
+    For those that do not, it has the reason.
+    """
 
     def __init__(
         self, stepping: Stepping, overrides: Overrides, clippings: Clippings, parameters: Parameters
@@ -38,19 +41,19 @@ class OwnStates:
         if stepping.options.partial or not stepping.options.selects(CODE):
             return
         for cls in facts.flow.reading.classes:
-            fields = [
-                name for name in facts.flow.fields_in_order(cls) if _is_optimizer(facts, cls, name)
-            ]
-            if len(fields) == 1:
-                try:
-                    draft = Draft(stepping, overrides, clippings, parameters, cls, fields[0])
-                    self.states.append(_state(draft))
-                except Unproven as why:
-                    self._left[cls.node] = str(why)
+            names = facts.flow.fields_in_order(cls)
+            fields = [name for name in names if _is_optimizer(facts, cls, name)]
+            if len(fields) != 1:
+                continue
+            try:
+                draft = Draft(stepping, overrides, clippings, parameters, cls, fields[0])
+                self.states.append(_state(draft))
+            except Unproven as why:
+                self._left[cls.node] = str(why)
 
     @cached_property
     def outcomes(self) -> Mapping[ast.AST, Edit | None]:
-        """What becomes of the uses of optimizers that are ones of such a state; None if that is done elsewhere."""
+        """What becomes of uses of optimizers within such states; None if that is done elsewhere."""
         return ChainMap(*(state.outcomes for state in self.states))
 
     def reason(self, use: Use) -> str:
@@ -60,11 +63,15 @@ class OwnStates:
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
-        return next(state.edits[use.node][1] for state in self.states if use.node in state.edits)
+        edits = next(state.edits for state in self.states if use.node in state.edits)
+        return edits[use.node][1]
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        return [use for state in self.states for use in state.edits.uses("own_state", state.things)]
+        found: list[Use] = []
+        for state in self.states:
+            found += state.edits.uses("own_state", state.things)
+        return found
 
 
 def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
@@ -75,15 +82,17 @@ def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
 
 
 def _state(draft: Draft) -> OwnState:
-    """What becomes of a class; whatever cannot be shown raises `Unproven`."""
+    """What becomes of a class; whatever cannot be proven raises `Unproven`."""
     check_class(draft)
     InnerUses(draft).classify()
     creation, change = Creation(draft), Change(draft)
     made = 0
     for unit, call in draft.facts.flow.reading.calls:
+        # State(step=0, optimizer=definition.create(params))
         if draft.cls in draft.facts.objects(call.func):
             creation.make(unit, call)
             made += 1
+        # state.replace(optimizer=…)
         elif (base := change.replaced(call)) is not None:
             change.replace(unit, call, base)
     if not made:

@@ -17,13 +17,16 @@ class Change:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self.facts = draft.facts
+        self.origins = draft.origins
+        self.overrides = draft.overrides
+        self.edits = draft.result.edits
 
     def replaced(self, call: ast.Call) -> ast.expr | None:
+        """The state in `state.replace(…)`, if a call is that."""
         match call:
-            case ast.Call(func=ast.Attribute(attr="replace", value=base)) if self.draft.is_one(
-                base
-            ):
-                return base
+            case ast.Call(func=ast.Attribute(attr="replace", value=base)):
+                return base if self.draft.is_one(base) else None
         return None
 
     def replace(self, unit: Unit, call: ast.Call, base: ast.expr) -> None:
@@ -35,20 +38,13 @@ class Change:
         if self.draft.name not in given:
             return  # nor is a step given that counts: `Counters` asks for both
         word = call.keywords[given[self.draft.name]]
-        value = self.draft.origins.expanded(word.value)
+        value = self.origins.expanded(word.value)
         use = self.draft.stepped.pop(value, None)
         if use is None or not isinstance(value, ast.Call):
             raise Unproven(f"its optimizer comes from elsewhere at {where}")
         if isinstance(word.value, ast.Name):
             self._drop_result(word.value, unit, where)
-        origins = self.draft.origins
-        holder = (
-            self.draft.holder(value.func.value) if isinstance(value.func, ast.Attribute) else None
-        )
-        path, other = origins.path(base), origins.path(holder.value) if holder is not None else None
-        held = [*origins.chain(holder.value), *origins.chain(base)] if holder is not None else []
-        stays = self.draft.facts.dataflow.stays
-        if path is None or path != other or not all(stays([one], one, call) for one in held):
+        if not self._is_of(value, base, call):
             raise Unproven(f"its optimizer comes from another state at {where}")
         dropped = self.draft.dropped
         kept = tuple(
@@ -57,16 +53,27 @@ class Change:
         if STEP in dropped and STEP in given:
             self.draft.leftovers.clear(call.keywords[given[STEP]].value)
         edit = self._stepping(unit, call, base, value, use, kept)
-        self.draft.result.edits.put(call, unit, edit)
+        self.edits.put(call, unit, edit)
         self.draft.result.outcomes[use.node] = edit
 
+    def _is_of(self, step: ast.Call, base: ast.expr, call: ast.Call) -> bool:
+        """Whether a step is one of the optimizer of a state, which is the same at a later call."""
+        function = step.func
+        holder = self.draft.holder(function.value) if isinstance(function, ast.Attribute) else None
+        path = self.origins.path(base)
+        if holder is None or path is None or path != self.origins.path(holder.value):
+            return False
+        stays = self.facts.dataflow.stays
+        read = [*self.origins.chain(holder.value), *self.origins.chain(base)]
+        return all(stays([one], one, call) for one in read)
+
     def _drop_result(self, name: ast.Name, unit: Unit, where: str) -> None:
-        """Take `new_optimizer = …` away, which only the new state was to have."""
-        variable = self.draft.origins.variable(name)
-        setting = self.draft.origins.setting(variable)
-        if variable is None or setting is None or self.draft.origins.loads(variable) != [name]:
+        """Remove `new_optimizer = …`, which only the new state reads."""
+        variable = self.origins.variable(name)
+        setting = self.origins.setting(variable)
+        if variable is None or setting is None or self.origins.loads(variable) != [name]:
             raise Unproven(f"its new optimizer is used by itself before {where}")
-        self.draft.result.edits.take_away(setting, unit)
+        self.edits.take_away(setting, unit)
 
     def _stepping(
         self,
@@ -77,59 +84,91 @@ class Change:
         use: Use,
         kept: tuple[Argument, ...],
     ) -> Edit:
+        """The edit of a call of `replace` with a step of the optimizer."""
+        # state.replace(optimizer=state.optimizer.replace(target=params))
+        if use.kind == "optimizer.replace":
+            return self._replacing(unit, call, base, value, kept)
         where = unit.place(value.lineno)
         holes = [("base", unit.span(base))]
-        if use.kind == "optimizer.replace":
-            if [word.arg for word in value.keywords] != ["target"] or value.args:
-                raise Unproven(f"its optimizer's state is exchanged at {where}")
-            if not self._may_wait([value.keywords[0].value], value, call):
-                raise Unproven(f"the parameters at {where} would be others where the state changes")
-            holes.append(("params", unit.span(value.keywords[0].value)))
-            params = Argument("params", template="{params}")
-            return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), tuple(holes))
-        gradients = self.draft.stepping.gradients(use)
-        if (
-            gradients is None
-            or self.draft.stepping.axes(use.things)
-            or not self._may_wait([gradients], value, call)
-        ):
+        # state.replace(optimizer=state.optimizer.apply_gradient(grads))
+        gradients = self._gradients(use, value, call)
+        if gradients is None:
             raise Unproven(f"the gradients at {where} would be others where the state changes")
-        if self.draft.overrides.keeps_rate(use):
+        if self.overrides.keeps_rate(use):
             raise Unproven(f"the constructor's learning rate is set again at {where}")
         holes.append(("grads", unit.span(gradients)))
         function, prelude = "{base}.apply_gradients", ""
-        override = self.draft.overrides.of(use)
+        override = self.overrides.of(use)
         if override is not None:
-            if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
-                raise Unproven(
-                    f"the learning rate at {where} would be another where the state changes"
-                )
-            if self.draft.overrides.param_names.may_be_rate:
-                raise Unproven(
-                    f"the learning rate that is set at {where} may be called as a parameter is"
-                )
+            self._refuse_override(override, gradients, value, call)
             holes.append(("rate", unit.span(override.value)))
-            state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
-            scope = self.draft.facts.scope(call)
-            is_free = scope.binding("opt_state") is None and isinstance(scope.node, ast.FunctionDef)
-            if isinstance(unit.parents.get(call), ast.Assign) and is_free:
-                prelude, state = f"opt_state = {state}", "opt_state"
-            function = f"{{base}}.replace(opt_state={state}).apply_gradients"
+            function, prelude = self._with_rate(call, unit)
         grads = Argument("grads", template="{grads}")
         return RewriteCall(unit.span(call), function, (grads, *kept), tuple(holes), prelude=prelude)
 
+    def _replacing(
+        self,
+        unit: Unit,
+        call: ast.Call,
+        base: ast.expr,
+        value: ast.Call,
+        kept: tuple[Argument, ...],
+    ) -> Edit:
+        """The edit of a call of `replace` with an optimizer that only gets other parameters."""
+        where = unit.place(value.lineno)
+        if [word.arg for word in value.keywords] != ["target"] or value.args:
+            raise Unproven(f"its optimizer's state is exchanged at {where}")
+        target = value.keywords[0].value
+        if not self._may_wait([target], value, call):
+            raise Unproven(f"the parameters at {where} would be others where the state changes")
+        holes = (("base", unit.span(base)), ("params", unit.span(target)))
+        params = Argument("params", template="{params}")
+        return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), holes)
+
+    def _gradients(self, use: Use, value: ast.Call, call: ast.Call) -> ast.expr | None:
+        """The gradients of a step, if they may be read at a later call."""
+        gradients = self.draft.stepping.gradients(use)
+        if gradients is None or self.draft.stepping.axes(use.things):
+            return None
+        return gradients if self._may_wait([gradients], value, call) else None
+
+    def _refuse_override(
+        self, override: ast.keyword, gradients: ast.expr, value: ast.Call, call: ast.Call
+    ) -> None:
+        """Refuse a learning rate that cannot be set in the state."""
+        where = self.facts.scope(call).unit.place(value.lineno)
+        if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
+            raise Unproven(f"the learning rate at {where} would be another where the state changes")
+        if self.overrides.param_names.may_be_rate:
+            raise Unproven(
+                f"the learning rate that is set at {where} may be called as a parameter is"
+            )
+
+    def _with_rate(self, call: ast.Call, unit: Unit) -> tuple[str, str]:
+        """The templates of the function and of the statement ahead, for a step that sets a rate."""
+        state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
+        scope = self.facts.scope(call)
+        is_free = scope.binding("opt_state") is None and isinstance(scope.node, ast.FunctionDef)
+        prelude = ""
+        # state = state.replace(…): the new optimizer state gets a line of its own
+        if isinstance(unit.parents.get(call), ast.Assign) and is_free:
+            prelude, state = f"opt_state = {state}", "opt_state"
+        return f"{{base}}.replace(opt_state={state}).apply_gradients", prelude
+
     def _may_wait(self, nodes: list[ast.expr], first: ast.Call, second: ast.Call) -> bool:
-        """Whether expressions may be evaluated, in this order, ahead of all else that a later call, or one around it, is given.
+        """Whether expressions of a call may be evaluated first among the arguments of another.
+
+        The other call is later, or around it. The expressions are evaluated in their order.
 
         Raises:
           Unproven: if what is given beside them is in the way.
         """
-        dataflow = self.draft.facts.dataflow
+        dataflow = self.facts.dataflow
         others = [word.value for word in second.keywords if word.value is not first]
         if first not in set(ast.walk(second)):
             return dataflow.stays(nodes, first, second)
         moved, *behind = nodes
         if not all(dataflow.may_swap(moved, other) for other in (*others, *behind)):
-            where = self.draft.facts.scope(first).unit.place(first.lineno)
+            where = self.facts.scope(first).unit.place(first.lineno)
             raise Unproven(f"the order of what {where} computes matters")
         return True

@@ -35,18 +35,12 @@ BY_CLASS = ("builtins.isinstance", "builtins.issubclass")
 
 
 def check_class(draft: Draft) -> None:
-    """Raises `Unproven` if a class may not."""
+    """Raises `Unproven` if a class may not derive from `TrainState`."""
     node = draft.cls.node
-    decorated = [name for one in node.decorator_list for name in draft.facts.externals(one)]
-    full = [draft.facts.full_name(one) for one in node.decorator_list]
-    if (
-        len(node.decorator_list) != 1
-        or not ({*decorated, *full} & STRUCT)
-        or node.bases
-        or node.keywords
-    ):
+    if not _is_plain(draft):
         raise Unproven("it is no plain `flax.struct.dataclass`")
-    if draft.cls.scope.names & ({*TAKEN} if draft.counts else {*TAKEN, STEP}):
+    taken = {*TAKEN} if draft.counts else {*TAKEN, STEP}
+    if draft.cls.scope.names & taken:
         raise Unproven("it has a field or method that a `TrainState` has, too")
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     if any(method.name.startswith("__") for method in methods):
@@ -62,33 +56,44 @@ def check_class(draft: Draft) -> None:
         raise Unproven("its step does not begin at 0")
 
 
+def _is_plain(draft: Draft) -> bool:
+    """Whether a class has the decorator `flax.struct.dataclass`, and neither others nor bases."""
+    node = draft.cls.node
+    if len(node.decorator_list) != 1 or node.bases or node.keywords:
+        return False
+    [decorator] = node.decorator_list
+    names = {*draft.facts.externals(decorator), draft.facts.full_name(decorator)}
+    return not names.isdisjoint(STRUCT)
+
+
 def _mentions_field(draft: Draft, method: ast.FunctionDef) -> bool:
-    """Whether a method names the field, or does more with the instance than to read attributes of it."""
+    """Whether a method names the field, or uses the instance other than to read attributes."""
     parents = draft.cls.unit.parents
     instance = {argument.arg for argument in method.args.args[:1]}
     for inner in ast.walk(method):
-        if isinstance(inner, ast.Attribute) and (
-            inner.attr == draft.name or inner.attr.startswith("__")
-        ):
-            return True
-        if (
-            isinstance(inner, ast.Name)
-            and inner.id in instance
-            and not isinstance(parents[inner], ast.Attribute)
-        ):
-            return True
+        match inner:
+            # self.optimizer, or self.__dict__
+            case ast.Attribute(attr=name) if name == draft.name or name.startswith("__"):
+                return True
+            # show(self)
+            case ast.Name(id=name) if name in instance:
+                if not isinstance(parents[inner], ast.Attribute):
+                    return True
     return False
 
 
 def _reflections(draft: Draft) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
-    """Where an instance or the class itself goes to something that may ask for its fields."""
+    """Where an instance or the class itself goes to something that may read its fields by name."""
     reading = draft.facts.flow.reading
     for unit, call in reading.calls:
-        if any(_is_meant(draft, value) for value in values_of(call)) and not _is_blind(draft, call):
+        is_given = any(_is_meant(draft, value) for value in values_of(call))
+        if is_given and not _is_blind(draft, call):
             yield unit, call
+    known = {*draft.cls.scope.names, "replace"}
     for unit, node in reading.attributes:
-        if _is_meant(draft, node.value) and node.attr not in {*draft.cls.scope.names, "replace"}:
+        if _is_meant(draft, node.value) and node.attr not in known:
             yield unit, node
+    # match state: case State(step, optimizer): …
     for unit in draft.facts.project.units:
         for inner in unit.nodes:
             if isinstance(inner, ast.MatchClass) and draft.cls in draft.facts.objects(inner.cls):
@@ -101,24 +106,23 @@ def _is_meant(draft: Draft, node: ast.expr) -> bool:
 
 
 def _is_blind(draft: Draft, call: ast.Call) -> bool:
-    """Whether a call is of functions in view, or of those of which it is known that they do not ask for fields."""
+    """Whether a call is of functions in view, or of those that are known to read no fields."""
     called = list(draft.facts.objects(call.func))
     return bool(called) and all(_is_blind_function(draft, item) for item in called)
 
 
 def _is_blind_function(draft: Draft, function: Object) -> bool:
+    """Whether a function is in view, or reads no fields by name."""
     if not isinstance(function, External):
         return isinstance(function, Function | Method | Class | Partial | Derivative)
-    known = (
-        function.name in (*BY_CLASS, *STORE)
-        or draft.facts.flow.library.function(function.name) is not None
-    )
-    return known and function.name not in (*BY_NAME, "builtins.vars")
+    name = function.name
+    is_known = draft.facts.flow.library.function(name) is not None
+    if name not in (*BY_CLASS, *STORE) and not is_known:
+        return False
+    return name not in (*BY_NAME, "builtins.vars")
 
 
 def change_class(draft: Draft) -> None:
     """Let the class derive from `TrainState`."""
-    unit = draft.cls.unit
-    draft.result.edits.put(
-        draft.cls.node, unit, DeriveState(unit.span(draft.cls.node), draft.dropped)
-    )
+    unit, node = draft.cls.unit, draft.cls.node
+    draft.result.edits.put(node, unit, DeriveState(unit.span(node), draft.dropped))

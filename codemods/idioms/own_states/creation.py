@@ -1,4 +1,4 @@
-"""Where a dataclass with an optimizer is made: `State(step=0, optimizer=definition.create(params), …)`."""
+"""Where a dataclass is made: `State(step=0, optimizer=definition.create(params), …)`."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ class Creation:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self.facts = draft.facts
+        self.origins = draft.origins
+        self.edits = draft.result.edits
 
     def make(self, unit: Unit, call: ast.Call) -> None:
         """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
         where = unit.place(call.lineno)
-        given = arguments_of(
-            taking(**dict.fromkeys(self.draft.facts.flow.fields_in_order(self.draft.cls))), call
-        )
+        fields = self.facts.flow.fields_in_order(self.draft.cls)
+        given = arguments_of(taking(**dict.fromkeys(fields)), call)
         if given is None:
             raise Unproven(f"its fields are unpacked at {where}")
         if self.draft.name not in given:
             raise Unproven(f"it has no optimizer at {where}")
-        makers = self._makers(given[self.draft.name], where)
-        targets = [
-            target for maker in makers for target in (arguments_of(CREATE, maker) or {}).values()
-        ]
-        if len({ast.unparse(target) for target in targets}) != 1:
-            raise Unproven(f"its optimizers are made for different parameters before {where}")
+        optimizer = given[self.draft.name]
+        makers = self._makers(optimizer, where)
+        params = _params(makers, where)
         holes: list[tuple[str, Span]] = []
-        transformation = self._transformation(given[self.draft.name], makers, unit, holes)
-        value = targets[0]
-        apply_fn = apply_function(makers[0], value, unit, self.draft.facts)
-        holes += [("callee", unit.span(call.func)), ("params", unit.span(value))]
-        others = {name: node for name, node in given.items() if name not in (self.draft.name, STEP)}
-        kept = [Argument(name, index=values_of(call).index(node)) for name, node in others.items()]
+        transformation = self._transformation(optimizer, makers, unit, holes)
+        apply_fn = apply_function(makers[0], params, unit, self.facts)
+        holes += [("callee", unit.span(call.func)), ("params", unit.span(params))]
         made = {"apply_fn": apply_fn, "params": "{params}", "tx": transformation}
-        arguments = (*(Argument(name, template=text) for name, text in made.items()), *kept)
-        edit = RewriteCall(unit.span(call), "{callee}.create", arguments, tuple(holes))
-        self.draft.result.edits.put(call, unit, edit)
-        self.draft.result.outcomes.update(
-            dict.fromkeys((self.draft.created.pop(maker).node for maker in makers), edit)
-        )
+        arguments = [Argument(name, template=text) for name, text in made.items()]
+        values = values_of(call)
+        for name, node in given.items():
+            if name not in (self.draft.name, STEP):
+                arguments.append(Argument(name, index=values.index(node)))
+        edit = RewriteCall(unit.span(call), "{callee}.create", tuple(arguments), tuple(holes))
+        self.edits.put(call, unit, edit)
+        for maker in makers:
+            use = self.draft.created.pop(maker)
+            self.draft.result.outcomes[use.node] = edit
 
     def _makers(self, value: ast.expr, where: str) -> list[ast.Call]:
         """The calls of `create` that may have given a value."""
         found: list[ast.expr | None] = [value]
         if isinstance(value, ast.Name):
-            found = self.draft.origins.values_of(value)
-            if self.draft.origins.loads_of(value, value) != [value]:
+            found = self.origins.values_of(value)
+            if self.origins.loads_of(value, value) != [value]:
                 raise Unproven(f"its optimizer is used by itself before {where}")
         calls = [one for one in found if isinstance(one, ast.Call) and one in self.draft.created]
         if not calls or len(calls) != len(found):
@@ -66,31 +66,40 @@ class Creation:
     def _transformation(
         self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, Span]]
     ) -> str:
-        """What the state is given as its transformation, and the edits of the statements that made the optimizer."""
-        definitions = [
-            maker.func.value for maker in makers if isinstance(maker.func, ast.Attribute)
-        ]
-        if not isinstance(value, ast.Name):
-            holes.append(("tx", unit.span(definitions[0])))
-            return "{tx}"
-        statements = [statement_of(unit, maker) for maker in makers]
+        """The transformation that the state gets. Edits the statements that made the optimizer."""
+        functions = [maker.func for maker in makers]
+        definitions = [one.value for one in functions if isinstance(one, ast.Attribute)]
         only = definitions[0]
-        variable = self.draft.origins.variable(value)
+        # State(optimizer=definition.create(params))
+        if not isinstance(value, ast.Name):
+            holes.append(("tx", unit.span(only)))
+            return "{tx}"
+        variable = self.origins.variable(value)
         assert variable is not None
-        stores = [
-            store for store in self.draft.origins.stores(variable) if isinstance(store, ast.Name)
-        ]
-        deleted = [store for store in stores if isinstance(store.ctx, ast.Del)]
-        alone = len(makers) == 1 and not deleted and len(block_of(unit, statements[0])) > 1
-        if alone and isinstance(only, ast.Name):
-            self.draft.result.edits.take_away(statements[0], unit)
+        stores = [one for one in self.origins.stores(variable) if isinstance(one, ast.Name)]
+        is_deleted = any(isinstance(store.ctx, ast.Del) for store in stores)
+        statement = statement_of(unit, makers[0])
+        is_alone = len(makers) == 1 and not is_deleted and len(block_of(unit, statement)) > 1
+        # optimizer = definition.create(params), which is not needed any more
+        if is_alone and isinstance(only, ast.Name):
+            self.edits.take_away(statement, unit)
             return only.id
+        # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
         name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
-            self.draft.result.edits[maker] = (
-                unit,
-                Replace(unit.span(maker), "{tx}", (("tx", unit.span(definition)),)),
-            )
-        for store in stores if name != value.id else ():
-            self.draft.result.edits[store] = (unit, Replace(unit.span(store), name))
+            holes_of_maker = (("tx", unit.span(definition)),)
+            self.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", holes_of_maker))
+        if name != value.id:
+            for store in stores:
+                self.edits[store] = (unit, Replace(unit.span(store), name))
         return name
+
+
+def _params(makers: list[ast.Call], where: str) -> ast.expr:
+    """The parameters that optimizers are made for."""
+    targets: list[ast.expr] = []
+    for maker in makers:
+        targets += (arguments_of(CREATE, maker) or {}).values()
+    if len({ast.unparse(target) for target in targets}) != 1:
+        raise Unproven(f"its optimizers are made for different parameters before {where}")
+    return targets[0]

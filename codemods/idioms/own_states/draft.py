@@ -1,4 +1,4 @@
-"""What is known of a dataclass with an optimizer while its proof is sought, and what changes for it."""
+"""What is known of a dataclass with an optimizer during its proof, and what changes for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ STEP = "step"
 
 @dataclass
 class OwnState:
-    """What becomes of a dataclass with an optimizer: other edits for the uses of the optimizer, and edits elsewhere."""
+    """What becomes of a dataclass with an optimizer.
+
+    `outcomes` are edits for the uses of the optimizer, `edits` those elsewhere.
+    """
 
     things: tuple[Thing, ...]
     outcomes: dict[ast.AST, Edit | None] = field(default_factory=dict)
@@ -62,15 +65,13 @@ class Draft:
     def holder(self, receiver: ast.expr) -> ast.Attribute | None:
         """`state.optimizer`, where an expression is that, or a local variable for it."""
         match self.origins.expanded(receiver):
-            case ast.Attribute(attr=name, value=value) as held if name == self.name and self.is_one(
-                value
-            ):
-                return held
+            case ast.Attribute(attr=name, value=value) as holder if name == self.name:
+                return holder if self.is_one(value) else None
         return None
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """The fields that go: the optimizer's, and one that counts its steps a second time."""
+        """The fields that are dropped: the optimizer's, and one that counts its steps again."""
         return (self.name, STEP) if self.counts else (self.name,)
 
 

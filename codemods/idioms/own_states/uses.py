@@ -1,8 +1,9 @@
-"""The uses of an optimizer within a dataclass, which the dataclass is to answer to itself."""
+"""The uses of an optimizer within a dataclass, which become uses of the dataclass itself."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codemods.analysis.evidence import CONFIG_LIKE, last_word
 from codemods.analysis.origins import block_of
@@ -13,6 +14,10 @@ from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import Draft
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Replace
+from codemods.sources.modules import Unit
+
+READ = ("optimizer.target", "state.step", "optimizer.state")
+"""The uses that read a part of an optimizer."""
 
 INNER = (
     "optimizer.target",
@@ -21,7 +26,7 @@ INNER = (
     "optimizer.state",
     "optimizer.replace",
 )
-"""The uses of an optimizer that a state of its own answers to itself."""
+"""The uses of an optimizer that are uses of a train state, too."""
 
 
 class InnerUses:
@@ -29,13 +34,16 @@ class InnerUses:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self.facts = draft.facts
+        self.origins = draft.origins
+        self.result = draft.result
 
     def classify(self) -> None:
         """Decide on each use of the optimizer, by where it gets it from."""
         group = {*self.draft.things}
         self._refuse_unknown(group)
         known: set[ast.AST] = set()
-        for use in self.draft.facts.uses:
+        for use in self.facts.uses:
             if use.kind == "definition.create":
                 self._note_created(use, group)
             if not group & {*use.things} and not self._is_state_of(use, group):
@@ -44,81 +52,72 @@ class InnerUses:
                 raise Unproven(f"its optimizer is used by itself at {use.where}")
             if use.kind != "annotation":
                 known.add(self._decide(use))
-        for unit, node in self.draft.facts.flow.reading.attributes:
-            if (
-                node.attr == self.draft.name
-                and isinstance(node.ctx, ast.Load)
-                and self.draft.is_one(node.value)
-            ):
-                parent = unit.parents.get(node)
-                alias = isinstance(parent, ast.Assign) and parent.value is node
-                if node not in known and not alias:
-                    raise Unproven(f"its optimizer is handed on at {unit.place(node.lineno)}")
+        for unit, node in self._reads():
+            if not self.draft.is_one(node.value):
+                continue
+            parent = unit.parents.get(node)
+            is_alias = isinstance(parent, ast.Assign) and parent.value is node
+            if node not in known and not is_alias:
+                raise Unproven(f"its optimizer is handed on at {unit.place(node.lineno)}")
+
+    def _reads(self) -> Iterator[tuple[Unit, ast.Attribute]]:
+        """Where an attribute with the field's name is read."""
+        for unit, node in self.facts.flow.reading.attributes:
+            if node.attr == self.draft.name and isinstance(node.ctx, ast.Load):
+                yield unit, node
 
     def _refuse_unknown(self, group: set[Thing]) -> None:
-        """Whoever says the field's name has to be known to speak of such a state, or of something else."""
-        together = {
-            self.draft.facts.groups[thing] for thing in group if thing in self.draft.facts.groups
-        }
-        for thing, whole in self.draft.facts.groups.items():
+        """Refuse attributes with the field's name of objects of which the class is unknown."""
+        groups = self.facts.groups
+        together = {groups[thing] for thing in group if thing in groups}
+        for thing, whole in groups.items():
             if thing.kind == "optimizer" and whole in together and thing not in group:
                 where = thing.unit.place(getattr(thing.node, "lineno", 1))
                 raise Unproven(f"what its optimizer meets at {where} is no part of it")
-        for unit, node in self.draft.facts.flow.reading.attributes:
-            if (
-                node.attr == self.draft.name
-                and isinstance(node.ctx, ast.Load)
-                and not self._is_told(node.value)
-            ):
-                raise Unproven(
-                    f"nothing tells of which class the object is at {unit.place(node.lineno)}"
-                )
-        for unit, call in self.draft.facts.flow.reading.calls:
+        unknown = "nothing tells of which class the object is"
+        for unit, node in self._reads():
+            if not self._is_known(node.value):
+                raise Unproven(f"{unknown} at {unit.place(node.lineno)}")
+        for unit, call in self.facts.flow.reading.calls:
             match call.func:
-                case ast.Attribute(attr="replace", value=value) if not self._is_told(value):
+                # state.replace(optimizer=optimizer)
+                case ast.Attribute(attr="replace", value=value) if not self._is_known(value):
                     if any(word.arg == self.draft.name for word in call.keywords):
-                        raise Unproven(
-                            f"nothing tells of which class the object is at {unit.place(call.lineno)}"
-                        )
+                        raise Unproven(f"{unknown} at {unit.place(call.lineno)}")
 
-    def _is_told(self, node: ast.expr) -> bool:
-        """Whether it is known what an object is; one that is called like a configuration holds words and numbers."""
-        known = any(
-            isinstance(item, Instance | Module | Thing) for item in self.draft.facts.objects(node)
-        )
-        return (
-            known
-            or bool(self.draft.facts.full_name(node))
-            or CONFIG_LIKE.search(last_word(node)) is not None
-        )
+    def _is_known(self, node: ast.expr) -> bool:
+        """Whether it is known what an object is.
+
+        One with a name like a configuration's holds words and numbers.
+        """
+        if any(isinstance(item, Instance | Module | Thing) for item in self.facts.objects(node)):
+            return True
+        if self.facts.full_name(node):
+            return True
+        return CONFIG_LIKE.search(last_word(node)) is not None
 
     def _is_state_of(self, use: Use, group: set[Thing]) -> bool:
-        """Whether a use of a state is one of an optimizer's in question."""
+        """Whether a use is `optimizer.state.step` of an optimizer of the group."""
         owner = owner_of_state(use.owner) if use.kind == "state.step" else None
-        return owner is not None and not group.isdisjoint(
-            self.draft.facts.things(owner, "optimizer")
-        )
+        if owner is None:
+            return False
+        return not group.isdisjoint(self.facts.things(owner, "optimizer"))
 
     def _decide(self, use: Use) -> ast.AST:
-        """Note what becomes of a use; the expression for the optimizer that it is about."""
+        """Note what becomes of a use, and return the expression for its optimizer."""
         receiver = (owner_of_state(use.owner) if use.kind == "state.step" else None) or use.owner
         holder = self.draft.holder(receiver)
-        is_plain = (
-            use.kind in ("optimizer.target", "state.step", "optimizer.state")
-            or use.call is not None
-        )
-        stays = self.draft.facts.dataflow.stays
-        if (
-            holder is None
-            or not is_plain
-            or not (holder is receiver or stays([holder], holder, receiver))
-        ):
+        is_plain = use.kind in READ or use.call is not None
+        stays = self.facts.dataflow.stays
+        if holder is None or not is_plain:
+            raise Unproven(f"its optimizer is used by itself at {use.where}")
+        # optimizer = state.optimizer, and then optimizer.target
+        if holder is not receiver and not stays([holder], holder, receiver):
             raise Unproven(f"its optimizer is used by itself at {use.where}")
         field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
         base = (("base", use.unit.span(holder.value)),)
-        self.draft.result.outcomes[use.node] = (
-            Replace(use.span, f"{{base}}.{field}", base) if field else None
-        )
+        edit = Replace(use.span, f"{{base}}.{field}", base) if field else None
+        self.result.outcomes[use.node] = edit
         if use.kind != "optimizer.state" and field is None and use.call is not None:
             self.draft.stepped[use.call] = use
         if isinstance(receiver, ast.Name):
@@ -126,26 +125,27 @@ class InnerUses:
         return holder
 
     def _drop_alias(self, name: ast.Name) -> None:
-        """Take `optimizer = state.optimizer` away."""
-        variable = self.draft.origins.variable(name)
-        setting = self.draft.origins.setting(variable)
+        """Remove `optimizer = state.optimizer`."""
+        variable = self.origins.variable(name)
+        setting = self.origins.setting(variable)
         if variable is None or setting is None or len(block_of(variable.unit, setting)) < 2:
             raise Unproven("a variable for its optimizer cannot be taken away")
-        for load in self.draft.origins.loads(variable):
+        for load in self.origins.loads(variable):
             if not isinstance(variable.unit.parents.get(load), ast.Attribute):
                 raise Unproven(f"its optimizer is handed on at {variable.unit.place(load.lineno)}")
-        self.draft.result.edits.take_away(setting, variable.unit)
+        self.result.edits.take_away(setting, variable.unit)
 
     def _note_created(self, use: Use, group: set[Thing]) -> None:
+        """Note a call that makes an optimizer of the group: `definition.create(params)`."""
         call = use.call
         whole = use.parent
-        if not isinstance(whole, ast.expr) or not group & {
-            *self.draft.facts.things(whole, "optimizer")
-        }:
+        if not isinstance(whole, ast.expr):
+            return
+        if group.isdisjoint(self.facts.things(whole, "optimizer")):
             return
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
             raise Unproven(f"its optimizer is not made plainly at {use.where}")
         parameters = self.draft.parameters
-        if any(parameters.need_any(thing) for thing in self.draft.facts.things(call, "optimizer")):
+        if any(parameters.need_any(thing) for thing in self.facts.things(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use
