@@ -26,15 +26,15 @@ from optim2optax.parity.shadow import shadow
 
 
 def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
-    """Record all that this process does from now on, and let it compute in float64 if the side says so.
+    """Record the steps of this process from now on, and compute in float64 if the side says so.
 
     Args:
-        side: the facts of the side, as `Side` tells them.
+        side: the facts of the side, as `Side` writes them.
         foreign: gives the modules that were loaded from the user's own tree.
     """
     recorder = Recorder(Path(side["out"]), leaves, side["inputs"])
     stack = ExitStack()
-    # Not for a while as `precise` does: callbacks come in threads of their own, and so do training loops.
+    # Not by `precise`, which changes one thread: callbacks and training loops may have others.
     jax.config.update("jax_enable_x64", side["wide"])  # type: ignore[no-untyped-call]
     jax.config.update("jax_default_matmul_precision", "highest")  # type: ignore[no-untyped-call]
     if side["legacy"]:
@@ -60,6 +60,7 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     atexit.register(stack.close)
 
     def last() -> None:
+        # The new side replays the gradients of the old one, the old one its own in float64.
         if side["replays"]:
             from optim2optax.parity.replaying import replay
 
@@ -76,4 +77,5 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
 
 def leaves(tree: Any) -> dict[str, Any]:
     """The leaves of a tree, which may be traced, by paths such as `Dense_0/kernel`."""
-    return {name_of(path): leaf for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
+    paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {name_of(path): leaf for path, leaf in paths_and_leaves}

@@ -1,4 +1,7 @@
-"""What the old side of scenarios yielded, kept in a file: a baseline that later runs are compared with, without the old world."""
+"""Baselines: files with what the old side of scenarios yielded.
+
+Later runs are compared with them, and need no old Flax.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,15 @@ CASES = "cases"
 
 
 class BaselineError(ValueError):
-    """A file that is no baseline, or has nothing of a scenario; the message says which."""
+    """A file that is no baseline, or has no such scenario; the message says which."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the old side of one scenario yielded, each value by leaf path, and whether it is a replay of recorded gradients."""
+    """What the old side of one scenario yielded, each value by leaf path.
+
+    `replay` says whether it is a replay of recorded gradients.
+    """
 
     values: list[dict[str, NDArray[Any]]]
     replay: bool
@@ -53,9 +59,9 @@ def load_baseline(path: Path, case: str) -> Baseline:
                     f"{path} has no scenario called {case}. Save it anew, with --save."
                 )
             number = names.index(case)
-            values: list[dict[str, NDArray[Any]]] = [
-                {} for _ in range(int(arrays[f"{number}/length"]))
-            ]
+            length = int(arrays[f"{number}/length"])
+            values: list[dict[str, NDArray[Any]]] = [{} for _ in range(length)]
+            # The key `2/7/Dense_0/kernel` is a leaf of the eighth value of the third case.
             for key in arrays.files:
                 place, _, rest = key.partition("/")
                 step, _, leaf = rest.partition("/")

@@ -12,7 +12,7 @@ import jax
 from codemods.model import EmittedOptimizer
 
 from optim2optax.parity.baseline import BaselineError, load_baseline
-from optim2optax.parity.command import NOTHING, CommandError, compare_command
+from optim2optax.parity.command import NOTHING, OPEN_LOOP, CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_variants
 from optim2optax.parity.judge import Comparison, Verdict
 from optim2optax.parity.left_behind import Wanted
@@ -45,24 +45,30 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
 
 
 def _reason(error: Exception) -> str:
-    """Why a case could not run, in words of its own where its error is one of ours or the device's."""
+    """Why a case could not run.
+
+    Errors of parity itself and of the memory of a device have messages that say all.
+    """
     for found in (error, error.__cause__):
-        if isinstance(found, jax.errors.JaxRuntimeError) and (said := str(found)).startswith(
-            OUT_OF_MEMORY
-        ):
-            first = said.removeprefix(OUT_OF_MEMORY).partition("\n")[0].strip(" :.")
-            return f"The memory of the device does not suffice: {first}. {REMEDY}"
-    told = isinstance(error, UnevaluableError | BaselineError)
-    return str(error) if told else f"{type(error).__name__}: {error}"
+        if isinstance(found, jax.errors.JaxRuntimeError):
+            message = str(found)
+            if message.startswith(OUT_OF_MEMORY):
+                first = message.removeprefix(OUT_OF_MEMORY).partition("\n")[0].strip(" :.")
+                return f"The memory of the device does not suffice: {first}. {REMEDY}"
+    is_complete = isinstance(error, UnevaluableError | BaselineError)
+    return str(error) if is_complete else f"{type(error).__name__}: {error}"
 
 
 def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
-    """What is wrong with the old side itself, if that shows; the new side does the same."""
+    """A known fault of the old side, if it shows; the new side has it too."""
     lost = [leaf.leaf for leaf in comparison.leaves if not leaf.finite]
     if not lost or "optim.LAMB" not in emitted.legacy_expression:
         return ""
     where = ", ".join(lost)
-    return f"The old LAMB divides by zero on a leaf that never gets a gradient: {where} is not finite on the old side."
+    return (
+        "The old LAMB divides by zero on a leaf that never gets a gradient: "
+        f"{where} is not finite on the old side."
+    )
 
 
 def command_case(
@@ -77,13 +83,10 @@ def command_case(
 ) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        return Case(
-            name,
-            "command",
-            compare_command(command, before, folder, timeout, links, legacy_python, wanted),
-        )
+        found = compare_command(command, before, folder, timeout, links, legacy_python, wanted)
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
+    return Case(name, "command", found)
 
 
 def _text(path: Path) -> str:
@@ -92,7 +95,7 @@ def _text(path: Path) -> str:
 
 @contextmanager
 def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
-    """The modules themselves, or those that the cells of notebooks are."""
+    """The modules themselves; a notebook is a module of the code in its cells."""
     from codemods.sources.notebook import python_of
 
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
@@ -126,31 +129,21 @@ def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Cas
 def scenario_case(
     name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None
 ) -> Case:
-    """Drive the old code and the new through a scenario, the old one under another interpreter if there is one."""
+    """Drive the old code and the new through a scenario.
+
+    The old code runs under `legacy_python`, if that is given.
+    """
     texts = _text(before), _text(after)
     try:
         with as_modules(before, after) as (before, after):
             if legacy_python is not None:
-                return Case(
-                    name,
-                    "scenario",
-                    run_scenario(scenario, before, after, legacy_python=legacy_python),
-                    *texts,
-                )
+                found = run_scenario(scenario, before, after, legacy_python=legacy_python)
+                return Case(name, "scenario", found, *texts)
             comparison, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, *texts, _reason(error))
-    if (
-        opened is not None
-        and opened.verdict is Verdict.DIFFERENT
-        and comparison.verdict is not Verdict.DIFFERENT
-    ):
-        return Case(
-            name,
-            "scenario",
-            opened,
-            *texts,
-            "This is the open loop: the old side's gradients, replayed.",
-        )
-    note = "" if opened is None else f"In open loop: {figures(opened)}."
-    return Case(name, "scenario", comparison, *texts, note)
+    if opened is None:
+        return Case(name, "scenario", comparison, *texts)
+    if opened.verdict is Verdict.DIFFERENT and comparison.verdict is not Verdict.DIFFERENT:
+        return Case(name, "scenario", opened, *texts, OPEN_LOOP)
+    return Case(name, "scenario", comparison, *texts, f"In open loop: {figures(opened)}.")

@@ -1,4 +1,4 @@
-"""Run the user's own training command on the old tree and on the new, and compare every update that it applies."""
+"""Run the user's own training command on both trees, and compare every update that it applies."""
 
 from __future__ import annotations
 
@@ -52,9 +52,15 @@ FLOAT32_GATE = 1e-5
 """The gate of a closed loop in float32, unless rounding explains more,"""
 
 FACTOR_IN_FLOAT32 = 20
-"""which is so many times what becomes of one unit in the last place. The usual factor would let faults of a thousandth pass."""
+"""which is so many times what becomes of one unit in the last place.
 
-IN_FLOAT32 = "The program insists on float32. It ran in that, and its updates alone are judged, computed anew in float64."
+The usual factor would let faults of a thousandth pass.
+"""
+
+IN_FLOAT32 = (
+    "The program insists on float32. "
+    "It ran in that, and its updates alone are judged, computed anew in float64."
+)
 OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
 
 
@@ -71,20 +77,25 @@ def compare_command(
     legacy_python: Path | None = None,
     wanted: Wanted = NOTHING,
 ) -> Comparison:
-    """Run a command on both sides, each in a working copy of its own, and judge whether they applied the same updates.
+    """Run a command on both sides, and judge whether they applied the same updates.
+
+    Each side runs in a working copy of its own.
 
     Args:
         command: a training command, as it is given in `folder`.
         before: the old tree: a folder, or a revision of the git repository around `folder`.
         folder: where the command is given; the tree around it, as it is now, is the new one.
-        timeout: how many seconds a side may take; None lets the old side take its time, and the new one PATIENCE times that.
+        timeout: how many seconds a side may take. With None, the old side has no limit, and the
+            new one may take PATIENCE times as long as the old one took.
         links: what is not copied but linked, such as data that git ignores.
-        legacy_python: an interpreter with an old Flax, under which the old side runs; None stands for the one of this process.
-        wanted: what the command leaves behind that is to be compared as well.
+        legacy_python: an interpreter with an old Flax, under which the old side runs; None
+            stands for the one of this process.
+        wanted: files and lines that the command writes, to be compared as well.
 
     Raises:
-        CommandError: if a side failed, took no step or ran code of the user's own tree, or the old side no legacy optimizer.
-        TreeError: if the old tree cannot be had, or what is to be linked.
+        CommandError: if a side failed, took no step or ran code of the user's own tree, or if
+            the old side has no legacy optimizer.
+        TreeError: if the old tree cannot be copied, or a link leads nowhere.
     """
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         runs = _Runs(
@@ -97,22 +108,27 @@ def compare_command(
             wanted,
             Path(temporary).resolve(),
         )
-        in_float32 = replace(runs, wide=False)
         try:
-            found = _compared(runs)
-            insists = found.verdict is Verdict.DIFFERENT and _keeps_float32(runs)
-            instead = _compared_in_float32(in_float32) if insists else None
-        except _FailedError:
-            instead = _compared_in_float32(in_float32)
-            if instead is None:
-                raise
+            return _judged(runs)
         except DifferentParametersError as error:
             raise CommandError(str(error)) from error
-        return (
-            _with_left_behind(found, runs)
-            if instead is None
-            else _with_left_behind(instead, in_float32)
-        )
+
+
+def _judged(runs: _Runs) -> Comparison:
+    """Judge the runs in float64, or in the program's own precision where it insists on float32."""
+    in_float32 = replace(runs, wide=False)
+    try:
+        found = _compared(runs)
+        insists = found.verdict is Verdict.DIFFERENT and _keeps_float32(runs)
+        instead = _compared_in_float32(in_float32) if insists else None
+    except _FailedError:
+        # The program may not run in float64: `jnp.zeros(3, jnp.float32)` as the carry of a scan.
+        instead = _compared_in_float32(in_float32)
+        if instead is None:
+            raise
+    if instead is None:
+        return _with_left_behind(found, runs)
+    return _with_left_behind(instead, in_float32)
 
 
 class _FailedError(CommandError):
@@ -120,7 +136,7 @@ class _FailedError(CommandError):
 
 
 def _compared(runs: _Runs) -> Comparison:
-    """Judge the closed loop by the parameters, then by the states of optimizers, and then the open loop."""
+    """Judge the closed loop by parameters, then by states of optimizers, and then the open loop."""
     old, new = runs.old.updates, runs.new.updates
 
     def compare(gate: float | None = None) -> Comparison:
@@ -132,31 +148,27 @@ def _compared(runs: _Runs) -> Comparison:
         except DifferentParametersError:
             return None
 
-    return _with_open_loop(_with_states(settled(compare(), compare, noise), runs), runs)
+    closed = _with_states(settled(compare(), compare, noise), runs)
+    return _with_open_loop(closed, runs)
 
 
 def _keeps_float32(runs: _Runs) -> bool:
     """Whether either side has parameters in float32, though float64 is the default."""
-    return any(
-        values.dtype == np.float32
-        for side in (runs.old, runs.new)
-        for updates in _of_optimizers(side).values()
-        for values in updates[0].after.values()
-    )
+    for side in (runs.old, runs.new):
+        for updates in _of_optimizers(side).values():
+            if any(values.dtype == np.float32 for values in updates[0].after.values()):
+                return True
+    return False
 
 
 def _compared_in_float32(runs: _Runs) -> Comparison | None:
-    """Judge a program that insists on float32 by its updates alone, which are computed anew in float64.
+    """Judge a program that insists on float32 by its updates, which are computed anew in float64.
 
-    The closed loop has the last word where it departs by more than rounding explains. Gives None if the program does not run in
-    its own precision either.
+    The closed loop has the last word where it departs by more than rounding explains. The result
+    is None if the program does not run in its own precision either.
     """
     try:
-        old, new = runs.old.updates, runs.new.updates
-        closed = compare_updates(old, new, FLOAT32_GATE)
-        if closed.error >= FLOAT32_GATE and runs.again is not None:
-            noise = compare_updates(old, runs.again.updates).error
-            closed = compare_updates(old, new, max(FLOAT32_GATE, FACTOR_IN_FLOAT32 * noise))
+        closed = _closed_loop_in_float32(runs)
     except (CommandError, DifferentParametersError):
         return None
     if closed.verdict is Verdict.DIFFERENT:
@@ -165,12 +177,11 @@ def _compared_in_float32(runs: _Runs) -> Comparison | None:
     judged = []
     for kind, updates in _of_optimizers(runs.old).items():
         if kind not in shadows or kind not in replays:
-            why = f"Of {_shown(kind)} that cannot be done: {_why_not_replayed(kind, updates, runs.new)}."
+            reason = _why_not_replayed(kind, updates, runs.new)
+            why = f"Of {_shown(kind)} that cannot be done: {reason}."
             return replace(closed, verdict=Verdict.NOTHING_PROVEN, remarks=(IN_FLOAT32, why))
         judged.append(compare_replays(updates, replays[kind], shadows[kind]))
-    different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
-    unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
-    worst = max(different or unproven or judged, key=lambda found: found.error)
+    worst = _worst(judged)
     return replace(
         worst,
         drift=closed.error,
@@ -179,8 +190,25 @@ def _compared_in_float32(runs: _Runs) -> Comparison | None:
     )
 
 
+def _closed_loop_in_float32(runs: _Runs) -> Comparison:
+    """The closed loop, by a gate that takes in what rounding in float32 does to this program."""
+    old, new = runs.old.updates, runs.new.updates
+    closed = compare_updates(old, new, FLOAT32_GATE)
+    if closed.error >= FLOAT32_GATE and runs.again is not None:
+        noise = compare_updates(old, runs.again.updates).error
+        closed = compare_updates(old, new, max(FLOAT32_GATE, FACTOR_IN_FLOAT32 * noise))
+    return closed
+
+
+def _worst(judged: Sequence[Comparison]) -> Comparison:
+    """The comparison with the largest error among those that differ, else the unproven, else all."""
+    different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
+    unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
+    return max(different or unproven or judged, key=lambda found: found.error)
+
+
 def _with_states(found: Comparison, runs: _Runs) -> Comparison:
-    """The comparison, with that of what the optimizers keep beside their parameters."""
+    """The comparison, with that of the optimizers' states, such as their momentum."""
     for kind, updates in _of_optimizers(runs.old).items():
         if found.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
             return found
@@ -195,7 +223,7 @@ def _with_states(found: Comparison, runs: _Runs) -> Comparison:
 
 
 def _states_compared(kind: Kind, old: Sequence[Update], runs: _Runs) -> Comparison | None:
-    """The comparison of the states of one optimizer; None if nothing is known to correspond."""
+    """The comparison of the states of one optimizer; None if no places are known to correspond."""
     places = runs.new.corresponding.get(kind, ())
     new = by_kind(runs.new.updates)[kind]
 
@@ -204,39 +232,37 @@ def _states_compared(kind: Kind, old: Sequence[Update], runs: _Runs) -> Comparis
 
     def noise() -> Comparison | None:
         rounded = [] if runs.again is None else by_kind(runs.again.updates).get(kind, [])
+        # Both are runs of the old side: each place corresponds to itself.
         return compare_states(old, rounded, [(source, source, 1) for _, source, _ in places])
 
     found = compare()
-    return None if found is None else settled(found, lambda gate: compare(gate) or found, noise)
+    if found is None:
+        return None
+    return settled(found, lambda gate: compare(gate) or found, noise)
 
 
 def _with_open_loop(found: Comparison, runs: _Runs) -> Comparison:
-    """The comparison, with that of the new side's transformations alone, on the gradients of the old side."""
+    """The comparison, with that of the new transformations alone, on the old side's gradients."""
     replays = by_kind(runs.new.replays)
-    optimizers = _of_optimizers(runs.old)
-    opened = [
-        compare_replays(updates, replays[kind])
-        for kind, updates in optimizers.items()
-        if kind in replays
-    ]
+    opened: list[Comparison] = []
+    without: list[str] = []
+    for kind, updates in _of_optimizers(runs.old).items():
+        if kind in replays:
+            opened.append(compare_replays(updates, replays[kind]))
+        else:
+            reason = _why_not_replayed(kind, updates, runs.new)
+            without.append(f"In open loop, {_shown(kind)} cannot be compared: {reason}.")
     worst = max(opened, key=lambda comparison: comparison.error, default=None)
-    if (
-        worst is not None
-        and worst.verdict is Verdict.DIFFERENT
-        and found.verdict is not Verdict.DIFFERENT
-    ):
+    if worst is None:
+        return replace(found, remarks=(*found.remarks, *without))
+    if worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
         return replace(worst, remarks=(OPEN_LOOP,))
-    notes = [] if worst is None else [f"In open loop: {figures(worst)}."]
-    notes += [
-        f"In open loop, {_shown(kind)} cannot be compared: {_why_not_replayed(kind, updates, runs.new)}."
-        for kind, updates in optimizers.items()
-        if kind not in replays
-    ]
-    return replace(found, remarks=(*found.remarks, *notes))
+    note = f"In open loop: {figures(worst)}."
+    return replace(found, remarks=(*found.remarks, note, *without))
 
 
 def _with_left_behind(found: Comparison, runs: _Runs) -> Comparison:
-    """The comparison, with that of files and lines. They ask for a further run of the old side."""
+    """The comparison, with that of files and lines, which needs a further run of the old side."""
     if not runs.wanted or found.verdict is Verdict.DIFFERENT:
         return found
     again = None if runs.again is None else runs.again.left
@@ -253,20 +279,24 @@ def _why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
 
 
 def _shown(kind: Kind) -> str:
+    """An optimizer as people read it: by the first of its leaves."""
     leaf, _ = kind[0]
-    return f"the optimizer of {leaf}" + (f" and {len(kind) - 1} more" if len(kind) > 1 else "")
+    text = f"the optimizer of {leaf}"
+    return f"{text} and {len(kind) - 1} more" if len(kind) > 1 else text
 
 
 def _of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
     """The updates of each optimizer, without what the program hands over itself."""
-    return {
-        kind: updates for kind, updates in by_kind(side.updates).items() if not updates[0].observed
-    }
+    kinds = by_kind(side.updates)
+    return {kind: updates for kind, updates in kinds.items() if not updates[0].observed}
 
 
 @dataclass
 class _Runs:
-    """The runs of a command, each in a copy of its own below `scratch`, when they are asked for."""
+    """The runs of a command, each in a copy of its own below `scratch`.
+
+    A run takes place when its record is first asked for.
+    """
 
     command: Sequence[str]
     before: str
@@ -285,19 +315,28 @@ class _Runs:
 
     @cached_property
     def old(self) -> Recording:
-        """What the old side records. Raises CommandError if that is nothing, or there is no legacy optimizer."""
+        """What the old side records.
+
+        Raises:
+            CommandError: if that is nothing, or there is no legacy optimizer.
+        """
         started = time.monotonic()
         found = self._record(self._side("before"), self.timeout)
         if not found.legacy:
             raise CommandError(
-                "the old side met no legacy optimizer: nothing that it stepped is of flax.optim or a copy of it"
+                "the old side met no legacy optimizer: "
+                "nothing that it stepped is of flax.optim or a copy of it"
             )
         self.patience = self.timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
         return found
 
     @cached_property
     def new(self) -> Recording:
-        """What the new side records, and what it makes of the old side's gradients. Raises CommandError if that is nothing."""
+        """What the new side records, and what it makes of the old side's gradients.
+
+        Raises:
+            CommandError: if that is nothing.
+        """
         return self._record(self._side("after"), self.patience)
 
     @cached_property
@@ -312,12 +351,16 @@ class _Runs:
         return name if self.wide else f"{name}-in-float32"
 
     def _side(self, name: str) -> Side:
-        """A side with its copy of the tree."""
+        """A side with its copy of the tree.
+
+        Args:
+            name: "before" for the old tree, "again" for the old tree with rounding, "after".
+        """
         legacy = name != "after"
-        originals = (self.root, Path(self.before)) if Path(self.before).is_dir() else (self.root,)
+        before_is_folder = Path(self.before).is_dir()
         side = Side(
             legacy,
-            originals,
+            (self.root, Path(self.before)) if before_is_folder else (self.root,),
             self.scratch / self._called(name) / self.root.name,
             self.scratch,
             rounding=name == "again",
@@ -340,35 +383,43 @@ class _Runs:
         words = watched(side.command(self.command))
         environment, output = side.environment(folder), side.records / OUTPUT
         output.touch()
+        # Files that are older than this were not written by the command.
         since = output.stat().st_mtime_ns
         try:
             code, errors = run_whole(words, folder, environment, timeout, output)
         except subprocess.TimeoutExpired as hanging:
-            said = (hanging.stderr or b"").decode()
+            errors = (hanging.stderr or b"").decode()
             raise CommandError(
-                f"the {side.name} side was ended after {timeout:.0f} seconds; --timeout gives it more:\n{_end_of(said)}"
+                f"the {side.name} side was ended after {timeout:.0f} seconds; "
+                f"--timeout gives it more:\n{_end_of(errors)}"
             ) from hanging
         if code:
-            said = _end_of(_problems(side) + errors)
             kind = CommandError if code == NOT_FOUND else _FailedError
-            raise kind(f"the {side.name} side ended with exit code {code}:\n{said}")
+            last = _end_of(_problems(side) + errors)
+            raise kind(f"the {side.name} side ended with exit code {code}:\n{last}")
         found = _checked(recording_of(side.records), side)
         try:
-            said = output.read_text(encoding="utf-8", errors="replace") if self.wanted.lines else ""
-            return replace(found, left=left_behind(folder, said, since, self.wanted))
+            # Without lines to compare, the output may be long and is not read.
+            printed = ""
+            if self.wanted.lines:
+                printed = output.read_text(encoding="utf-8", errors="replace")
+            return replace(found, left=left_behind(folder, printed, since, self.wanted))
         except (LookupError, ValueError) as error:
             raise CommandError(f"the {side.name} side {error}") from error
 
 
 def _problems(side: Side) -> str:
     """Why processes of a side could not be recorded."""
-    return "".join(
-        path.read_text(encoding="utf-8") for path in sorted(side.records.glob("*.error"))
-    )
+    paths = sorted(side.records.glob("*.error"))
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def _checked(found: Recording, side: Side) -> Recording:
-    """What a side recorded. Raises CommandError if it is not of that side's own code, or tells of no step."""
+    """What a side recorded.
+
+    Raises:
+        CommandError: if it is not of that side's own code, or has no step.
+    """
     if found.foreign:
         files = ", ".join(sorted(found.foreign)[:3])
         raise CommandError(
@@ -377,7 +428,8 @@ def _checked(found: Recording, side: Side) -> Recording:
         )
     if not found.processes:
         reason = _problems(side).strip() or (
-            "no Python process of the command imported JAX, Flax or optax where it could be recorded; "
+            "no Python process of the command imported JAX, Flax or optax "
+            "where it could be recorded; "
             "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
         )
         raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
@@ -387,7 +439,7 @@ def _checked(found: Recording, side: Side) -> Recording:
 
 
 def _within(path: Path, root: Path) -> Path:
-    """A path from the root on. Raises TreeError if it is not there, or outside."""
+    """A path from the root on. Raises TreeError if it does not exist, or is outside."""
     full = Path(os.path.abspath(path))
     if not full.exists() or not full.is_relative_to(root):
         raise TreeError(f"{path} cannot be linked into the copies: it is not in {root}")
@@ -395,4 +447,5 @@ def _within(path: Path, root: Path) -> Path:
 
 
 def _end_of(text: str) -> str:
+    """The last lines of what a command wrote to its stderr."""
     return "\n".join(text.strip().splitlines()[-LAST_LINES:])

@@ -1,4 +1,7 @@
-"""Whether an old optimizer and a new one are the same function: both get the same gradients, and the judge decides."""
+"""Whether an old optimizer and a new one are the same function.
+
+Both get the same gradients, and the judge decides.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ __all__ = [
 ]
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
-"""Initial parameters, gradients and learning rates, the latter two stacked over steps, to the parameters of each step."""
+"""A function of initial parameters, gradients and learning rates to the parameters of each step.
+
+Gradients and rates are stacked over steps, as are the results.
+"""
 
 VETO = "In float64 the two agree; in float32 this value is finite on one side alone."
 
@@ -59,12 +65,14 @@ def compare_transformations(
         steps: how many updates; fewer than 100 let small mistakes pass.
         seed: of the probe parameters and the gradients.
         params: parameters to probe with instead of `probe_params`.
-        overrides: the learning rate given to each `apply_gradient`, as a function of the step from 0 or as an array. A
-            transformation gets it as its injected hyperparameter; one that has none is taken to hold a schedule of its own.
+        overrides: the learning rate given to each `apply_gradient`, as a function of the step
+            from 0 or as an array. A transformation gets it as its injected hyperparameter; one
+            that has none is taken to have a schedule of its own.
 
     Returns:
-        The comparison. It is "identical" only if no bit differs, neither in float64 nor in the parameters' own precision. It is
-        "different", too, if a value stays finite on one side alone in that precision.
+        The comparison. It is "identical" only if no bit differs, neither in float64 nor in the
+        parameters' own precision. It is "different", too, if a value stays finite on one side
+        alone in that precision.
 
     Raises:
         TypeError: if one of the two is no optimizer.
@@ -72,13 +80,12 @@ def compare_transformations(
     params = probe_params(seed) if params is None else params
     gradients = recorded_gradients(params, steps, seed)
     rates = _rates(overrides, steps)
-
-    evidence = Evidence(
-        idle=[leaf for leaf, values in leaves_by_path(gradients).items() if not np.any(values)]
-    )
+    by_path = leaves_by_path(gradients)
+    evidence = Evidence(idle=[leaf for leaf, values in by_path.items() if not np.any(values)])
 
     def compare(wide: bool) -> tuple[Comparison, Difference | None]:
-        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide))
+        trees = replay(old, new, params, gradients, rates, wide)
+        start, before, after = map(leaves_by_path, trees)
         return judge(before, after, start, evidence=evidence), finite_on_one_side(before, after)
 
     exact, _ = compare(wide=True)
@@ -95,6 +102,7 @@ def compare_transformations(
 def _rates(
     overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int
 ) -> NDArray[np.float64] | None:
+    """The learning rate of each step as an array, if there are overrides."""
     if overrides is None:
         return None
     with precise():
@@ -102,7 +110,8 @@ def _rates(
         rates = np.asarray(values, np.float64)
     if rates.shape != (steps,):
         raise ValueError(
-            f"overrides must give one learning rate for each of {steps} steps, not an array of {rates.shape}"
+            f"overrides must give one learning rate for each of {steps} steps, "
+            f"not an array of {rates.shape}"
         )
     return rates
 
@@ -129,9 +138,8 @@ def _legacy_side(definition: Any) -> Side:
 
 
 def _optax_side(transformation: Any) -> Side:
-    keeps_interface = hasattr(
-        transformation, "update_hyper_params"
-    )  # and takes hyperparameters at each update
+    # A definition that keeps its interface takes hyperparameters at each update.
+    keeps_interface = hasattr(transformation, "update_hyper_params")
 
     def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
         def step(
@@ -170,9 +178,9 @@ def replay(
         quick: compile in less time, so that the same operations may round otherwise on the two sides.
 
     Returns:
-        The start, and the parameters of either side, stacked over steps. Both are compiled as one function, which takes a fifth
-        less time than apart.
+        The start, and the parameters of either side, stacked over steps.
     """
+    # Both are compiled as one function, which takes a fifth less time than two.
     before_side, after_side = _side(old), _side(new)
 
     def run(*arguments: Any) -> tuple[PyTree, PyTree]:

@@ -1,4 +1,8 @@
-"""Compiling what runs once or twice: fast rather than to fast code, and not again for other values of the same shapes."""
+"""Compiling functions that run once or twice.
+
+It is to be fast, rather than to give fast code, and is not done again for other values of the
+same shapes.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,25 @@ from optim2optax.parity.hoisting import hoisted
 from optim2optax.parity.judge import PyTree
 
 FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
-"""On CPU, compiling takes far longer than running, so that optimizing what is compiled is wasted."""
+"""On CPU, compiling takes far longer than running, so that optimizing the code is wasted."""
 
 EXACT = {**FAST, "xla_cpu_use_fusion_emitters": True}
-"""What tells identical from equivalent, whatever XLA_FLAGS say."""
+"""Options that distinguish identical from equivalent, whatever XLA_FLAGS say."""
 
 QUICK = {**FAST, "xla_cpu_use_fusion_emitters": False}
-"""A third of the time, but the same operations may round otherwise on two sides: that tells neither identical from equivalent,
-nor what overflows in float32."""
+"""A third of the time, but the same operations may round otherwise on two sides.
+
+That distinguishes neither identical from equivalent, nor finds what overflows in float32.
+"""
 
 KEPT = 4
-"""How many functions are kept by what they are made of: one optimizer in two precisions, with and without learning rates."""
+"""The number of functions that are kept by the objects that they are made of.
+
+It suffices for one optimizer in two precisions, with and without learning rates.
+"""
 
 EXECUTABLES = 64
-"""How many executables are kept by the forms of what they compute."""
+"""The number of executables that are kept by the forms of their functions."""
 
 SHARED_FROM = 0.1
 """The seconds of compiling from which on an executable is shared with other processes."""
@@ -35,7 +44,7 @@ _executables: dict[Hashable, Any] = {}
 
 
 def share_executables(folder: Path) -> None:
-    """Let processes of one run compile once what they have in common. A cache that the user has chosen stays."""
+    """Let processes of one run share executables. A cache that the user has chosen stays."""
     config: Any = jax.config
     if config.jax_compilation_cache_dir is None:
         config.update("jax_compilation_cache_dir", str(folder))
@@ -46,10 +55,12 @@ def share_executables(folder: Path) -> None:
 def compiled_once(
     key: tuple[Any, ...], quick: bool, function: Callable[..., PyTree], *arguments: PyTree
 ) -> Callable[..., PyTree]:
-    """A function, compiled for arguments of these shapes and types. Functions that differ in numbers alone share one executable.
+    """A function, compiled for arguments of these shapes and types.
+
+    Functions that differ in numbers alone share one executable.
 
     Args:
-        key: the objects that tell it from others; the same objects mean the same function.
+        key: the objects that identify the function; the same objects mean the same function.
         quick: whether rounding does not matter.
         function: what is compiled.
         arguments: trees of arrays; only their shapes and types matter.
@@ -58,16 +69,19 @@ def compiled_once(
         lambda leaf: (jax.numpy.shape(leaf), jax.numpy.result_type(leaf)), arguments
     )
     for known, shapes, compiled in _kept:
-        if (
-            len(known) == len(key)
-            and all(one is other for one, other in zip(known, key, strict=True))
-            and shapes == types
-        ):
+        if _are_same(known, key) and shapes == types:
             return compiled
     compiled = _compiled_form(quick, function, *arguments)
     _kept.append((key, types, compiled))
     del _kept[:-KEPT]
     return compiled
+
+
+def _are_same(known: tuple[Any, ...], key: tuple[Any, ...]) -> bool:
+    """Whether two keys consist of the same objects."""
+    if len(known) != len(key):
+        return False
+    return all(one is other for one, other in zip(known, key, strict=True))
 
 
 def _compiled_form(
@@ -79,9 +93,8 @@ def _compiled_form(
     executable = _executables.get(key)
     if executable is None:
         leaves = jax.tree_util.tree_leaves(arguments)
-        executable = _compiled(
-            jax.jit(traced.function).lower(traced.numbers, traced.constants, leaves), quick
-        )
+        lowered = jax.jit(traced.function).lower(traced.numbers, traced.constants, leaves)
+        executable = _compiled(lowered, quick)
         if key is not None:
             _keep(key, executable)
 
@@ -93,6 +106,7 @@ def _compiled_form(
 
 
 def _keep(key: Hashable, executable: Any) -> None:
+    """Keep an executable, and drop the oldest one of too many."""
     _executables[key] = executable
     if len(_executables) > EXECUTABLES:
         del _executables[next(iter(_executables))]

@@ -1,4 +1,4 @@
-"""What stands in the new tree where `rewrite` would put an optimizer: the code as its owners have it now."""
+"""The counterparts in the new tree of the optimizers that `rewrite` emits for the old one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ from optim2optax.parity.definitions import Definition, Definitions, Slice, Tree
 from optim2optax.parity.emitted import Counterpart, helper_names
 
 MISSING = "the new tree has no transformation at this place"
-NOBODYS = "no optimizer of the old tree has become this transformation, so that there is nothing to compare it with"
+NOBODYS = (
+    "no optimizer of the old tree has become this transformation, "
+    "so that there is nothing to compare it with"
+)
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The old tree, what `rewrite` makes of it, and the new tree; each with the same paths within its root."""
+    """The old tree, what `rewrite` makes of it, and the new tree.
+
+    A file has the same path below the root of each.
+    """
 
     old: Tree
     expected: Tree
@@ -31,20 +37,19 @@ class Trees:
 
 def trees(results: Mapping[Path, FileResult], old_root: Path, new_root: Path) -> Trees:
     """The three trees, by the results of `rewrite` for paths in the old one."""
-    return Trees(
-        Tree(old_root),
-        Tree(old_root, {path: result.after for path, result in results.items()}),
-        Tree(new_root),
-    )
+    contents = {path: result.after for path, result in results.items()}
+    return Trees(Tree(old_root), Tree(old_root, contents), Tree(new_root))
 
 
 def in_new_tree(
     result: FileResult, old: Path, new: Path, among: Trees
 ) -> tuple[EmittedOptimizer, ...]:
-    """The optimizers of a rewritten old file, with the source text that the file at `new` in the new tree has for them.
+    """The optimizers of a rewritten old file, with the source text of their counterparts.
 
-    They are paired by place: the function or class, the target of the assignment, and the number among those. Definitions that
-    are parts of others are compared within these. What has no counterpart, on either side, comes with the reason.
+    These are in the file at `new` in the new tree. They are paired by place: the function or
+    class, the target of the assignment, and the number among those. Definitions that are parts of
+    others are compared within these. What has no counterpart, on either side, comes with the
+    reason.
     """
     if not result.optimizers and "optax" not in among.new.text(new):
         return ()
@@ -59,62 +64,55 @@ def in_new_tree(
     whole = {node for _, node in nodes}
     paired: list[EmittedOptimizer] = []
     for emitted, node in nodes:
-        root = wanted.root_of(node) if node is not None else None
+        if node is None:
+            if not _is_part_of_another(emitted, result.optimizers):
+                paired.append(_without(emitted))
+            continue
+        root = wanted.root_of(node)
         if root is not None and root.node is not node and root.node in whole:
             continue
-        if node is None and _has_gone_into_another(emitted, result.optimizers):
-            continue
-        place = pairs.get(node) if node is not None else None
-        if node is None or place is None:
+        place = pairs.get(node)
+        if place is None:
             paired.append(_without(emitted))
         else:
-            paired.append(
-                _counterpart(emitted, before, _Side(expected, node), _Side(actual, place.node))
-            )
+            sides = _Side(expected, node), _Side(actual, place.node)
+            paired.append(_counterpart(emitted, before, *sides))
     taken = {place.node for place in pairs.values()}
-    nobodys = [_nobodys(place) for place in found.roots if place.node not in taken and place.makes]
-    return (*paired, *nobodys)
+    free = [place for place in found.roots if place.node not in taken and place.makes]
+    return (*paired, *map(_nobodys, free))
 
 
-def _has_gone_into_another(
-    emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]
-) -> bool:
-    """Whether `rewrite` leaves nothing of a definition, because another that it is a part of has become one with it."""
-    return any(
-        emitted.legacy_expression in other.legacy_expression
-        for other in optimizers
-        if other is not emitted
-    )
+def _is_part_of_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
+    """Whether another definition contains this one, so that `rewrite` has made one of both."""
+    others = (other for other in optimizers if other is not emitted)
+    return any(emitted.legacy_expression in other.legacy_expression for other in others)
 
 
 def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
     """The transformations of a file that the old tree does not have."""
     actual = among.new.file(path) if "optax" in among.new.text(path) else None
-    return (
-        ()
-        if actual is None
-        else tuple(_nobodys(place) for place in _Places(actual, _Helpers(())).roots)
-    )
+    if actual is None:
+        return ()
+    return tuple(map(_nobodys, _Places(actual, _Helpers(())).roots))
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
-    """How many optimizers of the old tree have a counterpart in the new one, and what is left on either side."""
-    reasons = [
-        emitted.reason
-        for emitted in optimizers
-        if isinstance(emitted, Counterpart) and emitted.reason
-    ]
+    """How many optimizers of the old tree have a counterpart, and how many of the new tree have none."""
+    counterparts = [emitted for emitted in optimizers if isinstance(emitted, Counterpart)]
+    reasons = [emitted.reason for emitted in counterparts if emitted.reason]
     nobodys = reasons.count(NOBODYS)
-    old = len(optimizers) - nobodys
-    text = f"{len(optimizers) - len(reasons)} of {old} optimizers of the old tree are paired with the new one"
+    old, pairs = len(optimizers) - nobodys, len(optimizers) - len(reasons)
+    text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
     return f"{text}; {nobodys} of the new tree belong to none" if nobodys else text
 
 
 def _without(emitted: EmittedOptimizer) -> Counterpart:
+    """An optimizer that has no counterpart."""
     return replace(_as_counterpart(emitted), after="", optax_expression="", reason=MISSING)
 
 
 def _nobodys(place: Place) -> Counterpart:
+    """A transformation of the new tree that no optimizer of the old one has become."""
     text = ast.unparse(place.node)
     return Counterpart("optax", place.node.lineno, "", text, "", text, False, (), reason=NOBODYS)
 
@@ -138,24 +136,24 @@ class _Side:
 def _counterpart(
     emitted: EmittedOptimizer, before: Definitions, expected: _Side, actual: _Side
 ) -> EmittedOptimizer:
-    """The optimizer with what the new tree has for it; itself, if that rests on nothing else than what `rewrite` emits."""
+    """The optimizer with the code of the new tree in the place of what `rewrite` emits.
+
+    It is the optimizer itself where both depend on the same code.
+    """
     if expected.slice == actual.slice:
         return emitted
     legacy = before.slice_of_text(emitted.legacy_expression, emitted.line, frozenset({"optim"}))
-    expression = _applied(
-        _without_clips(actual.slice.expression, expected.slice.expression, emitted), emitted
-    )
+    alone = _without_clips(actual.slice.expression, expected.slice.expression, emitted)
     definitions, wanted = dict(actual.slice.definitions), dict(expected.slice.definitions)
+    helpers = helper_names(emitted)
     return replace(
         _as_counterpart(emitted),
         after=ast.unparse(actual.node),
         legacy_expression=legacy.expression,
-        optax_expression=expression,
+        optax_expression=_applied(alone, emitted),
         supports=tuple(definitions.values()),
         legacy_supports=tuple(source for _, source in legacy.definitions),
-        known=frozenset(
-            name for name in helper_names(emitted) if definitions.get(name, "") == wanted.get(name)
-        ),
+        known=frozenset(name for name in helpers if definitions.get(name, "") == wanted.get(name)),
         changed=frozenset(
             name for name, source in definitions.items() if source != wanted.get(name, source)
         ),
@@ -168,21 +166,20 @@ def _schedule(emitted: EmittedOptimizer, expected: _Side) -> str:
     if not emitted.schedule:
         return ""
     wanted = _normal(emitted.schedule)
-    nodes = (
-        node
-        for node in ast.walk(expected.node)
-        if isinstance(node, ast.expr) and ast.unparse(node) == wanted
-    )
-    node = next(nodes, None)
-    return wanted if node is None else expected.file.slice_of(node).expression
+    for node in ast.walk(expected.node):
+        if isinstance(node, ast.expr) and ast.unparse(node) == wanted:
+            return expected.file.slice_of(node).expression
+    return wanted
 
 
 def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) -> str:
-    """The new expression without what `rewrite` moved to its front from elsewhere, where the old expression does not have it."""
-    whole, given, alone = (
-        _links(text) for text in (expected, expression, emitted.optax_expression)
-    )
-    moved = len(whole) - len(alone)
+    """The new expression without the links that the old definition does not have.
+
+    `rewrite` puts the clipping of gradients, which an old program does in its step, into the front
+    of the chain: `optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))`.
+    """
+    whole, given = _links(expected), _links(expression)
+    moved = len(whole) - len(_links(emitted.optax_expression))
     if moved <= 0 or whole[:moved] != given[:moved] or not given[moved:]:
         return expression
     rest = given[moved:]
@@ -190,15 +187,17 @@ def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) ->
 
 
 def _applied(expression: str, emitted: EmittedOptimizer) -> str:
-    """The new expression with sampled arguments, where it is a function that its program calls elsewhere."""
+    """The new expression with sampled arguments, if it is a function that its program calls."""
     match ast.parse(emitted.optax_expression, mode="eval").body:
+        # `make_optimizer(0.1)`, where `make_optimizer` is handed over and called elsewhere
         case ast.Call(func=ast.Name(id=name)) as call if name == emitted.after:
-            return f"({expression}){emitted.optax_expression[len(ast.unparse(call.func)) :]}"
+            arguments = emitted.optax_expression[len(ast.unparse(call.func)) :]
+            return f"({expression}){arguments}"
     return expression
 
 
 def _links(text: str) -> list[str]:
-    """The parts of a chain."""
+    """The parts of a chain; anything else is a single part."""
     match ast.parse(text, mode="eval").body:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="optax"), attr="chain"), args=links):
             return [ast.unparse(link) for link in links]
@@ -206,64 +205,63 @@ def _links(text: str) -> list[str]:
 
 
 def _normal(text: str) -> str:
+    """A source text as `ast.unparse` writes it."""
     return ast.unparse(ast.parse(f"({text})", mode="eval"))
 
 
 class _Helpers:
-    """The names of what `rewrite` puts into a file: of all of it, and of what makes transformations."""
+    """The names of the helpers that `rewrite` emits into a file.
+
+    `making` are those among them that make transformations.
+    """
 
     def __init__(self, optimizers: Sequence[EmittedOptimizer]) -> None:
-        self.all = {name for emitted in optimizers for name in helper_names(emitted)}
-        texts = {
-            text for emitted in optimizers for text in (emitted.after, emitted.optax_expression)
-        }
-        named = {
-            node.id
-            for text in texts
-            for node in ast.walk(ast.parse(f"({text})"))
-            if isinstance(node, ast.Name)
-        }
+        self.all: set[str] = set()
+        named: set[str] = set()
+        for emitted in optimizers:
+            self.all.update(helper_names(emitted))
+            for text in (emitted.after, emitted.optax_expression):
+                nodes = ast.walk(ast.parse(f"({text})"))
+                named.update(node.id for node in nodes if isinstance(node, ast.Name))
         self.making = self.all & named
 
 
 def _nodes(
     optimizers: Sequence[EmittedOptimizer], before: Definitions, expected: Definitions
 ) -> list[tuple[EmittedOptimizer, ast.expr | None]]:
-    """The expression that each optimizer has become: in the same function or class, of equal ones in their order."""
+    """The expression that each optimizer has become, or None.
+
+    It is one in the same function or class, if there is one; equal ones are taken in their order.
+    """
     kinds = {type(ast.parse(f"({emitted.after})", mode="eval").body) for emitted in optimizers}
     free: dict[str, list[ast.expr]] = {}
-    for place in sorted(
-        _expressions(expected.tree, kinds), key=lambda node: (node.lineno, node.col_offset)
-    ):
+    for place in _expressions(expected.tree, kinds):
         free.setdefault(ast.unparse(place), []).append(place)
     found: list[tuple[EmittedOptimizer, ast.expr | None]] = []
     for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
         same = free.get(_normal(emitted.after), [])
         scope = before.path(before.scope_at(emitted.line))
-        node = next(
-            (node for node in same if expected.path(node) == scope), same[0] if same else None
-        )
+        in_scope = (node for node in same if expected.path(node) == scope)
+        node = next(in_scope, same[0] if same else None)
         if node is not None:
             same.remove(node)
         found.append((emitted, node))
     return found
 
 
-def _expressions(tree: ast.AST, kinds: set[type[ast.expr]]) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.expr)
-            and type(node) in kinds
-            and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-        ):
-            yield node
+def _expressions(tree: ast.AST, kinds: set[type[ast.expr]]) -> list[ast.expr]:
+    """The expressions of these types that are read, in the order of the file."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and type(node) in kinds)
+    # Names, attributes and subscripts may also be assigned to.
+    loaded = (node for node in nodes if isinstance(getattr(node, "ctx", ast.Load()), ast.Load))
+    return sorted(loaded, key=lambda node: (node.lineno, node.col_offset))
 
 
 @dataclass(frozen=True)
 class Place:
-    """An expression that makes a transformation, and is no part of another: where it stands, and what it rests on.
+    """An expression that makes a transformation: where it stands, and what it depends on.
 
-    `makes` is False for what is only held for one, such as a helper that is handed over.
+    `makes` is False for a helper that is handed over, and makes a transformation elsewhere.
     """
 
     scope: str
@@ -274,56 +272,60 @@ class Place:
 
 
 class _Places:
-    """The places of one file."""
+    """The places of one file; the roots are those that are no part of another one."""
 
     def __init__(
         self, file: Definitions, helpers: _Helpers, known: Iterable[ast.expr] = ()
     ) -> None:
         self.file, self.helpers, self._known = file, helpers, set(known)
         self.all = [self._place(node) for node in self._within(file.tree)]
-        within = {
-            node for place in self.all for reached in place.reached for node in ast.walk(reached)
-        }
-        self.roots = [place for place in self.all if place.node not in within]
+        parts: set[ast.AST] = set()
+        for place in self.all:
+            for reached in place.reached:
+                parts.update(ast.walk(reached))
+        self.roots = [place for place in self.all if place.node not in parts]
 
     def root_of(self, node: ast.expr) -> Place | None:
         """The root that an expression is, or is a part of."""
         for place in self.roots:
-            if place.node is node or any(
-                node in ast.walk(part) for part in (place.node, *place.reached)
-            ):
+            if place.node is node:
+                return place
+            if any(node in ast.walk(part) for part in (place.node, *place.reached)):
                 return place
         return None
 
     def _within(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The outermost expressions below a node that make transformations."""
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and (
-                child in self._known or self._makes(child) or self._is_handed_over(child, node)
-            ):
+            if isinstance(child, ast.expr) and self._is_place(child, node):
                 yield child
+            # The helpers themselves are the work of `rewrite`.
             elif not (isinstance(child, Definition) and child.name in self.helpers.all):
                 yield from self._within(child)
 
+    def _is_place(self, node: ast.expr, parent: ast.AST) -> bool:
+        return node in self._known or self._makes(node) or self._is_handed_over(node, parent)
+
     def _place(self, node: ast.expr) -> Place:
         _, _, reached = self.file.followed(node)
-        return Place(
-            self.file.path(node), self._target(node), node, tuple(reached), self._makes(node)
-        )
+        scope, target = self.file.path(node), self._target(node)
+        return Place(scope, target, node, tuple(reached), self._makes(node))
 
     def _target(self, node: ast.expr) -> str:
-        """What is assigned where an expression stands."""
-        statement = next(
-            (found for found in self.file.ancestors(node) if isinstance(found, ast.stmt)), None
-        )
+        """The target of the assignment around an expression, else the type of the statement."""
+        ancestors = self.file.ancestors(node)
+        statement = next((found for found in ancestors if isinstance(found, ast.stmt)), None)
         match statement:
+            # tx = optax.adam(1e-3)
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
                 return ast.unparse(target)
         return type(statement).__name__
 
     def _makes(self, node: ast.expr) -> bool:
-        """Whether a call is one of an optax factory, of what injects hyperparameters into one, or of a helper of the file."""
+        """Whether an expression is a call that gives a gradient transformation."""
         if not isinstance(node, ast.Call):
             return False
+        # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
         if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_transformation":
             return self._makes(node.func.value)
         is_applied = isinstance(node.func, ast.Call)
@@ -331,11 +333,13 @@ class _Places:
         if isinstance(function, ast.Name) and function.id in self.helpers.making:
             return True
         dotted = self.file.dotted(function)
+        # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
         if dotted == "optax.inject_hyperparams":
             return is_applied
         return not is_applied and makes_transformation(dotted)
 
     def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether this is the name of a helper that is not called, as in `train(make_optimizer)`."""
         is_called = isinstance(parent, ast.Call) and parent.func is node
         return isinstance(node, ast.Name) and node.id in self.helpers.making and not is_called
 
@@ -348,9 +352,8 @@ def makes_transformation(dotted: str) -> bool:
     if root != "optax" or not all(part.isidentifier() for part in path.split(".")):
         return False
     try:
-        return "GradientTransformation" in str(
-            inspect.signature(attrgetter(path)(optax)).return_annotation
-        )
+        result = inspect.signature(attrgetter(path)(optax)).return_annotation
+        return "GradientTransformation" in str(result)
     except (AttributeError, TypeError, ValueError):
         return False
 
@@ -358,26 +361,19 @@ def makes_transformation(dotted: str) -> bool:
 def _paired(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr, Place]:
     """The place in the new tree for each one in what `rewrite` emits.
 
-    Those with the same scope and target belong together if there are as many on both sides, then the rest of a scope, then
-    equal texts, then all that is left.
+    Those with the same scope and target belong together if there are as many on both sides, then
+    the rest of a scope, then equal texts, then all that is left.
     """
     pairs: dict[ast.expr, Place] = {}
 
     def pair(key: Callable[[Place], Hashable], only_as_many: bool = True) -> None:
         taken = {place.node for place in pairs.values()}
-        left, right = (
-            _grouped(places, key)
-            for places in (
-                [place for place in expected if place.node not in pairs],
-                [place for place in actual if place.node not in taken],
-            )
-        )
+        left = _grouped([place for place in expected if place.node not in pairs], key)
+        right = _grouped([place for place in actual if place.node not in taken], key)
         for group, places in left.items():
             others = right.get(group, [])
             if len(places) == len(others) or not only_as_many:
-                pairs.update(
-                    {place.node: other for place, other in zip(places, others, strict=False)}
-                )
+                pairs.update(zip((place.node for place in places), others, strict=False))
 
     pair(lambda place: (place.scope, place.target))
     pair(lambda place: place.scope)

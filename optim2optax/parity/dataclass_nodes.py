@@ -1,8 +1,9 @@
-"""Dataclasses as pytrees that are told apart.
+"""Dataclasses as pytrees that are equal only if their classes are the same.
 
-To JAX (seen in 0.10) two pytrees of dataclasses are equal if they have as many fields, whatever their classes. Where one process
-loads a file often, or the old and the new file of one class, a function that was traced with one of the classes then may give its
-objects for those of another: optax has such functions, and about one load in a hundred meets one.
+To JAX (seen in 0.10) two pytrees of dataclasses are equal if they have as many fields, whatever
+their classes. Where one process loads a file often, or the old and the new file of one class, a
+function that was traced with one of the classes then may give its objects for those of another:
+optax has such functions, and about one load in a hundred meets one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from optim2optax.parity.legacy import replaced
 
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """Let classes that are made dataclasses of JAX or Flax, for a while, be pytrees that equal no others."""
+    """Let new dataclasses of JAX or Flax be pytrees that equal no others, while the context lasts."""
     with replaced(vars(jax.tree_util), {"register_dataclass": _register}):
         yield
 
@@ -30,15 +31,12 @@ def _register(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> type:
-    """What `jax.tree_util.register_dataclass` does, by functions that flatten and unflatten."""
+    """Do as `jax.tree_util.register_dataclass`, by functions that flatten and unflatten."""
     if data_fields is None or meta_fields is None:
-        kinds = [
-            field
-            for field in dataclasses.fields(nodetype)
-            if field.init and field.name not in drop_fields
-        ]
-        data_fields = [field.name for field in kinds if not field.metadata.get("static", False)]
-        meta_fields = [field.name for field in kinds if field.metadata.get("static", False)]
+        fields = [field for field in dataclasses.fields(nodetype) if field.init]
+        fields = [field for field in fields if field.name not in drop_fields]
+        data_fields = [field.name for field in fields if not field.metadata.get("static", False)]
+        meta_fields = [field.name for field in fields if field.metadata.get("static", False)]
     data, meta = tuple(data_fields), tuple(meta_fields)
 
     def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
@@ -46,9 +44,8 @@ def _register(
         return leaves, tuple(getattr(node, name) for name in meta)
 
     def unflatten(values: tuple[Any, ...], leaves: Iterable[Any]) -> Any:
-        return nodetype(
-            **dict(zip(data, leaves, strict=True)), **dict(zip(meta, values, strict=True))
-        )
+        data_arguments = dict(zip(data, leaves, strict=True))
+        return nodetype(**data_arguments, **dict(zip(meta, values, strict=True)))
 
     jax.tree_util.register_pytree_with_keys(nodetype, flatten, unflatten)
     return nodetype

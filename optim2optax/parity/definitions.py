@@ -1,4 +1,7 @@
-"""What an expression of a file rests on: its names followed to what the file itself gives them, and nothing run."""
+"""What an expression of a file depends on: its names are followed to their definitions.
+
+No code of the file is run.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Scope: TypeAlias = ast.Module | Definition | ast.Lambda | Comprehension
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import gives: a module, or what has a name in it. `level` is the number of dots in front."""
+    """A module that is imported, or a name in it. `level` is the number of dots in front."""
 
     module: str
     name: str = ""
@@ -30,7 +33,7 @@ class Imported:
 
 
 Bound: TypeAlias = ast.expr | Definition | Imported | None
-"""What a name stands for: an expression, a definition, what is imported, or nothing that is known."""
+"""What a name is bound to: an expression, a definition or an import; None if that is not known."""
 
 FOLLOWED = frozenset(
     {"collections", "dataclasses", "flax", "functools", "jax", "math", "numpy", "optax", "typing"}
@@ -44,9 +47,10 @@ MUTATING = frozenset(
 
 @dataclass(frozen=True)
 class Slice:
-    """An expression with what its names stand for put in their place, and the functions and classes that it reaches.
+    """An expression with the values of its names in their place, and what it reaches.
 
-    `definitions` are in an order in which they can run; what is not known keeps its name.
+    `definitions` are the functions and classes, by name, in an order in which they can run. A
+    name whose value is not known stays.
     """
 
     expression: str
@@ -55,7 +59,10 @@ class Slice:
 
 @dataclass
 class Tree:
-    """The files of a project, of which some have another content than on the disk. Notebooks are the code of their cells."""
+    """The files of a project, some with other contents than on the disk.
+
+    Notebooks are the code of their cells.
+    """
 
     root: Path
     contents: Mapping[Path, bytes] = field(default_factory=dict)
@@ -76,15 +83,14 @@ class Tree:
             content = self.contents[path] if path in self.contents else path.read_bytes()
         except OSError:
             return ""
-        return (
-            python_of(content)
-            if path.suffix == ".ipynb"
-            else content.decode("utf-8-sig", "replace")
-        )
+        if path.suffix == ".ipynb":
+            return python_of(content)
+        return content.decode("utf-8-sig", "replace")
 
     def module(self, name: str, level: int, path: Path) -> Definitions | None:
         """The module that an import in the file at `path` means, if it is one of the project."""
         folders = [folder for folder in path.parents if folder.is_relative_to(self.root)]
+        # `from ..models import x` means one folder, `from models import x` may mean any around.
         for folder in folders[level - 1 : level] if level else folders:
             place = folder.joinpath(*name.split(".")) if name else folder
             for found in (place.with_suffix(".py"), place / "__init__.py"):
@@ -99,61 +105,50 @@ class Definitions:
     def __init__(self, source: str, path: Path | None = None, project: Tree | None = None) -> None:
         self.tree = ast.parse(source)
         self._path, self._project = path, project
-        self._parents = {
-            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
-        }
+        self._parents = _parents_within(self.tree)
 
     def slice_of(self, node: ast.expr) -> Slice:
-        """What an expression of this file rests on."""
+        """What an expression of this file depends on."""
         found, definitions, _ = self.followed(node)
         return Slice(ast.unparse(found), definitions)
 
     def followed(
         self, node: ast.expr
     ) -> tuple[ast.expr, tuple[tuple[str, str], ...], list[ast.AST]]:
-        """An expression as `slice_of` has it, the definitions that it reaches, and the nodes of the file that are in both."""
+        """An expression and definitions as `slice_of` has them, and the nodes that went into both."""
         follower = _Follower(self)
         expression = follower.copied(node)
         return expression, tuple(follower.definitions.items()), follower.reached
 
     def slice_of_text(self, text: str, line: int, kept: frozenset[str] = frozenset()) -> Slice:
-        """What an expression would rest on if it stood at a line, in which some names are left as they are."""
+        """What an expression would depend on if it stood at a line; the names in `kept` stay."""
         node = ast.parse(f"({text})", mode="eval").body
-        self._parents |= {
-            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
-        }
+        self._parents |= _parents_within(node)
         self._parents[node] = self.scope_at(line)
         follower = _Follower(self, kept)
-        return Slice(ast.unparse(follower.copied(node)), tuple(follower.definitions.items()))
+        expression = ast.unparse(follower.copied(node))
+        return Slice(expression, tuple(follower.definitions.items()))
 
     def scope_at(self, line: int) -> ast.AST:
         """The innermost function or class that a line belongs to, else the module."""
-        around = (
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, Definition) and node.lineno <= line
-        )
-        return max(
-            (node for node in around if line <= (node.end_lineno or line)),
-            key=lambda node: node.lineno,
-            default=self.tree,
-        )
+        definitions = (node for node in ast.walk(self.tree) if isinstance(node, Definition))
+        around = (node for node in definitions if node.lineno <= line <= (node.end_lineno or line))
+        return max(around, key=lambda node: node.lineno, default=self.tree)
 
     def path(self, node: ast.AST) -> str:
         """The names of the functions and classes around a node, with dots between."""
-        names = [
-            scope.name for scope in (node, *self.ancestors(node)) if isinstance(scope, Definition)
-        ]
+        around = (node, *self.ancestors(node))
+        names = [scope.name for scope in around if isinstance(scope, Definition)]
         return ".".join(reversed(names))
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, from the inside out."""
+        """The nodes around a node, from the inside out."""
         while node in self._parents:
             node = self._parents[node]
             yield node
 
     def dotted(self, node: ast.expr) -> str:
-        """A name or attribute as it is called in full, such as `optax.adam`."""
+        """A name or attribute in full, such as `optax.adam`; empty for any other expression."""
         return self.slice_of(node).expression if isinstance(node, ast.Name | ast.Attribute) else ""
 
     def lookup(self, name: ast.Name) -> tuple[ast.AST, Bound] | None:
@@ -162,9 +157,11 @@ class Definitions:
         inside_function = False
         for scope in self.ancestors(name):
             is_seen = isinstance(scope, Scope) and not _is_ahead(below, scope)
+            # A method does not see the names of its class.
             if is_seen and not (inside_function and isinstance(scope, ast.ClassDef)):
                 bound = self._bindings.get(scope, {}).get(name.id)
                 if bound is not None:
+                    # A name that is bound twice may have either value.
                     return scope, bound[0] if len(bound) == 1 else None
             inside_function = inside_function or (is_seen and not isinstance(scope, ast.ClassDef))
             below = scope
@@ -177,99 +174,117 @@ class Definitions:
         return self._project.module(module, level, self._path)
 
     def of_module(self, name: str) -> Bound:
-        """What a name of the module itself stands for."""
+        """What a name of the module itself is bound to."""
         bound = self._bindings.get(self.tree, {}).get(name, [])
         return bound[0] if len(bound) == 1 else None
 
     @cached_property
     def _bindings(self) -> dict[ast.AST, dict[str, list[Bound]]]:
+        """The bindings of each name, by the scope that it is in."""
         found: dict[ast.AST, dict[str, list[Bound]]] = {}
         for node in ast.walk(self.tree):
             for name, bound in _bound_by(node):
                 found.setdefault(self._scope_of(node), {}).setdefault(name, []).append(bound)
         for node in ast.walk(self.tree):
             for name in _changed_by(node):
+                # Which of the scopes around has this name does not matter: none is known then.
                 for scope in self.ancestors(node):
                     if name in found.get(scope, {}):
                         found[scope][name].append(None)
         return found
 
     def _scope_of(self, node: ast.AST) -> ast.AST:
-        """Where the names are bound that a node binds: those of a comprehension and of a lambda in it itself."""
-        return next(
-            (scope for scope in self.ancestors(node) if isinstance(scope, Scope)), self.tree
-        )
+        """The scope of the names that a node binds; comprehensions and lambdas are scopes."""
+        scopes = (scope for scope in self.ancestors(node) if isinstance(scope, Scope))
+        return next(scopes, self.tree)
+
+
+def _parents_within(root: ast.AST) -> dict[ast.AST, ast.AST]:
+    """The parent of each node below a root."""
+    return {child: node for node in ast.walk(root) for child in ast.iter_child_nodes(node)}
 
 
 def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
+    """The names that a node itself binds, each with its value, or with None if that is not known."""
     match node:
+        # optimizer_def = optim.Adam(1e-3)
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value)
             | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
         ):
-            yield name, value
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(
             names
         ) == len(values):
+            # rate, decay = 1e-3, 0.9
             for target, value in zip(names, values, strict=True):
-                yield from (
-                    [(target.id, value)] if isinstance(target, ast.Name) else _unknown(target)
-                )
-        case ast.Assign(targets=targets):
+                if isinstance(target, ast.Name):
+                    yield target.id, value
+                else:
+                    yield from _unknown(target)
+        # a = b = 1; rate, decay = settings; del rate
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             for target in targets:
                 yield from _unknown(target)
-        case ast.AugAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
+        case (
+            ast.AugAssign(target=target)
+            | ast.For(target=target)
+            | ast.AsyncFor(target=target)
+            | ast.comprehension(target=target)
+            | ast.withitem(optional_vars=ast.expr() as target)
+        ):
             yield from _unknown(target)
-        case ast.comprehension(target=target):
-            yield from _unknown(target)
-        case ast.withitem(optional_vars=ast.expr() as target):
-            yield from _unknown(target)
-        case ast.Delete(targets=targets):
-            for target in targets:
-                yield from _unknown(target)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, node
+        # except ValueError as name; case [*name]; def f(name)
         case (
             ast.ExceptHandler(name=str(name))
             | ast.MatchAs(name=str(name))
             | ast.MatchStar(name=str(name))
+            | ast.arg(arg=name)
         ):
             yield name, None
-        case ast.arg(arg=name):
-            yield name, None
         case ast.Global(names=names) | ast.Nonlocal(names=names):
-            yield from ((name, None) for name in names)
-        case ast.Import(names=aliases):
-            for alias in aliases:
-                yield (
-                    alias.asname or _root(alias.name),
-                    Imported(alias.name if alias.asname else _root(alias.name)),
-                )
-        case ast.ImportFrom(module=module, names=aliases, level=level):
-            yield from (
-                (alias.asname or alias.name, Imported(module or "", alias.name, level))
-                for alias in aliases
+            for name in names:
+                yield name, None
+        case ast.Import() | ast.ImportFrom():
+            yield from _imported_by(node)
+
+
+def _imported_by(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Bound]]:
+    """The names that an import binds."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield (
+                alias.asname or alias.name,
+                Imported(node.module or "", alias.name, node.level),
             )
+        elif alias.asname:
+            yield alias.asname, Imported(alias.name)
+        else:
+            # `import jax.numpy` binds `jax`.
+            yield _root(alias.name), Imported(_root(alias.name))
 
 
 def _unknown(target: ast.expr) -> Iterator[tuple[str, Bound]]:
-    yield from (
-        (node.id, None)
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name) and not _is_load(node)
-    )
+    """The names in a target, with values that are not known."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and not _is_load(node):
+            yield node.id, None
 
 
 def _changed_by(node: ast.AST) -> Iterator[str]:
     """The names of what a statement changes in place, and of what a function binds elsewhere."""
     match node:
+        # settings.update(rate=1e-3)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute))):
             if attribute in MUTATING:
                 yield name
+        # settings["rate"] = 1e-3; del settings["rate"]
         case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
             yield name
+        # settings.rate = 1e-3
         case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
             yield name
         case ast.Global(names=names) | ast.Nonlocal(names=names):
@@ -277,7 +292,7 @@ def _changed_by(node: ast.AST) -> Iterator[str]:
 
 
 def _is_ahead(node: ast.AST, scope: ast.AST) -> bool:
-    """Whether a part of a function is evaluated ahead of it: its defaults and decorators."""
+    """Whether a part of a scope is evaluated outside of it, such as defaults and decorators."""
     match scope:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return node is scope.args or node in scope.decorator_list
@@ -296,8 +311,18 @@ def _root(module: str) -> str:
     return module.partition(".")[0]
 
 
+def _joined(module: str, name: str) -> str:
+    """A dotted name; either part may be empty."""
+    return ".".join(filter(None, (module, name)))
+
+
 class _Follower:
-    """Copies expressions, with what their names stand for in the place of the names."""
+    """Copies expressions, with the values of their names in the place of the names.
+
+    `definitions` and `reached` collect the functions and classes, and the nodes, that went into
+    the copies. `_named` has the definitions by the names that they get, `_inside` the bindings
+    that are being copied, among which a recursion ends.
+    """
 
     def __init__(self, module: Definitions, kept: frozenset[str] = frozenset()) -> None:
         self.module = module
@@ -313,6 +338,7 @@ class _Follower:
         return found
 
     def _copied(self, node: Any) -> Any:
+        """A copy of any node, without annotations, which need not be defined."""
         if isinstance(node, ast.Name):
             return self._of_name(node) if _is_load(node) else copy.copy(node)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -322,29 +348,27 @@ class _Follower:
         found = copy.copy(node)
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
-                setattr(
-                    found,
-                    name,
-                    [self._copied(one) if isinstance(one, ast.AST) else one for one in value],
-                )
+                items = [self._copied(one) if isinstance(one, ast.AST) else one for one in value]
+                setattr(found, name, items)
             elif name in ("annotation", "returns"):
-                setattr(
-                    found, name, ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
-                )
+                # An `AnnAssign` cannot do without an annotation: `rate: None = 1e-3`.
+                nothing = ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
+                setattr(found, name, nothing)
             elif isinstance(value, ast.AST):
                 setattr(found, name, self._copied(value))
         return found
 
     def _of_module(self, node: ast.Attribute, name: ast.Name) -> ast.AST | None:
-        """What an attribute of another module of the project stands for."""
+        """What an attribute of another module of the project is bound to there."""
         match self.module.lookup(name):
+            # `settings.RATE`, after `import settings` or `from . import settings`
             case (_, Imported(module, attribute, level)) if _root(module) not in FOLLOWED:
-                home = self.module.imported(".".join(filter(None, (module, attribute))), level)
+                home = self.module.imported(_joined(module, attribute), level)
                 return self._elsewhere(home, node.attr) if home is not None else None
         return None
 
     def _elsewhere(self, home: Definitions, name: str) -> ast.AST | None:
-        """What a name stands for in another module."""
+        """What a name of another module is bound to there."""
         here, self.module = self.module, home
         try:
             bound = home.of_module(name)
@@ -357,17 +381,17 @@ class _Follower:
         if found is None or node.id in self.kept:
             return copy.copy(node)
         scope, bound = found
-        if any(scope is inner or inner in self.module.ancestors(scope) for inner in self._inside):
-            return copy.copy(node)
+        # A local name of a function that is copied as a whole stays.
+        for inner in self._inside:
+            if scope is inner or inner in self.module.ancestors(scope):
+                return copy.copy(node)
         return self._of_bound(bound) or copy.copy(node)
 
     def _of_bound(self, bound: Bound) -> ast.AST | None:
-        """A copy of what a name stands for, or the name of a definition; None if that is not known."""
+        """A copy of what a name is bound to, or the name of a definition; None if that is not known."""
         if isinstance(bound, Imported):
             if _root(bound.module) in FOLLOWED and not bound.level:
-                return ast.parse(
-                    ".".join(filter(None, (bound.module, bound.name))), mode="eval"
-                ).body
+                return ast.parse(_joined(bound.module, bound.name), mode="eval").body
             home = self.module.imported(bound.module, bound.level)
             return self._elsewhere(home, bound.name) if home is not None else None
         if isinstance(bound, Definition):
@@ -383,10 +407,13 @@ class _Follower:
         return value
 
     def _defined(self, node: Definition) -> str:
-        """The name under which a function or class is among the definitions; of two that are called alike, one gets another."""
-        name = next((name for name, known in self._named.items() if known is node), None)
-        if name is not None:
-            return name
+        """The name under which a function or class is among the definitions.
+
+        Of two that have the same name, the second one gets a new name.
+        """
+        for name, known in self._named.items():
+            if known is node:
+                return name
         name = node.name if node.name not in self._named else f"{node.name}_{len(self._named)}"
         self._named[name] = node
         self.reached.append(node)

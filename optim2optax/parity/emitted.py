@@ -1,4 +1,7 @@
-"""Whether an optimizer that `rewrite` emits is the one that it replaces: both source texts, evaluated and compared."""
+"""Whether an optimizer that `rewrite` emits is the one that it replaces.
+
+Both source texts are evaluated, and what they give is compared.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import typing
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import flax
@@ -50,21 +54,22 @@ MODULES = {
     "typing": typing,
 }
 TRAVERSAL = traverse_util.ModelParamTraversal
-"""What a MultiOptimizer that keeps its interface is given, as the old one was."""
+"""The class of the arguments of a MultiOptimizer, the old one and one that keeps its interface."""
 
 PATH = re.compile(r"/?\w+(/\w+)*/?")
-"""What may be a part of a leaf's path."""
+"""Texts that may be a part of a leaf's path."""
 
 PERIOD = 150
-"""The steps after which the learning rates come again, so that parameters still move after many."""
+"""The steps after which the learning rates repeat, so that parameters still move after many."""
 
 
 @dataclass(frozen=True)
 class Counterpart(EmittedOptimizer):
-    """An optimizer as the new tree has it. `legacy_supports` are the functions and classes that the old expression reaches.
+    """An optimizer as the new tree has it.
 
-    `known` names those of `supports` that are as `rewrite` emits them, `changed` those that the new tree has otherwise than what
-    `rewrite` makes of the old one. If there is a `reason`, nothing can be compared.
+    `legacy_supports` are the functions and classes that the old expression reaches. `known` names
+    those of `supports` that are as `rewrite` emits them, `changed` those that differ in the new
+    tree from what `rewrite` makes of the old one. If there is a `reason`, nothing can be compared.
     """
 
     legacy_supports: tuple[str, ...] = ()
@@ -78,9 +83,10 @@ class UnevaluableError(ValueError):
 
 
 def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) -> Comparison:
-    """Evaluate an optimizer's old and new source text, with sampled values for the program's names, and compare the two.
+    """Evaluate an optimizer's old and new source text, and compare the two.
 
-    Where the learning rate is set at each step, both sides get one that changes in every step.
+    Names of the program get sampled values. Where the learning rate is set at each step, both
+    sides get one that changes in every step.
 
     Raises:
         UnevaluableError: if one of the texts cannot be evaluated outside of its program.
@@ -91,31 +97,38 @@ def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) 
 def compare_variants(
     emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
 ) -> tuple[Comparison, EmittedOptimizer]:
-    """Compare as `compare_emitted` does, for each choice that the program may make; gives the one that departs most, too.
+    """Compare as `compare_emitted` does, for each choice that the program may make.
 
-    The same texts are compared once.
+    Returns:
+        The comparison that departs most, and the variant that it is of.
     """
-    if reason := emitted.reason if isinstance(emitted, Counterpart) else "":
-        raise UnevaluableError(reason)
+    if isinstance(emitted, Counterpart) and emitted.reason:
+        raise UnevaluableError(emitted.reason)
     if not emitted.optax_expression:
         raise UnevaluableError("there is no new expression")
     found = []
     for one in variants(emitted):
+        # Without its place, the same text elsewhere is the same key of the cache.
         found.append(_compared(replace(one, name="", line=0, before=""), steps, seed))
         if found[-1][0].verdict is Verdict.DIFFERENT:
             break
-    return max(
-        found, key=lambda pair: (SEVERITY.get(pair[0].verdict, len(SEVERITY)), pair[0].error)
-    )
+    return max(found, key=_severity)
 
 
 SEVERITY = {Verdict.IDENTICAL: 0, Verdict.EQUIVALENT: 1, Verdict.NOTHING_PROVEN: 2}
+
+
+def _severity(pair: tuple[Comparison, EmittedOptimizer]) -> tuple[int, float]:
+    """The order of comparisons: by their verdicts, then by their errors."""
+    comparison, _ = pair
+    return SEVERITY.get(comparison.verdict, len(SEVERITY)), comparison.error
 
 
 @cache
 def _compared(
     emitted: EmittedOptimizer, steps: int, seed: int
 ) -> tuple[Comparison, EmittedOptimizer]:
+    """Compare one variant; the same texts are compared once."""
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
     params = probe_params(**probe_for(emitted, seed))
@@ -145,7 +158,12 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
 
 
 def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
-    """Raise UnevaluableError if something of a program's own may act, or if a value stands for what the new tree has changed."""
+    """Check that both texts can be evaluated outside of their program.
+
+    Raises:
+        UnevaluableError: if code of the program may do more than compute, or if a sampled value
+            stands for code that differs in the new tree.
+    """
     found = may_act(sampled.legacy) or may_act(sampled.optax)
     if isinstance(emitted, Counterpart):
         found = (
@@ -153,21 +171,23 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
             or definitions_may_act(sampled.legacy_supports)
             or definitions_may_act(sampled.supports, emitted.known)
         )
-        hidden = {
-            name for text in (*sampled.named, emitted.schedule or "0") for name in _names(text)
-        }
+        texts = (*sampled.named, emitted.schedule or "0")
+        hidden = set(chain.from_iterable(map(_names, texts)))
         if changed := sorted(hidden & emitted.changed):
             raise UnevaluableError(
-                f"`{changed[0]}` is not the same in both trees, and needs more of its program than values; "
+                f"`{changed[0]}` is not the same in both trees, "
+                "and needs more of its program than values; "
                 "a scenario can run the program itself"
             )
     if found:
         raise UnevaluableError(
-            f"`{found}` is not evaluated, because it may do more than compute; a scenario can run the program itself"
+            f"`{found}` is not evaluated, because it may do more than compute; "
+            "a scenario can run the program itself"
         )
 
 
 def _names(text: str, mode: str = "eval") -> Iterable[str]:
+    """The names in a source text."""
     return (node.id for node in ast.walk(ast.parse(text, mode=mode)) if isinstance(node, ast.Name))
 
 
@@ -184,7 +204,9 @@ def _define(sources: Iterable[str], names: dict[str, Any]) -> None:
 
 
 def evaluate_text(text: str) -> Any:
-    """The definition or transformation that a source text gives, in which the old package is called `optim`.
+    """The definition or transformation that a source text gives.
+
+    The text calls the old package `optim`.
 
     Raises:
         UnevaluableError: if it cannot be evaluated by itself.
@@ -194,17 +216,19 @@ def evaluate_text(text: str) -> Any:
 
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
-    """The two texts with placeholders, and what stands for them. A schedule is called by one name of ours."""
-    legacy_supports = emitted.legacy_supports if isinstance(emitted, Counterpart) else ()
-    helpers = [*helper_names(emitted), *_defined_in(legacy_supports), SCHEDULE, TRAVERSAL.__name__]
+    """The two texts with placeholders, and the values of these; a schedule is called SCHEDULE."""
+    helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
-        tree = _Exchange(emitted.schedule).visit(ast.parse(expression, mode="eval"))
+        tree = _WithSchedule(emitted.schedule).visit(ast.parse(expression, mode="eval"))
         expression = ast.unparse(tree)
-    supports = emitted.supports if isinstance(emitted, Counterpart) else ()
-    sampled = sample(emitted.legacy_expression, expression, helpers, legacy_supports, supports)
     if not isinstance(emitted, Counterpart):
+        sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
+        # The helpers that `rewrite` emits have no names of the program.
         return replace(sampled, supports=emitted.supports)
+    legacy_supports, supports = emitted.legacy_supports, emitted.supports
+    helpers += _defined_in(legacy_supports)
+    sampled = sample(emitted.legacy_expression, expression, helpers, legacy_supports, supports)
     return replace(
         sampled,
         legacy_supports=_reached(sampled.legacy, sampled.legacy_supports),
@@ -213,7 +237,10 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
 
 
 def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
-    """Those of some functions and classes, each after what it needs, that an expression reaches."""
+    """The functions and classes that an expression reaches.
+
+    In the sources, as in the result, each of them stands after those that it needs.
+    """
     wanted = {*_names(text)}
     found: list[str] = []
     for source in reversed(sources):
@@ -223,8 +250,8 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Exchange(ast.NodeTransformer):
-    """Puts the schedule by its own name in the place of a source text, wherever that is an argument."""
+class _WithSchedule(ast.NodeTransformer):
+    """Puts the name SCHEDULE in the place of the source text of a schedule."""
 
     def __init__(self, text: str) -> None:
         self.text = ast.unparse(ast.parse(text, mode="eval"))
@@ -241,13 +268,15 @@ def helper_names(emitted: EmittedOptimizer) -> list[str]:
 
 
 def _defined_in(sources: Iterable[str]) -> list[str]:
-    return [
-        word.partition("(")[0].partition(":")[0]
-        for source in sources
-        for line in source.split("\n")
-        if line.startswith(("def ", "class "))
-        for word in (line.split()[1],)
-    ]
+    """The names of the functions and classes that are at the top level of some sources."""
+    names: list[str] = []
+    for source in sources:
+        for line in source.split("\n"):
+            if line.startswith(("def ", "class ")):
+                # class ScaleByLamb(NamedTuple):
+                rest = line.split()[1]
+                names.append(rest.partition("(")[0].partition(":")[0])
+    return names
 
 
 def _evaluate(text: str, names: dict[str, Any]) -> Any:
@@ -260,12 +289,12 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
 
 
 def sets_rate(emitted: EmittedOptimizer) -> bool:
-    """Whether the learning rate is set at each step, of the optimizer itself or of those that it is made of."""
+    """Whether the learning rate is set at each step, of the optimizer or of one within it."""
     return emitted.injected or bool(emitted.schedule) or INJECTED in emitted.optax_expression
 
 
 def rate(step: int) -> float:
-    """The learning rate that both sides are given at a step, from 0."""
+    """The learning rate of both sides at a step, which counts from 0."""
     return RATE * RATE_DECAY ** (step % PERIOD)
 
 
@@ -275,35 +304,43 @@ def _schedule(count: Any) -> Any:
 
 
 def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
-    """The arguments with which `probe_params` gives what an optimizer is probed with.
+    """The arguments of `probe_params` for the parameters with which an optimizer is probed.
 
-    There are leaves at the paths that traversals name, and none that the old optimizer could not take: WeightNorm had no scalars.
+    There are leaves at the paths that traversals name, and none that the old optimizer could not
+    take.
     """
     usual = list(leaves_by_path(probe_params()))
     further: list[str] = []
     for path in _named_paths(emitted.legacy_expression, usual):
-        known = (*usual, *further)
-        if not any(
-            f"{leaf}/".startswith(f"{path}/") or f"{path}/".startswith(f"{leaf}/") for leaf in known
-        ):
+        # A leaf cannot stand where a folder of leaves is.
+        if not any(_is_around(path, leaf) or _is_around(leaf, path) for leaf in usual + further):
             further.append(path)
-    given: dict[str, Any] = {"seed": seed, "further": tuple(further)} if further else {"seed": seed}
-    return given | ({"scalars": False} if "optim.WeightNorm" in emitted.legacy_expression else {})
+    arguments: dict[str, Any] = {"seed": seed}
+    if further:
+        arguments["further"] = tuple(further)
+    # The legacy WeightNorm had no scalars.
+    if "optim.WeightNorm" in emitted.legacy_expression:
+        arguments["scalars"] = False
+    return arguments
+
+
+def _is_around(outer: str, inner: str) -> bool:
+    """Whether a path is another one, or a part of it from its start on."""
+    return f"{inner}/".startswith(f"{outer}/")
 
 
 def _named_paths(expression: str, usual: Collection[str]) -> Iterator[str]:
-    """Paths of leaves in which the texts of a definition's traversals occur: a group without a leaf would prove nothing.
+    """Paths of leaves in which the texts of a definition's traversals occur.
 
-    A predicate may ask for a layer or for a leaf itself, and for several texts at once.
+    A group without a leaf would prove nothing. A predicate may ask for a layer or for a leaf
+    itself, and for several texts at once.
     """
     for node in ast.walk(ast.parse(expression, mode="eval")):
+        # optim.ModelParamTraversal(lambda path, _: "Dense_7" in path)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(TRAVERSAL.__name__):
             constants = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant))
-            texts = [
-                text.strip("/")
-                for text in constants
-                if isinstance(text, str) and PATH.fullmatch(text)
-            ]
+            texts = [text for text in constants if isinstance(text, str) and PATH.fullmatch(text)]
+            texts = [text.strip("/") for text in texts]
             for text in dict.fromkeys(texts):
                 if not any(text in leaf for leaf in usual):
                     yield from (f"{text}/kernel", f"{text}/bias", f"Module_0/{text}")

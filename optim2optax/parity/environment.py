@@ -21,11 +21,13 @@ HOST_DEVICES = "--xla_force_host_platform_device_count"
 
 
 class PlatformError(RuntimeError):
-    """JAX finds no device of the platform that was asked for; the message says what JAX says, and what to do."""
+    """JAX finds no device of the chosen platform; the message says why, and what to do."""
 
 
 def prepare(jax_platform: str | None, devices: int | None) -> None:
-    """Set where JAX computes, in this process and in those that it starts, and let operations be deterministic.
+    """Set where JAX computes, and let operations be deterministic.
+
+    That applies to this process and to those that it starts.
 
     Args:
         jax_platform: cpu, gpu or tpu; None leaves the choice to JAX, and to JAX_PLATFORMS.
@@ -35,9 +37,13 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
         PlatformError: if there is no such platform here.
     """
     flags = os.environ.get("XLA_FLAGS", "").split()
-    for flag in (DETERMINISTIC, f"{HOST_DEVICES}={devices}" if devices is not None else ""):
+    wanted = [DETERMINISTIC]
+    if devices is not None:
+        wanted.append(f"{HOST_DEVICES}={devices}")
+    # A flag that the user has set stays.
+    for flag in wanted:
         name = flag.partition("=")[0]
-        if flag and not any(given.startswith(name) for given in flags):
+        if not any(given.startswith(name) for given in flags):
             flags.append(flag)
     os.environ["XLA_FLAGS"] = " ".join(flags)
     # A command on both sides, and each of several jobs, shares the device with this process.
@@ -54,15 +60,13 @@ def _choose(asked: str) -> None:
     jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])  # type: ignore[no-untyped-call]
     try:
         jax.devices()
-    except (
-        RuntimeError,
-        AssertionError,
-    ) as error:  # an assertion where its plugin for the platform is missing
-        said = str(error).partition("\n")[0].rstrip(".") or "it has no plugin for it"
+    # JAX asserts that it has a plugin for the platform.
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".") or "it has no plugin for it"
         platform = "gpu" if asked == "cuda" else asked
         how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
         remedy = f"Install JAX for it{how}, or choose another platform with --platform."
-        raise PlatformError(f"JAX finds no {platform} here: {said}. {remedy}") from error
+        raise PlatformError(f"JAX finds no {platform} here: {reason}. {remedy}") from error
 
 
 def environment(seed: int) -> Environment:

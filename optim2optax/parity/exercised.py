@@ -1,4 +1,4 @@
-"""What a run exercised: two sides that agree where nothing happens prove nothing."""
+"""What a run exercised: two sides that agree where nothing moves prove nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEWEST_STEPS = 10
 """In fewer steps, wrong counters and moments hardly show."""
 
 NAMED = 3
-"""So many leaves a remark names; it counts the others."""
+"""The number of leaves that a remark names; it counts the others."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Evidence:
     Args:
         taken: how many steps the optimizers took; None stands for as many as there are values.
         moved: whether any step moved any parameter; None leaves that to the values.
-        idle: leaves that were never to move, of which no remark is needed.
-        rounding: of parameters whose gradients are known, by their paths, whether these are nothing but rounding.
+        idle: leaves that should never move, and need no remark.
+        rounding: for each parameter whose gradients are known, by its path, whether these are
+            rounding alone.
         remarks: what else was not exercised, a sentence each.
     """
 
@@ -42,48 +43,52 @@ class Evidence:
 def why_nothing_is_proven(
     before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence
 ) -> str | None:
-    """Why a run in which both sides agree proves nothing, in one sentence; None if it proves something."""
+    """Why a run proves nothing though both sides agree, in one sentence.
+
+    It is None if the run proves something.
+    """
     taken = evidence.taken if evidence.taken is not None else _length(before)
     if not any(values.size for values in before.values()):
         return "Nothing was compared."
     if taken < FEWEST_STEPS:
         steps = "1 step was" if taken == 1 else f"{taken} steps were"
-        return f"Only {steps} taken, and fewer than {FEWEST_STEPS} prove nothing: wrong counters and moments hardly show."
+        return (
+            f"Only {steps} taken, and fewer than {FEWEST_STEPS} prove nothing: "
+            "wrong counters and moments hardly show."
+        )
     floats = _floating(before)
-    if floats and (last := max(map(_last_finite, floats.values()))) < _length(before) - 1:
-        return f"From step {last + 1} on, no value is finite on either side, so nothing is proven."
+    if floats:
+        last = max(map(_last_finite, floats.values()))
+        if last < _length(before) - 1:
+            return (
+                f"From step {last + 1} on, no value is finite on either side, so nothing is proven."
+            )
     moved = evidence.moved
     if moved is None:
-        moved = any(
-            not is_still(values, start[leaf]) for leaf, values in (floats or before).items()
-        )
-    return (
-        None
-        if moved
-        else "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
-    )
+        leaves = (floats or before).items()
+        moved = any(not is_still(values, start[leaf]) for leaf, values in leaves)
+    if moved:
+        return None
+    return "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
 
 
 def remarks(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence) -> Iterator[str]:
     """What a run did not exercise of some leaves, a sentence each."""
-    floats = _floating(before)
-    lost = {
-        leaf: int(np.argmin(_finite_steps(values)))
-        for leaf, values in floats.items()
-        if not _is_finite(values)
-    }
+    lost: dict[str, int] = {}
+    still: list[str] = []
+    for leaf, values in _floating(before).items():
+        if not _is_finite(values):
+            lost[leaf] = int(np.argmin(_finite_steps(values)))
+        elif leaf not in evidence.idle and is_still(values, start[leaf]):
+            still.append(leaf)
     if lost:
         yield (
-            f"From step {min(lost.values())} on, values of {named(lost)} are not finite on either side, "
-            "so nothing is proven of these."
+            f"From step {min(lost.values())} on, values of {named(lost)} "
+            "are not finite on either side, so nothing is proven of these."
         )
-    still = [
-        leaf
-        for leaf, values in floats.items()
-        if leaf not in evidence.idle and leaf not in lost and is_still(values, start[leaf])
-    ]
     if still:
-        yield f"{named(still)} never moved, so nothing is proven of {'it' if len(still) == 1 else 'them'}."
+        them = "it" if len(still) == 1 else "them"
+        yield f"{named(still)} never moved, so nothing is proven of {them}."
     yield from evidence.remarks
 
 
@@ -106,6 +111,7 @@ def _length(trajectories: LeafTrajectories) -> int:
 
 
 def _floating(trajectories: LeafTrajectories) -> dict[str, NDArray[Any]]:
+    """The leaves of floating-point or complex numbers; `jnp` knows bfloat16 as such, too."""
     return {
         leaf: values
         for leaf, values in trajectories.items()

@@ -1,7 +1,7 @@
-"""The numbers of a traced function as arguments of it, so that functions of one form are one program.
+"""The numbers of a traced function as its arguments, so that functions of one form are one program.
 
-Two Adams with other learning rates and betas are traced to the same operations on other numbers. Where these are arguments, what
-is compiled for the one serves the other.
+Two Adams with other learning rates and betas are traced to the same operations on other numbers.
+Where these are arguments, one executable serves both.
 """
 
 from __future__ import annotations
@@ -31,17 +31,21 @@ ENTERED = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
 }
-"""The primitives that call or scan with a function, and the parameter that holds it. Nothing is differentiated any more."""
+"""The primitives that call or scan with a function, and the parameter that has the function.
+
+No derivative is taken of them any more, so that custom rules for it do not matter.
+"""
 
 OF_SCAN = ("length", "num_carry", "num_consts", "reverse", "unroll")
-"""What tells two scans with the same function apart."""
+"""The parameters in which two scans with the same function may differ."""
 
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A function of numbers, constants and leaves, the first two to give it, and the tree that its results make.
+    """A function of numbers, constants and leaves, with the numbers and constants to give it.
 
-    Functions of the same `form` are the same. If it is None, that is not known.
+    `results` is the structure of the tree of its results. Functions of the same `form` are the
+    same. If it is None, that is not known.
     """
 
     function: Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], list[Any]]
@@ -54,14 +58,15 @@ class Hoisted:
 def hoisted(function: Callable[..., PyTree], *arguments: PyTree) -> Hoisted:
     """Trace a function, and make arguments of its floating-point literals and its constants.
 
-    Zero, a half and whole numbers stay: compilers have shorter forms for them, such as a square for a power.
+    Zero, a half and whole numbers stay: compilers have shorter forms for them, such as a square
+    for a power.
     """
     closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    found = {
-        number: literal
-        for literal in _literals(closed.jaxpr)
-        if (number := _number(literal)) is not None
-    }
+    found: dict[Number, Literal] = {}
+    for literal in _literals(closed.jaxpr):
+        number = _number(literal)
+        if number is not None:
+            found[number] = literal
 
     def of_numbers(
         numbers: Sequence[Any], constants: Sequence[Any], leaves: Sequence[Any]
@@ -74,13 +79,12 @@ def hoisted(function: Callable[..., PyTree], *arguments: PyTree) -> Hoisted:
         hash(form)
     except TypeError:
         form = None
-    return Hoisted(
-        of_numbers, numbers, list(closed.consts), jax.tree_util.tree_structure(shapes), form
-    )
+    results = jax.tree_util.tree_structure(shapes)
+    return Hoisted(of_numbers, numbers, list(closed.consts), results, form)
 
 
 def _literals(jaxpr: Jaxpr) -> Iterator[Literal]:
-    """The literals in order, of the functions that are called and scanned with, too."""
+    """The literals in order, with those of the functions that are called and scanned with."""
     for equation in jaxpr.eqns:
         yield from (atom for atom in equation.invars if isinstance(atom, Literal))
         inner = _entered(equation)
@@ -96,7 +100,7 @@ def _entered(equation: JaxprEqn) -> ClosedJaxpr | None:
 
 
 def _number(literal: Literal) -> Number | None:
-    """What a literal is found by; None if it stays."""
+    """The key of a literal; None if it stays."""
     array: Any = literal.aval
     if array.shape or not jnp.issubdtype(array.dtype, jnp.floating):
         return None
@@ -106,10 +110,10 @@ def _number(literal: Literal) -> Number | None:
 
 
 def _form(jaxpr: Jaxpr, places: Mapping[Number, int]) -> Hashable:
-    """What two traced functions have in common that do the same with numbers at the same places."""
-    variables = {
-        variable: place for place, variable in enumerate([*jaxpr.constvars, *jaxpr.invars])
-    }
+    """A key that is the same for two traced functions that differ in their numbers alone."""
+    given = [*jaxpr.constvars, *jaxpr.invars]
+    # Variables are new objects in every trace, so they are known by their order.
+    variables = {variable: place for place, variable in enumerate(given)}
 
     def form_of(atom: Any) -> Hashable:
         if not isinstance(atom, Literal):
@@ -121,16 +125,16 @@ def _form(jaxpr: Jaxpr, places: Mapping[Number, int]) -> Hashable:
 
     equations = []
     for equation in jaxpr.eqns:
-        given = tuple(form_of(atom) for atom in equation.invars)
-        equations.append((equation.primitive, _form_of_parameters(equation, places), given))
+        inputs = tuple(map(form_of, equation.invars))
+        equations.append((equation.primitive, _form_of_parameters(equation, places), inputs))
         for variable in equation.outvars:
             variables[variable] = len(variables)
-    made = tuple(form_of(atom) for atom in jaxpr.outvars)
-    return tuple(map(_type, variables)), len(jaxpr.constvars), tuple(equations), made
+    results = tuple(map(form_of, jaxpr.outvars))
+    return tuple(map(_type, variables)), len(jaxpr.constvars), tuple(equations), results
 
 
 def _type(atom: Any) -> Hashable:
-    """The type of a value, of which arrays have shape, number format and whether that yields to another's."""
+    """The type of a value: for an array its shape, its dtype, and whether that is weak."""
     return atom.aval, getattr(atom.aval, "weak_type", False)
 
 
@@ -144,7 +148,10 @@ def _form_of_parameters(equation: JaxprEqn, places: Mapping[Number, int]) -> Has
 
 
 def _form_of_value(value: Any) -> Hashable:
-    """A parameter by its content. The literals of functions that are not entered stay theirs."""
+    """A parameter by its content.
+
+    The literals of functions that are not entered stay literals.
+    """
     if isinstance(value, ClosedJaxpr):
         return _form(value.jaxpr, {}), tuple(map(_form_of_value, value.consts))
     if isinstance(value, Jaxpr):
@@ -191,7 +198,9 @@ def _scanned(
     given: Sequence[Any],
     numbers: Mapping[Number, Any],
 ) -> Sequence[Any]:
-    first, last = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    """The results of a scan: the last carry, then the stacked results of its steps."""
+    first = parameters["num_consts"]
+    last = first + parameters["num_carry"]
     outside, start, inputs = given[:first], given[first:last], given[last:]
 
     def step(carry: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -1,4 +1,7 @@
-"""What the steps of one side were computed from, read from its files. An old Python runs this as well, from Python 3.8 on."""
+"""The inputs of the steps of one side, read from its files.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
 
 
 class GivenStep(NamedTuple):
-    """The number of a step from 0 on, the rate that it was given (NaN if none), the parameters ahead of it, and its gradients."""
+    """The inputs of one step.
+
+    They are its number, from 0 on, the learning rate that it was given (NaN if none), the
+    parameters ahead of it, and its gradients.
+    """
 
     number: int
     rate: float
@@ -33,16 +40,20 @@ class GivenStep(NamedTuple):
 
 @dataclass
 class Inputs:
-    """What was given to one optimizer: its steps in order, and the nested state dict that tells of what its state is made."""
+    """The inputs of one optimizer.
+
+    They are those of its steps in order, and a nested state dict with the shapes of its state.
+    """
 
     steps: list[GivenStep] = field(default_factory=list)
     made_of: dict[str, Any] = field(default_factory=dict)
 
 
 def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
-    """What a side recorded in a folder, by the kinds of parameters, and whether its steps do not tell all.
+    """The inputs that a side recorded in a folder, by the kinds of parameters.
 
-    What several processes did alike counts once.
+    The first value says whether its state or hyperparameters do not follow from its steps. The
+    same steps of several processes count once.
     """
     lost = False
     found: dict[Kind, Inputs] = {}
@@ -64,12 +75,12 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
 
 
 def _is_same(step: GivenStep, known: GivenStep) -> bool:
-    pairs = ((step.before, known.before), (step.gradients, known.gradients))
-    return step.number == known.number and all(
-        values.tobytes() == others[part].tobytes()
-        for parts, others in pairs
-        for part, values in parts.items()
-    )
+    if step.number != known.number:
+        return False
+    for parts, others in ((step.before, known.before), (step.gradients, known.gradients)):
+        if any(values.tobytes() != others[part].tobytes() for part, values in parts.items()):
+            return False
+    return True
 
 
 def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Any]:
@@ -84,7 +95,7 @@ def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str,
 
 
 def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
-    """Why the gradients of an optimizer cannot be replayed; nothing if they can."""
+    """Why the gradients of an optimizer cannot be replayed; empty if they can."""
     if optimizers > 1 or len({step.number for step in steps}) < len(steps):
         return "several optimizers have parameters of these names and shapes"
     if not steps:
@@ -97,14 +108,16 @@ def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
 
 
 def as_tree(parts: Parts, like: Any, names: Sequence[str], wide: bool) -> Any:
-    """The arrays in a tree like another, whose leaves have these names; with `wide`, float32 ones as float64."""
+    """The arrays in a tree like another, whose leaves have these names.
+
+    With `wide`, those in float32 become float64.
+    """
     from jax.tree_util import tree_structure, tree_unflatten
 
-    leaves = {part.leaf: values for part, values in parts.items()}
-    widened = [leaves[name] for name in names]
+    by_name = {part.leaf: values for part, values in parts.items()}
+    leaves = [by_name[name] for name in names]
     if wide:
-        widened = [
-            values.astype(np.float64) if values.dtype == np.float32 else values
-            for values in widened
+        leaves = [
+            values.astype(np.float64) if values.dtype == np.float32 else values for values in leaves
         ]
-    return tree_unflatten(tree_structure(like), widened)
+    return tree_unflatten(tree_structure(like), leaves)

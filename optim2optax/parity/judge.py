@@ -1,7 +1,8 @@
 """The judge: whether two runs computed the same function.
 
-float64 decides. There, rounding stays thirteen digits below what a parameter moves, while the mildest real mistake (beta2 off
-by 1e-7, epsilon off by a tenth) shows at the seventh; in float32 the two overlap, so float32 is reported and decides nothing.
+float64 decides. There, rounding stays thirteen digits below what a parameter moves, while the
+mildest real mistake (beta2 off by 1e-7, epsilon off by a tenth) shows at the seventh; in float32
+the two overlap, so float32 is reported and decides nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ REPLAY_GATE = 1e-11
 """Error over movement below which two sides that got the same gradients are the same function."""
 
 CLOSED_LOOP_GATE = 1e-7
-"""The same where each side computes its own gradients: there rounding feeds back, to about 4e-9 in 200 steps."""
+"""The same where each side computes its own gradients.
+
+There rounding feeds back, to about 4e-9 in 200 steps.
+"""
 
 UNKNOWN = Evidence()
 """Nothing is known but the values."""
@@ -49,10 +53,12 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two trajectories first part: `step` counts from 0, `leaf` is a path such as `Dense_0/kernel`.
+    """The place where two trajectories first differ.
 
-    `ulp` is the distance in units of the last place of float64, None if one of the values is not finite. `link` names the part
-    of the transformation that departs, such as `optax.scale_by_adam(…)`, if it was looked for and found.
+    `step` counts from 0, `leaf` is a path such as `Dense_0/kernel`. `ulp` is the distance in units
+    of the last place of float64, None if one of the values is not finite. `link` names the part of
+    the transformation that departs, such as `optax.scale_by_adam(…)`, if it was looked for and
+    found.
     """
 
     step: int
@@ -70,7 +76,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class LeafError:
-    """What was measured of one leaf: its shape, its largest error over movement, and if the old side stayed finite."""
+    """The figures of one leaf: its largest error over movement, and if the old side stayed finite."""
 
     leaf: str
     shape: tuple[int, ...]
@@ -80,13 +86,14 @@ class LeafError:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The verdict, and the figures that it rests on.
+    """The verdict, and the figures behind it.
 
-    `error` is the largest float64 error over movement of any leaf and step. `drift` is the same figure in the parameters' own
-    precision, as information, or None if it was not measured. If the verdict is "different", `first_difference` is set.
-    `leaves` tells of each leaf, and `error_by_step` and `drift_by_step` of each step, both in the largest leaf. `remarks` are
-    sentences on what the run did not exercise; if the verdict is "nothing_proven", the first says why. `gate` is the error over
-    movement from which on two sides are different.
+    `error` is the largest float64 error over movement of any leaf and step. `drift` is the same
+    figure in the parameters' own precision, as information, or None if it was not measured. If
+    the verdict is "different", `first_difference` is set. `leaves` has the figures of each leaf,
+    `error_by_step` and `drift_by_step` the largest one of any leaf for each step. `remarks` are
+    sentences on what the run did not exercise; if the verdict is "nothing_proven", the first says
+    why. `gate` is the error over movement from which on two sides are different.
     """
 
     verdict: Verdict
@@ -104,8 +111,8 @@ class Comparison:
         drift = "" if self.drift is None else f", float32 drift {self.drift:.1e}"
         where = "" if self.first_difference is None else f"; first at {self.first_difference}"
         verdict = self.verdict.value.replace("_", " ")
-        found = f"{verdict} after {self.steps} steps: error over movement {self.error:.1e}{drift}{where}"
-        return "\n".join((found, *self.remarks))
+        figures = f"error over movement {self.error:.1e}{drift}{where}"
+        return "\n".join((f"{verdict} after {self.steps} steps: {figures}", *self.remarks))
 
 
 def compare_trajectories(
@@ -116,18 +123,20 @@ def compare_trajectories(
     evidence: Evidence = UNKNOWN,
     gate: float | None = None,
 ) -> Comparison:
-    """Judge two runs by what they held after each step, such as their parameters.
+    """Judge two runs by their values after each step, such as their parameters.
 
-    Leaves correspond by path, so a `dict` may stand against a `FrozenDict`. An error counts in relation to how far its leaf
-    moves in the whole run on the old side. NaN at the same place on both sides is equal.
+    Leaves correspond by path, so a `dict` may stand against a `FrozenDict`. An error counts in
+    relation to how far its leaf moves in the whole run on the old side. NaN at the same place on
+    both sides is equal.
 
     Args:
         before: one tree of arrays per step, of the old side.
         after: the same of the new side.
-        start: what `before` held ahead of its first step; None takes the first element as the start.
-        closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies instead of REPLAY_GATE, and
-            a leaf that rounding alone moves counts as moving like the leaves beside it: the bias ahead of a BatchNorm has no
-            gradient but rounding, which Adam blows up, while its kernel moves for a reason.
+        start: the values of `before` ahead of its first step; None takes the first element.
+        closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies
+            instead of REPLAY_GATE, and a leaf that rounding alone moves counts as moving like the
+            leaves beside it: the bias ahead of a BatchNorm has no gradient but rounding, which
+            Adam blows up, while its kernel moves for a reason.
         evidence: what is known of the run beside its values.
         gate: what applies instead of either gate.
 
@@ -159,63 +168,61 @@ def judge(
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
     gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
-    steps = len(next(iter(before.values()), ()))
-    same = all(same_bits(before[leaf], after[leaf]) for leaf in before)
     unproven = why_nothing_is_proven(before, start, evidence)
     if error >= gate:
-        verdict, told = Verdict.DIFFERENT, []
+        verdict, sentences = Verdict.DIFFERENT, []
     elif unproven is not None:
-        verdict, told = Verdict.NOTHING_PROVEN, [unproven]
+        verdict, sentences = Verdict.NOTHING_PROVEN, [unproven]
     else:
-        verdict, told = (
-            Verdict.IDENTICAL if same else Verdict.EQUIVALENT,
-            [*remarks(before, start, evidence)],
-        )
-        told += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
+        same = all(same_bits(before[leaf], after[leaf]) for leaf in before)
+        verdict = Verdict.IDENTICAL if same else Verdict.EQUIVALENT
+        sentences = [*remarks(before, start, evidence)]
+        sentences += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
+    by_step = zip(*map(_per_step, ratios.values()), strict=True)
     return Comparison(
         verdict,
         error,
-        steps,
+        steps=len(next(iter(before.values()), ())),
         first_difference=_first(ratios, before, after, gate) if error >= gate else None,
-        leaves=tuple(
-            LeafError(
-                leaf,
-                values.shape[1:],
-                float(ratios[leaf].max(initial=0.0)),
-                bool(np.isfinite(values).all()),
-            )
-            for leaf, values in before.items()
-        ),
-        error_by_step=tuple(
-            max(found) for found in zip(*map(_per_step, ratios.values()), strict=True)
-        ),
-        remarks=tuple(told),
+        leaves=tuple(_leaf_error(leaf, before[leaf], ratios[leaf]) for leaf in before),
+        error_by_step=tuple(map(max, by_step)),
+        remarks=tuple(sentences),
         gate=gate,
     )
 
 
+def _leaf_error(leaf: str, before: NDArray[Any], ratio: NDArray[Any]) -> LeafError:
+    error, finite = float(ratio.max(initial=0.0)), bool(np.isfinite(before).all())
+    return LeafError(leaf, before.shape[1:], error, finite)
+
+
 def _on_rounding(leaves: Sequence[str]) -> list[str]:
+    """The remark on leaves that rounding alone moves, if there are any."""
     if not leaves:
         return []
-    words = ("it is", "it") if len(leaves) == 1 else ("they are", "them")
+    they_are, them = ("it is", "it") if len(leaves) == 1 else ("they are", "them")
     return [
-        f"Rounding alone moves {named(leaves)}, so {words[0]} judged by the leaves beside {words[1]}."
+        f"Rounding alone moves {named(leaves)}, so {they_are} judged by the leaves beside {them}."
     ]
 
 
 def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Difference | None:
     """The first value that is finite on one side alone, if there is one."""
-    apart = {
-        leaf: np.isfinite(values.astype(np.float64)) != np.isfinite(after[leaf].astype(np.float64))
-        for leaf, values in before.items()
-    }
-    odd = {leaf: found.astype(np.float64) for leaf, found in apart.items()}
-    return _first(odd, before, after, 1.0) if any(found.any() for found in apart.values()) else None
+    # 1.0 where one side alone is finite, so that any such value is beyond a gate of 1.
+    apart: dict[str, NDArray[np.float64]] = {}
+    for leaf, values in before.items():
+        finite = np.isfinite(values.astype(np.float64))
+        other = np.isfinite(after[leaf].astype(np.float64))
+        apart[leaf] = (finite != other).astype(np.float64)
+    if not any(found.any() for found in apart.values()):
+        return None
+    return _first(apart, before, after, 1.0)
 
 
 def _check_correspondence(
     before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories
 ) -> None:
+    """Raise ValueError if the two sides do not have the same leaves and shapes."""
     alone = (before.keys() ^ after.keys()) | (before.keys() ^ start.keys())
     if alone:
         raise ValueError(f"only one of the two sides has {', '.join(sorted(alone))}")
@@ -227,12 +234,16 @@ def _check_correspondence(
 
 
 def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float64]:
-    """The distance of each element at each step over a scale: 0 where both are NaN, infinite where one is."""
+    """The distance of each element at each step over a scale.
+
+    It is 0 where both are NaN, and infinite where one is.
+    """
     if same_bits(before, after):
         return np.zeros(before.shape)
     p, q = before.astype(np.float64), after.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         distance = np.abs(p - q)
+        # The usual case, without the passes over the arrays that NaN and infinities need.
         if np.isfinite(distance.max(initial=0.0)):
             return distance / max(scale, _TINY)
         error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / max(scale, _TINY)
@@ -248,19 +259,15 @@ def _first(
     ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
 ) -> Difference:
     """The first step at which any leaf is beyond the gate, and there the worst element."""
-    beyond = [
-        (int(np.argmax(np.asarray(_per_step(ratio)) >= gate)), leaf)
-        for leaf, ratio in ratios.items()
-        if ratio.max(initial=0.0) >= gate
-    ]
-    step = min(step for step, _ in beyond)
-    leaf = max(
-        (leaf for at, leaf in beyond if at == step),
-        key=lambda leaf: float(ratios[leaf][step].max()),
-    )
-    index = tuple(
-        int(i) for i in np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:])
-    )
+    first_steps: dict[str, int] = {}
+    for leaf, ratio in ratios.items():
+        if ratio.max(initial=0.0) >= gate:
+            first_steps[leaf] = int(np.argmax(np.asarray(_per_step(ratio)) >= gate))
+    step = min(first_steps.values())
+    leaves = [leaf for leaf, first in first_steps.items() if first == step]
+    leaf = max(leaves, key=lambda leaf: float(ratios[leaf][step].max()))
+    worst = np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:])
+    index = tuple(map(int, worst))
     p, q = float(before[leaf][step][index]), float(after[leaf][step][index])
     return Difference(step, leaf, index, p, q, _ulp_distance(p, q))
 
@@ -269,25 +276,31 @@ def _ulp_distance(p: float, q: float) -> int | None:
     """How many float64 numbers lie between two."""
     if not (np.isfinite(p) and np.isfinite(q)):
         return None
-    ordered = [
-        bits if (bits := int(np.float64(x).view(np.int64))) >= 0 else -(bits & (2**63 - 1))
-        for x in (p, q)
-    ]
-    return abs(ordered[0] - ordered[1])
+    return abs(_rank(p) - _rank(q))
+
+
+def _rank(value: float) -> int:
+    """The place of a float64 number in the order of all, from 0 for zero."""
+    # Their bits, read as whole numbers, ascend with the numbers but for the sign, which is a bit.
+    bits = int(np.float64(value).view(np.int64))
+    return bits if bits >= 0 else -(bits & (2**63 - 1))
 
 
 def _per_step(values: NDArray[Any]) -> list[float]:
+    """The largest element of each step."""
     per_step: list[float] = values.reshape(len(values), -1).max(axis=1, initial=0.0).tolist()
     return per_step
 
 
 def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
+    """The leaves of the trees of all steps, each stacked along a leading axis."""
     steps = [leaves_by_path(tree) for tree in trees]
-    if any(leaves.keys() != steps[0].keys() for leaves in steps):
+    if not steps:
+        return {}
+    first = steps[0]
+    if any(leaves.keys() != first.keys() for leaves in steps):
         raise ValueError("the steps of one side do not all have the same leaves")
-    return {
-        leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in (steps[0] if steps else ())
-    }
+    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in first}
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
@@ -302,4 +315,6 @@ def name_of(path: Sequence[Any]) -> str:
 
 
 def _name(key: Any) -> str:
-    return str(next(getattr(key, field) for field in ("key", "name", "idx") if hasattr(key, field)))
+    """One key of a path: of a dict, an attribute or a sequence."""
+    fields = (field for field in ("key", "name", "idx") if hasattr(key, field))
+    return str(getattr(key, next(fields)))

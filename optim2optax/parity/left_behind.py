@@ -1,7 +1,8 @@
-"""What a command leaves behind, files and lines of standard output, and whether both sides leave the same.
+"""Whether a command leaves the same files and lines of standard output on both sides.
 
-Numbers are compared as in a closed loop, by what rounding makes of them: the old side runs once more, with each new parameter
-off by a unit in the last place. What is another there altogether, such as a time, tells nothing, and a remark says so.
+Numbers are compared as in a closed loop, by what rounding makes of them: the old side runs once
+more, with each new parameter off by a unit in the last place. A value that is quite another one
+in that run, such as a time, proves nothing, and a remark says so.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Difference, V
 from optim2optax.parity.noise import FACTOR
 
 VARIES = 1e-4
-"""What two runs of the old side take apart by more than this part of its size tells nothing: FACTOR times that is a hundredth."""
+"""The part of its size by which a value may vary between two runs of the old side.
+
+A value that varies more proves nothing: FACTOR times that is a hundredth.
+"""
 
 SLACK = 1.001
-"""So many units of a last digit are one, of which the difference of two numbers is a little off."""
+"""A difference of so many units of the last digit still counts as one: subtraction rounds."""
 
 NUMBER = re.compile(
     r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b", re.IGNORECASE
@@ -48,7 +52,11 @@ Left: TypeAlias = Mapping[str, "Numbers | str"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to compare: files by the patterns of their paths, and lines of standard output by regular expressions."""
+    """What to compare.
+
+    These are files, by the patterns of their paths, and lines of standard output, by regular
+    expressions.
+    """
 
     files: Sequence[str] = ()
     lines: Sequence[str] = ()
@@ -67,48 +75,46 @@ def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> Left:
         wanted: what to look for.
 
     Raises:
-        LookupError: if there is nothing of what is wanted; the message says what.
+        LookupError: if a pattern has no file, or an expression no line; the message says which.
     """
     found: dict[str, Numbers | str] = {}
     for pattern in wanted.files:
-        paths = sorted(
-            path
-            for path in folder.glob(pattern)
-            if path.is_file() and path.stat().st_mtime_ns >= since
-        )
+        files = (path for path in folder.glob(pattern) if path.is_file())
+        paths = sorted(path for path in files if path.stat().st_mtime_ns >= since)
         if not paths:
             raise LookupError(f"writes no file {pattern}")
         for path in paths:
             name = path.relative_to(folder).as_posix()
-            found |= {
-                f"{name}: {place}" if place else name: value for place, value in _contents(path)
-            }
+            for place, value in _contents(path):
+                found[f"{name}: {place}" if place else name] = value
     for expression in wanted.lines:
         lines = [line for line in output.splitlines() if re.search(expression, line)]
         if not lines:
             raise LookupError(f"prints no line with {expression}")
         for number, line in enumerate(lines, 1):
-            found |= {
-                f"line {number} with {expression}{place}": value for place, value in _of_line(line)
-            }
+            for place, value in _of_line(line):
+                found[f"line {number} with {expression}{place}"] = value
     return found
 
 
 def compare_left_behind(
     old: Left, new: Left, again: Left | None, gate: float = CLOSED_LOOP_GATE
 ) -> Comparison:
-    """Judge what both sides left behind, by what a further run of the old side did, if there is one. It counts as one step."""
+    """Judge what both sides left behind, by a further run of the old side, if there is one.
+
+    The comparison counts as one step.
+    """
     worst, unsteady = 0.0, []
-    for place in [*old, *(place for place in new if place not in old)]:
+    # The places of the old side come first, in their order, then those of the new side alone.
+    for place in {**old, **new}:
+        before, after = old.get(place), new.get(place)
         rerun = None if again is None else again.get(place)
-        if again is not None and not _is_steady(old.get(place), rerun):
+        if again is not None and not _is_steady(before, rerun):
             unsteady.append(place)
             continue
-        error = _error(old.get(place), new.get(place), rerun, gate)
+        error = _error(before, after, rerun, gate)
         if error >= gate:
-            return replace(
-                _different(place, old.get(place), new.get(place)), error=error, gate=gate
-            )
+            return replace(_different(place, before, after), error=error, gate=gate)
         worst = max(worst, error)
     notes = [_on_unsteady(unsteady)] if unsteady else []
     if len(unsteady) == len(old):
@@ -118,6 +124,7 @@ def compare_left_behind(
 
 
 def _on_unsteady(places: Sequence[str]) -> str:
+    """The remark on values that vary from run to run."""
     verb, them = ("varies", "it") if len(places) == 1 else ("vary", "them")
     return (
         f"{named(places)} {verb} from run to run of the old side, so nothing is proven of {them}."
@@ -125,15 +132,15 @@ def _on_unsteady(places: Sequence[str]) -> str:
 
 
 def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
-    """The comparison of updates, with that of what is left behind added to it."""
+    """The comparison of updates, with that of files and lines added to it."""
     if left.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
         first = left.first_difference
         assert first is not None
+        # Files and lines count as one more step, after all others.
         return replace(left, steps=found.steps, first_difference=replace(first, step=found.steps))
     if left.verdict is Verdict.NOTHING_PROVEN:
-        return replace(
-            found, verdict=Verdict.NOTHING_PROVEN, remarks=(*left.remarks, *found.remarks)
-        )
+        remarks = (*left.remarks, *found.remarks)
+        return replace(found, verdict=Verdict.NOTHING_PROVEN, remarks=remarks)
     same = found.verdict is not Verdict.IDENTICAL or left.verdict is Verdict.IDENTICAL
     verdict = found.verdict if same else Verdict.EQUIVALENT
     return replace(found, verdict=verdict, remarks=(*found.remarks, *left.remarks))
@@ -141,25 +148,24 @@ def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
 
 def _is_steady(old: Numbers | str | None, again: Numbers | str | None) -> bool:
     """Whether a further run of the old side left about the same."""
-    if (
-        isinstance(old, Numbers)
-        and isinstance(again, Numbers)
-        and old.values.shape == again.values.shape
-    ):
-        return _apart(old, again) <= max(VARIES * _largest(old.values), SLACK * old.printed)
-    return old == again
+    if not isinstance(old, Numbers) or not isinstance(again, Numbers):
+        return old == again
+    if old.values.shape != again.values.shape:
+        return False
+    return _apart(old, again) <= max(VARIES * _largest(old.values), SLACK * old.printed)
 
 
 def _error(
     old: Numbers | str | None, new: Numbers | str | None, again: Numbers | str | None, gate: float
 ) -> float:
-    """How far both sides are apart over the size of the numbers; less by as much as noise is above the gate."""
-    if (
-        not isinstance(old, Numbers)
-        or not isinstance(new, Numbers)
-        or old.values.shape != new.values.shape
-    ):
-        return 0.0 if old == new and not isinstance(old, Numbers) else math.inf
+    """How far both sides are apart, over the size of the numbers.
+
+    It is less by as much as noise is above the gate.
+    """
+    if not isinstance(old, Numbers) or not isinstance(new, Numbers):
+        return 0.0 if old == new else math.inf
+    if old.values.shape != new.values.shape:
+        return math.inf
     apart = _apart(old, new)
     if not apart:
         return 0.0
@@ -172,11 +178,15 @@ def _error(
 
 
 def _apart(old: Numbers, new: Numbers) -> float:
+    """The largest distance of two elements."""
     return float(np.max(_distances(old, new), initial=0.0))
 
 
 def _distances(old: Numbers, new: Numbers) -> NDArray[np.float64]:
-    """The distance of each two elements: none where both are NaN or the same, infinite where one is not finite."""
+    """The distance of each two elements.
+
+    It is 0 where both are NaN or the same, and infinite where one is not finite.
+    """
     before, after = old.values.astype(np.float64), new.values.astype(np.float64)
     same = (before == after) | (np.isnan(before) & np.isnan(after))
     with np.errstate(invalid="ignore"):
@@ -185,23 +195,26 @@ def _distances(old: Numbers, new: Numbers) -> NDArray[np.float64]:
 
 
 def _largest(values: NDArray[Any]) -> float:
+    """The largest finite magnitude."""
     floats = np.abs(values.astype(np.float64))
     return float(np.max(floats, initial=0.0, where=np.isfinite(floats)))
 
 
 def _different(place: str, old: Numbers | str | None, new: Numbers | str | None) -> Comparison:
-    if (
-        isinstance(old, Numbers)
-        and isinstance(new, Numbers)
-        and old.values.shape == new.values.shape
-    ):
-        number = int(np.argmax(_distances(old, new)))
-        index = tuple(int(position) for position in np.unravel_index(number, old.values.shape))
-        difference = Difference(0, place, index, float(old.values[index]), float(new.values[index]))
-    else:
-        what = f"the old side leaves {_shown(old)}, the new side {_shown(new)}"
-        difference = Difference(0, place, (), math.nan, math.nan, link=what)
+    difference = _difference(place, old, new)
     return Comparison(Verdict.DIFFERENT, math.inf, 1, first_difference=difference)
+
+
+def _difference(place: str, old: Numbers | str | None, new: Numbers | str | None) -> Difference:
+    """The largest difference of numbers, or a description of what else is on either side."""
+    if isinstance(old, Numbers) and isinstance(new, Numbers):
+        before, after = old.values, new.values
+        if before.shape == after.shape:
+            number = int(np.argmax(_distances(old, new)))
+            index = tuple(map(int, np.unravel_index(number, before.shape)))
+            return Difference(0, place, index, float(before[index]), float(after[index]))
+    what = f"the old side leaves {_shown(old)}, the new side {_shown(new)}"
+    return Difference(0, place, (), math.nan, math.nan, link=what)
 
 
 def _shown(value: Numbers | str | None) -> str:
@@ -211,7 +224,10 @@ def _shown(value: Numbers | str | None) -> str:
 
 
 def _contents(path: Path) -> Iterator[tuple[str, Numbers | str]]:
-    """The numbers and texts of a file by their places in it. A file of no known kind is read as text or as bytes."""
+    """The numbers and texts of a file by their places in it.
+
+    A file of no known kind is read as text.
+    """
     if path.suffix in (".npz", ".npy"):
         loaded = np.load(path, allow_pickle=False)
         yield from _leaves(dict(loaded) if path.suffix == ".npz" else loaded)
@@ -224,14 +240,14 @@ def _contents(path: Path) -> Iterator[tuple[str, Numbers | str]]:
     elif path.suffix == ".msgpack":
         yield from _leaves(serialization.msgpack_restore(path.read_bytes()))
     else:
-        for number, line in enumerate(
-            path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(), 1
-        ):
+        text = path.read_text(encoding="utf-8", errors="backslashreplace")
+        for number, line in enumerate(text.splitlines(), 1):
             for place, value in _of_line(line):
                 yield f"line {number}{place}", value
 
 
 def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Numbers | str]]:
+    """The leaves of nested mappings and lists, by their paths."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from _leaves(value, (*path, str(key)))
@@ -240,16 +256,16 @@ def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Number
             yield from _leaves(value, (*path, str(number)))
     else:
         values = np.asarray(tree)
-        is_number = values.dtype.kind in "iuf" or values.dtype.kind == "V"
-        yield (
-            "/".join(path),
-            Numbers(values) if is_number else f"{values.dtype.kind}{values.tolist()!r}",
-        )
+        kind = values.dtype.kind
+        # To NumPy, types such as bfloat16 are of kind "V".
+        is_number = kind in "iufV"
+        yield "/".join(path), Numbers(values) if is_number else f"{kind}{values.tolist()!r}"
 
 
 def _of_table(path: Path) -> Iterator[tuple[str, Numbers | str]]:
+    delimiter = "\t" if path.suffix == ".tsv" else ","
     with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+        rows = list(csv.reader(file, delimiter=delimiter))
     for number, row in enumerate(rows, 1):
         for column, cell in enumerate(row, 1):
             yield f"row {number}, column {column}", _cell(cell)
@@ -268,12 +284,11 @@ def _of_line(line: str) -> Iterator[tuple[str, Numbers | str]]:
 
 def _number(text: str) -> Numbers:
     """A number as it is printed, with the unit of its last digit unless it is whole."""
+    value = float(text)
     digits, _, exponent = text.strip().lower().partition("e")
     decimals = len(digits.partition(".")[2])
     is_whole = not decimals and not exponent
-    unit = (
-        0.0
-        if is_whole or not math.isfinite(float(text))
-        else 10.0 ** (int(exponent or 0) - decimals)
-    )
-    return Numbers(np.array(float(text)), unit)
+    if is_whole or not math.isfinite(value):
+        return Numbers(np.array(value))
+    # 1.25e-3 has a unit of 1e-5.
+    return Numbers(np.array(value), 10.0 ** (int(exponent or 0) - decimals))

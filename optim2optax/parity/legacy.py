@@ -1,7 +1,8 @@
 """The real `flax.optim`, of the published Flax 0.5.3, beside today's Flax in one process.
 
-Only the subpackage `flax.optim` comes from the old wheel; everything else (`linen`, `struct`, `training`, …) is today's Flax,
-so that both sides share one JAX, one XLA and one device, and differ in their optimizers alone.
+Only the subpackage `flax.optim` comes from the old wheel; everything else (`linen`, `struct`,
+`training`, …) is today's Flax, so that both sides share one JAX, one XLA and one device, and differ
+in their optimizers alone.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ _load_count = itertools.count()
 
 @contextmanager
 def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
-    """Make `import flax` give a Flax that still has `optim`, as code written for Flax 0.5.3 expects it.
+    """Make `import flax` give a Flax that still has `optim`, as code for Flax 0.5.3 expects it.
 
-    Inside, `flax.optim` is the old package, `init` and `apply` return frozen dictionaries as they did, and `jax` has
-    the tree functions that it lost. Afterwards all of this is gone again. Objects made inside keep working outside, for
-    example when a later call traces them anew; only fresh imports of `flax.optim` fail there. May be nested.
+    Inside, `flax.optim` is the old package, `init` and `apply` return frozen dictionaries as they
+    did, and `jax` has the tree functions that it lost. Afterwards all is as before. Objects made
+    inside keep working outside, for example when a later call traces them anew; only fresh imports
+    of `flax.optim` fail there. May be nested.
 
     Args:
         wheel: the wheel of Flax 0.5.3; None searches as `find_wheel` does.
@@ -42,15 +44,14 @@ def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
         The module `flax`.
 
     Raises:
-        LegacyWheelError: if the wheel cannot be had, or its content is not the published one.
+        LegacyWheelError: if there is no wheel, or its content is not the published one.
     """
     modules = _legacy_modules(find_wheel(wheel))
-    missing = {
-        name: function for name, function in _REMOVED_FROM_JAX.items() if name not in vars(jax)
-    }
+    removed = _REMOVED_FROM_JAX.items()
+    missing = {name: function for name, function in removed if name not in vars(jax)}
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
-        # Traversals are part of the old interface; today's Flax warns of them, because flax.optim is gone.
+        # Today's Flax warns of traversals, as it has no flax.optim. The old side needs them.
         warnings.filterwarnings(
             "ignore", category=DeprecationWarning, module=r"flax\.traverse_util$"
         )
@@ -73,9 +74,10 @@ def load_module(path: Path, name: str, legacy: bool) -> ModuleType:
 
     Args:
         path: the file.
-        name: what the module is called in tracebacks; made unique, so that the same file can be loaded often.
-        legacy: execute it within `legacy_flax`. Its functions may be called outside, unless they themselves import
-            something that only the old Flax has.
+        name: what the module is called in tracebacks; made unique, so that the same file can be
+            loaded often.
+        legacy: execute it within `legacy_flax`. Its functions may be called outside, unless they
+            themselves import something that only the old Flax has.
 
     Returns:
         The module.
@@ -97,6 +99,7 @@ def load_module(path: Path, name: str, legacy: bool) -> ModuleType:
 
 @contextmanager
 def _frozen_variables() -> Iterator[None]:
+    """Let `init` and `apply` return frozen dictionaries while the context lasts."""
     config: Any = flax.config
     before = config.flax_return_frozendict
     config.update("flax_return_frozendict", True)
@@ -108,7 +111,10 @@ def _frozen_variables() -> Iterator[None]:
 
 @contextmanager
 def replaced(namespace: MutableMapping[str, Any], values: Mapping[str, Any]) -> Iterator[None]:
-    """Put values into a namespace, such as the dictionary of a module, for a while; then what was there before comes back."""
+    """Put values into a namespace, such as the dictionary of a module, while the context lasts.
+
+    Then the values of before come back.
+    """
     before = {name: namespace[name] for name in values if name in namespace}
     namespace.update(values)
     try:
@@ -123,13 +129,17 @@ _modules: dict[str, ModuleType] = {}
 
 
 def _legacy_modules(wheel: Path) -> Mapping[str, ModuleType]:
-    """The modules of the old `flax.optim` by name, executed once per process so that their classes stay the same."""
+    """The modules of the old `flax.optim` by name.
+
+    They are executed once per process, so that their classes stay the same.
+    """
     if not _modules:
         _modules.update(_execute(wheel))
     return _modules
 
 
 def _execute(wheel: Path) -> dict[str, ModuleType]:
+    """Execute the modules of the old `flax.optim`, which leave no trace in `sys.modules`."""
     importer = zipimport.zipimporter(str(wheel / "flax"))
     spec = importer.find_spec("flax.optim")
     assert spec is not None
@@ -138,17 +148,16 @@ def _execute(wheel: Path) -> dict[str, ModuleType]:
     # On import the old package changes the warning filters of the process.
     with warnings.catch_warnings(), replaced(sys.modules, {"flax.optim": package}):
         spec.loader.exec_module(package)
-        # Releases before this one had it in the package itself, and code written for them says flax.optim.DynamicScale.
+        # Earlier releases had it in the package itself, for code with flax.optim.DynamicScale.
         package.DynamicScale = importlib.import_module("flax.optim.dynamic_scale").DynamicScale
-        modules = {
-            name: module for name, module in sys.modules.items() if name.startswith("flax.optim")
-        }
+        loaded = sys.modules.items()
+        modules = {name: module for name, module in loaded if name.startswith("flax.optim")}
     for name in modules:
         sys.modules.pop(name, None)
     for module in modules.values():
         _give_removed_names(module)
         if hasattr(module, "warnings"):
-            # They say that flax.optim is deprecated. Whoever compares against it knows.
+            # They say that flax.optim is deprecated, which is known here.
             vars(module)["warnings"] = SimpleNamespace(warn=_ignore)
     return modules
 
@@ -172,7 +181,7 @@ _REMOVED_FROM_JAX: Mapping[str, Callable[..., Any]] = {
 
 
 class _OldJax(ModuleType):
-    """`jax`, with the tree functions that it has lost."""
+    """`jax`, with the tree functions that were removed from it."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(jax, name)
@@ -186,6 +195,6 @@ def _old_jax() -> ModuleType:
 
 
 def _give_removed_names(module: ModuleType) -> None:
-    """Let the functions of a module find the names that `jax` has lost, whenever they are called."""
+    """Let the functions of a module find the names that were removed from `jax`, in any call."""
     if vars(module).get("jax") is jax:
         vars(module)["jax"] = _old_jax()

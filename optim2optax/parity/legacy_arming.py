@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
-    """Record all that this process does from now on, and let it compute in float64 if the side says so.
+    """Record the steps of this process from now on, and compute in float64 if the side says so.
 
     Args:
-        side: the facts of the side, as `Side` tells them.
+        side: the facts of the side, as `Side` writes them.
         foreign: gives the modules that were loaded from the user's own tree.
     """
     draw_as_today()
@@ -51,6 +51,7 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     atexit.register(stack.close)
 
     def last() -> None:
+        # Steps in float32 are computed anew in float64, to be compared with those of the new side.
         if side["inputs"] and not side["wide"]:
             compute_in_float64()
             jnp.float32, jnp.int32 = jnp.float64, jnp.int64

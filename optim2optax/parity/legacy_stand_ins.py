@@ -1,6 +1,7 @@
-"""What `flax.training.checkpoints` of Flax 0.5.3 imports, and JAX 0.4.13 has not, or nobody wants to install for it.
+"""Stand-ins for modules that `flax.training.checkpoints` of Flax 0.5.3 imports.
 
-It reads and writes files by TensorFlow, and has a case for arrays across processes, which were another thing in the JAX of then.
+It reads and writes files by TensorFlow, which is large to install for that alone, and has a case
+for arrays across processes, which JAX 0.4.13 has no more in the form of then.
 """
 
 from __future__ import annotations
@@ -68,9 +69,10 @@ FILES: Mapping[str, str] = {
 
 
 def add_stand_ins(site_packages: Path) -> None:
-    """Write what is missing into the packages of an environment; what is installed there stays."""
+    """Write the modules that are missing into the packages of an environment."""
     missing = {name for name in FILES if not (site_packages / name).exists()}
     for name in missing:
+        # A TensorFlow that is installed there stays whole.
         if name.startswith("tensorflow") and "tensorflow/__init__.py" not in missing:
             continue
         (site_packages / name).parent.mkdir(parents=True, exist_ok=True)

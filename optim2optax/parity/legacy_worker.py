@@ -1,4 +1,6 @@
-"""The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8, imported only there.
+"""The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8.
+
+Only such an interpreter imports it.
 
 python legacy_worker.py SCENARIO MODULE OUT STEPS PARENT    (0 steps: all that the scenario yields)
 """
@@ -55,7 +57,10 @@ def compute_in_float64() -> None:
 
 
 def _widen_parameters(float32: Any) -> None:
-    """Let layers make float64 parameters where float32 is their default, which is said once, when they are defined."""
+    """Let layers make float64 parameters where float32 is their default.
+
+    A default is evaluated once, when the layer is defined, so that a new `jnp.float32` is too late.
+    """
     layers: list[Any] = [*vars(linen).values()]
     for layer in layers:
         fields = getattr(layer, "__dataclass_fields__", {})
@@ -69,6 +74,7 @@ def _widen_parameters(float32: Any) -> None:
 
 
 def _root(path: str) -> Path:
+    """The folder that a file's modules are imported from."""
     root = Path(path).resolve().parent
     while (root / "__init__.py").exists():
         root = root.parent
@@ -76,6 +82,7 @@ def _root(path: str) -> Path:
 
 
 def _load(path: str) -> Any:
+    """Import a file, as a part of its package if it is in one."""
     inside = Path(path).resolve().relative_to(_root(path)).with_suffix("")
     if len(inside.parts) > 1:
         return importlib.import_module(".".join(inside.parts))
@@ -87,20 +94,22 @@ def _load(path: str) -> Any:
 
 
 def _is_optimizer(node: Any) -> bool:
-    return hasattr(node, "optimizer_def") and hasattr(
-        node, "target"
-    )  # of flax.optim, or of a copy of it
+    """Whether this is an optimizer of `flax.optim`, or of a copy of it."""
+    return hasattr(node, "optimizer_def") and hasattr(node, "target")
 
 
 def _parameters(tree: Any) -> Any:
-    """The parameters in the place of every optimizer of a tree."""
+    """A tree with the parameters of every optimizer in the place of the optimizer."""
     return jax.tree_util.tree_map(
         lambda node: node.target if _is_optimizer(node) else node, tree, is_leaf=_is_optimizer
     )
 
 
 def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Leaves by paths such as `Dense_0/kernel`. The old JAX does not tell paths, so containers are taken apart here."""
+    """Leaves by paths such as `Dense_0/kernel`.
+
+    The old JAX has no paths of leaves, so containers are taken apart here.
+    """
     if isinstance(tree, (dict, flax.core.FrozenDict)):
         items = [(str(key), tree[key]) for key in sorted(tree)]
     elif hasattr(tree, "_fields"):
@@ -109,11 +118,8 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         items = [(str(index), item) for index, item in enumerate(tree)]
     elif hasattr(tree, "__dataclass_fields__"):
         fields = tree.__dataclass_fields__.values()
-        items = [
-            (field.name, getattr(tree, field.name))
-            for field in fields
-            if field.metadata.get("pytree_node", True)
-        ]
+        names = [field.name for field in fields if field.metadata.get("pytree_node", True)]
+        items = [(name, getattr(tree, name)) for name in names]
     elif tree is None:
         items = []
     else:
@@ -124,7 +130,7 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
 
 
 def _end_with(parent: int) -> None:
-    """End this process as soon as its parent is gone."""
+    """End this process as soon as its parent has ended."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

@@ -1,7 +1,8 @@
-"""Which part of a transformation departs from the optimizer that it replaces, told by what gradients make it show.
+"""Which part of a transformation departs from the optimizer that it replaces.
 
-Weight decay moves a leaf that has no gradient. A wrong rate scales every movement alike. A clip shows in large gradients
-alone, an epsilon in tiny ones alone, and moments only once there have been two steps.
+Gradients of several sizes make it show. Weight decay moves a leaf that has no gradient. A wrong
+rate scales every movement alike. A clip shows in large gradients alone, an epsilon in tiny ones
+alone, and moments only once there have been two steps.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ LARGE, USUAL, TINY = 1e4, 1.0, 1e-7
 
 
 def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) -> Comparison:
-    """The comparison with the link that departs in its first difference, if any: decay, rate, clip, epsilon or moments."""
+    """The comparison with the link that departs in its first difference, if there is one.
+
+    It is decay, rate, clip, epsilon or moments.
+    """
     if comparison.first_difference is None or comparison.first_difference.link is not None:
         return comparison
     old, new = evaluate(emitted)
@@ -43,23 +47,19 @@ def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) 
         start, before, after = replay(old, new, params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
-    return replace(
-        comparison, first_difference=replace(comparison.first_difference, link=_link(movements))
-    )
+    difference = replace(comparison.first_difference, link=_link(movements))
+    return replace(comparison, first_difference=difference)
 
 
 def _link(movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]]) -> str | None:
+    """The link that departs, by what gradients of a scale move on the old side and on the new."""
     if not _agree(*movements(0.0)):
         return "decay"
     old, new = movements(USUAL)
     if _agree(old, new):
-        return (
-            "clip"
-            if not _agree(*movements(LARGE))
-            else "epsilon"
-            if not _agree(*movements(TINY))
-            else None
-        )
+        if not _agree(*movements(LARGE)):
+            return "clip"
+        return None if _agree(*movements(TINY)) else "epsilon"
     moved = old != 0
     ratios = new[moved] / old[moved]
     # Where parameters decay, a movement that is larger makes the next one smaller.
@@ -73,13 +73,10 @@ def _link(movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]]) -> st
 def _movement(start: Any, steps: Any) -> NDArray[Any]:
     """How far each element got from its start, by step, over all leaves."""
     begin = by_path(start)
-    return np.concatenate(
-        [
-            (values - begin[leaf]).reshape(len(values), -1)
-            for leaf, values in by_path(steps).items()
-        ],
-        axis=1,
-    )
+    rows = []
+    for leaf, values in by_path(steps).items():
+        rows.append((values - begin[leaf]).reshape(len(values), -1))
+    return np.concatenate(rows, axis=1)
 
 
 def _agree(old: NDArray[Any], new: NDArray[Any]) -> bool:
@@ -87,5 +84,6 @@ def _agree(old: NDArray[Any], new: NDArray[Any]) -> bool:
 
 
 def _apart(old: NDArray[Any], new: NDArray[Any]) -> float:
+    """The largest difference of two movements, in relation to the larger one."""
     scale = float(max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0)))
     return float(np.abs(old - new).max(initial=0.0)) / scale if scale else 0.0

@@ -1,8 +1,9 @@
 """How far each leaf moves, which is what its errors are measured against.
 
-A leaf is judged by its own movement. There is one exception, in a closed loop: a leaf that rounding alone moves, such as the bias
-ahead of a BatchNorm, whose gradients cancel. Adam blows their rounding up, on each side another one, so that such a leaf is
-judged by the movement of the leaves beside it, and the report says so.
+A leaf is judged by its own movement. There is one exception, in a closed loop: a leaf that
+rounding alone moves, such as the bias ahead of a BatchNorm, whose gradients cancel. Adam blows
+their rounding up, and each side has another one, so that such a leaf is judged by the movement of
+the leaves beside it, and the report says so.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from numpy.typing import NDArray
 from optim2optax.parity.exercised import LeafTrajectories
 
 ROUNDING_OF_GRADIENTS = 1e-12
-"""A leaf whose gradients stay below this part of those beside it has none but rounding: what cancels leaves about 1e-16."""
+"""A leaf whose gradients stay below this part of those beside it has none but rounding.
+
+Gradients that cancel leave about 1e-16.
+"""
 
 ROUNDING_OF_MOVEMENT = 1e-7
-"""Where gradients are not known, a leaf that moves less than this part of those beside it; the gate of a closed loop."""
+"""The same of movement, where gradients are not known; it is the gate of a closed loop."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -29,17 +33,17 @@ Rounding = Mapping[str, bool]
 
 
 def movements(before: LeafTrajectories, start: LeafTrajectories, gate: float) -> dict[str, float]:
-    """How far each leaf gets from its start, in its largest element; at least as far as its own storage may round it.
+    """How far each leaf gets from its start, in its largest element.
 
-    Rounding of one unit in the last place a side and step makes less than the gate of this.
+    It is at least so much that rounding of one unit in the last place, on each side and in each
+    step, stays below the gate.
     """
-    return {
-        leaf: max(
-            _moved(values, start[leaf]),
-            2 * len(values) * EPSILON / gate * _largest(values.astype(np.float64)),
-        )
-        for leaf, values in before.items()
-    }
+    found: dict[str, float] = {}
+    for leaf, values in before.items():
+        moved = _moved(values, start[leaf])
+        least = 2 * len(values) * EPSILON / gate * _largest(values.astype(np.float64))
+        found[leaf] = max(moved, least)
+    return found
 
 
 def moved_by_rounding(
@@ -48,10 +52,11 @@ def moved_by_rounding(
     """The leaves that rounding alone moves, by the movement of the leaves beside them.
 
     Args:
-        before: what the old side held.
-        start: what it began with.
-        known: what the gradients tell, by paths of parameters; a leaf is the parameter, or belongs to it, whose path is the
-            longest that its own ends in. If it is empty, the movement has to tell.
+        before: the values of the old side.
+        start: its values ahead of the first step.
+        known: for each parameter, by its path, whether its gradients are rounding alone. A leaf
+            belongs to the parameter with the longest path that its own ends in. If it is empty,
+            the movement decides.
     """
     moved = {
         leaf: _moved(values, start[leaf])
@@ -62,6 +67,7 @@ def moved_by_rounding(
 
     def is_rounding(leaf: str) -> bool:
         if known:
+            # A scenario may yield `params/Dense_0/bias` of the parameter `Dense_0/bias`.
             names = [name for name in known if leaf == name or leaf.endswith(f"/{name}")]
             return bool(names) and known[max(names, key=len)]
         return 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
@@ -70,7 +76,10 @@ def moved_by_rounding(
 
 
 def gradients_of_rounding(sizes: Mapping[str, float]) -> dict[str, bool]:
-    """Of each leaf, by the size of its largest gradient, whether it has none but rounding. Zeros are no rounding."""
+    """Whether each leaf has no gradient but rounding, by the sizes of the largest gradients.
+
+    Zeros are no rounding.
+    """
     beside = largest_beside(sizes)
     return {leaf: 0 < size < ROUNDING_OF_GRADIENTS * beside[leaf] for leaf, size in sizes.items()}
 
@@ -81,10 +90,11 @@ def largest_beside(sizes: Mapping[str, float]) -> dict[str, float]:
     for leaf, size in sizes.items():
         siblings.setdefault(_parent(leaf), []).append(size)
     everywhere = max(sizes.values(), default=0.0)
-    return {
-        leaf: max(siblings[_parent(leaf)]) if len(siblings[_parent(leaf)]) > 1 else everywhere
-        for leaf in sizes
-    }
+    found: dict[str, float] = {}
+    for leaf in sizes:
+        beside = siblings[_parent(leaf)]
+        found[leaf] = max(beside) if len(beside) > 1 else everywhere
+    return found
 
 
 def _parent(leaf: str) -> str:

@@ -1,4 +1,4 @@
-"""What a program hands over itself, to be compared beside the updates of its optimizers."""
+"""Values that a program hands over itself, to be compared beside the updates of its optimizers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ _listeners: list[Callable[[str, Any], None]] = []
 
 
 def observe(name: str, tree: Any) -> None:
-    """Let parity compare any arrays or numbers of a program: an accuracy, what is generated, running statistics.
+    """Let parity compare arrays or numbers of a program, such as an accuracy or running statistics.
 
-    `optim2optax parity --before REF -- COMMAND` compares what the old side and the new hand over under each name, in the order in
-    which they do, by the gate of a closed loop. Without parity this does nothing. It may be called within jitted code too.
+    `optim2optax parity --before REF -- COMMAND` compares what the old side and the new hand over
+    under each name, in the order in which they do, by the gate of a closed loop. Without parity
+    this does nothing. It may be called within jitted code too.
 
         from optim2optax.parity import observe
 
@@ -27,5 +28,5 @@ def observe(name: str, tree: Any) -> None:
 
 
 def listen(listener: Callable[[str, Any], None]) -> None:
-    """Hand on all that is observed from now on."""
+    """Give a listener all that is observed from now on."""
     _listeners.append(listener)

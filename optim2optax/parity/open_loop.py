@@ -1,7 +1,8 @@
-"""A scenario in open loop: the gradients that the old side computed, replayed into the transformations of the new side.
+"""A scenario in open loop: gradients of the old side, replayed into transformations of the new one.
 
-The closed loop compares the training loops, in which rounding feeds back. The open loop compares the optimizers alone, on the
-very parameters and gradients of the user's own run, and holds them to the much narrower gate of a replay.
+The closed loop compares the training loops, in which rounding feeds back. The open loop compares
+the optimizers alone, on the very parameters and gradients of the user's own run, by the much
+narrower gate of a replay.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from numpy.typing import NDArray
 
 from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import Comparison, PyTree, judge, leaves_by_path
@@ -27,12 +29,15 @@ from optim2optax.parity.rates import with_rate
 from optim2optax.parity.recorder import params
 
 Kind = tuple[tuple[str, tuple[int, ...]], ...]
-"""What tells optimizers apart: the paths and shapes of their parameters."""
+"""What distinguishes optimizers: the paths and shapes of their parameters."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of an old optimizer: its count, its inputs, and what came of it. `rate` is NaN if none was given."""
+    """A step of an old optimizer: its count, its inputs, and the parameters after it.
+
+    `rate` is NaN if none was given.
+    """
 
     count: int
     before: PyTree
@@ -42,13 +47,18 @@ class Step:
 
 
 class Tape:
-    """The steps of one side, and the transformations that it uses, by the kind of their parameters."""
+    """The steps of one side, and the transformations that it uses, by the kind of their parameters.
+
+    `complete` says whether states and hyperparameters follow from the steps, `defined` whether
+    a definition takes steps without an optimizer. `by_hand` are the updates that a program applies
+    itself.
+    """
 
     def __init__(self) -> None:
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
-        self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = defaultdict(
-            dict
-        )
+        # Those of one kind by the identity of their functions: one `tx` in several states is one.
+        self.transformations: defaultdict[Kind, dict[int, optax.GradientTransformation]]
+        self.transformations = defaultdict(dict)
         self.complete = True
         self.by_hand: set[int] = set()
         self.defined = False
@@ -57,9 +67,8 @@ class Tape:
 
     def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
         """Keep a step."""
-        before, gradients, after = (
-            jax.tree_util.tree_map(np.array, tree) for tree in (before, gradients, after)
-        )
+        trees = (before, gradients, after)
+        before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), before, gradients, float(rate), after)
         with self._lock:
             self.steps[kind_of(before)].append(found)
@@ -67,14 +76,11 @@ class Tape:
     def update(self, before: Any, after: Any) -> None:
         """Count an update; nothing can be replayed into it."""
         del before
+        leaves = map(np.asarray, jax.tree_util.tree_leaves(after))
+        # Several devices make the same update, which counts once.
+        content = b"".join(leaf.tobytes() for leaf in leaves)
         with self._lock:
-            self.by_hand.add(
-                hash(
-                    b"".join(
-                        np.asarray(leaf).tobytes() for leaf in jax.tree_util.tree_leaves(after)
-                    )
-                )
-            )
+            self.by_hand.add(hash(content))
 
     def functional(self, step: Any, before: Any, after: Any) -> None:
         """Count a step; without its gradients, nothing can be replayed into it."""
@@ -93,11 +99,11 @@ class Tape:
             self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
 
     def widen(self) -> None:
-        """Remember that parameters are in float64 that were to be in float32."""
+        """Note that parameters are in float64 that were to be in float32."""
         self.widened = True
 
     def lose(self) -> None:
-        """Remember that the steps do not tell all."""
+        """Note that states or hyperparameters do not follow from the steps."""
         self.complete = False
 
 
@@ -108,11 +114,12 @@ def kind_of(tree: PyTree) -> Kind:
 
 
 def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
-    """Replay what the old side recorded into the transformations of the new side.
+    """Replay the steps of the old side into the transformations of the new side.
 
     Returns:
-        The comparison of the optimizer that departs most; None if the code does not allow it: if several optimizers have
-        parameters of one kind, their counts do not go up by one from 0, or their states or hyperparameters were set by hand.
+        The comparison of the optimizer that departs most. It is None if the code does not allow
+        it: if several optimizers have parameters of one kind, their counts do not go up by one
+        from 0, or their states or hyperparameters were set by hand.
     """
     if not old.complete:
         return None
@@ -120,14 +127,18 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
     for kind, recorded in old.recorded().items():
         transformations = list(new.transformations.get(kind, {}).values())
         steps = sorted(_distinct(recorded), key=lambda step: step.count)
-        if len(transformations) != 1 or [step.count for step in steps] != list(range(len(steps))):
+        are_from_zero = [step.count for step in steps] == list(range(len(steps)))
+        if len(transformations) != 1 or not are_from_zero:
             return None
         compared.append(_replay(transformations[0], steps))
     return max(compared, key=lambda comparison: comparison.error, default=None)
 
 
 def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
-    """What the tapes of both sides tell of a run, and what the old side yielded: not every step is an optimizer's method."""
+    """The evidence of a run, from the tapes of both sides and the values that the old side yielded.
+
+    The values count, too, as not every step is the method of an optimizer.
+    """
     recorded = list(old.recorded().values()) or list(new.recorded().values())
     taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
@@ -140,18 +151,21 @@ def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
 
 
 def _changes(values: Sequence[PyTree]) -> int:
-    """How many values are others than those ahead of them."""
-    rows = [leaves_by_path(value) for value in values]
-    return sum(
-        any(
-            before[leaf].tobytes() != after[leaf].tobytes() for leaf in before.keys() & after.keys()
-        )
-        for before, after in itertools.pairwise(rows)
-    )
+    """How many values differ from those ahead of them."""
+    rows = map(leaves_by_path, values)
+    return sum(_is_changed(before, after) for before, after in itertools.pairwise(rows))
+
+
+def _is_changed(before: dict[str, NDArray[Any]], after: dict[str, NDArray[Any]]) -> bool:
+    common = before.keys() & after.keys()
+    return any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in common)
 
 
 def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
-    """Of each parameter, whether its gradients are rounding alone: on both sides, in all optimizers that have one of its name."""
+    """Whether the gradients of each parameter are rounding alone.
+
+    They are, if they are so on both sides, in all optimizers with a parameter of that name.
+    """
     found: dict[str, bool] = {}
     others = new.recorded()
     for kind, steps in old.recorded().items():
@@ -162,6 +176,7 @@ def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
 
 
 def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
+    """The largest finite gradient of each leaf."""
     sizes: dict[str, float] = {}
     for step in steps:
         for leaf, values in leaves_by_path(step.gradients).items():
@@ -171,22 +186,25 @@ def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
 
 
 def _moves(step: Step) -> bool:
-    pairs = zip(
-        jax.tree_util.tree_leaves(step.before), jax.tree_util.tree_leaves(step.after), strict=True
-    )
+    leaves = jax.tree_util.tree_leaves(step.before)
+    pairs = zip(leaves, jax.tree_util.tree_leaves(step.after), strict=True)
     return any(not np.array_equal(before, after, equal_nan=True) for before, after in pairs)
 
 
 def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:
-    """What is not proven of a learning rate that is given at each step, and is always the same."""
-    rates = [{step.rate for step in steps if not math.isnan(step.rate)} for steps in recorded]
-    stays = [float(*found) for found in rates if len(found) == 1]
-    if stays:
-        yield f"The learning rate is given at each step and was always {stays[0]:g}, so no change of it is proven."
+    """The remark on a learning rate that is given at each step, and is always the same."""
+    for steps in recorded:
+        rates = {step.rate for step in steps if not math.isnan(step.rate)}
+        if len(rates) == 1:
+            yield (
+                f"The learning rate is given at each step and was always {rates.pop():g}, "
+                "so no change of it is proven."
+            )
+            return
 
 
 def _distinct(steps: list[Step]) -> list[Step]:
-    """What several devices did alike counts once."""
+    """The steps without the copies that further devices record."""
     found: dict[tuple[int, bytes], Step] = {}
     for step in steps:
         content = hashlib.blake2b()
@@ -199,17 +217,16 @@ def _distinct(steps: list[Step]) -> list[Step]:
 def replayed(
     transformation: optax.GradientTransformation, steps: Sequence[Step]
 ) -> Iterator[PyTree]:
-    """The parameters that a transformation makes of each step's own, from its own state on."""
-    keeps_interface = hasattr(
-        transformation, "update_hyper_params"
-    )  # and takes hyperparameters at each update
-    overrides = keeps_interface and not math.isnan(steps[0].rate)
+    """The parameters after each step, from the recorded ones ahead of it and the state so far."""
+    # A definition that keeps its interface takes hyperparameters at each update.
+    keeps_interface = hasattr(transformation, "update_hyper_params")
+    is_given_rate = keeps_interface and not math.isnan(steps[0].rate)
 
     @jax.jit
     def update(before: PyTree, gradients: PyTree, rate: Any, state: Any) -> tuple[PyTree, Any]:
         state = with_rate(state, rate)
-        given = {"learning_rate": rate} if overrides else {}
-        updates, state = transformation.update(gradients, state, before, **given)
+        overrides = {"learning_rate": rate} if is_given_rate else {}
+        updates, state = transformation.update(gradients, state, before, **overrides)
         return optax.apply_updates(before, updates), state
 
     state: Any = jax.jit(transformation.init)(steps[0].before)
@@ -219,11 +236,9 @@ def replayed(
 
 
 def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
-    after = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
-    leaves = after[0]
+    """Judge the steps of an old optimizer and their replay."""
+    new = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
     old = [leaves_by_path(step.after) for step in steps]
-    return judge(
-        {leaf: np.stack([values[leaf] for values in old]) for leaf in leaves},
-        {leaf: np.stack([values[leaf] for values in after]) for leaf in leaves},
-        leaves_by_path(steps[0].before),
-    )
+    before = {leaf: np.stack([values[leaf] for values in old]) for leaf in new[0]}
+    after = {leaf: np.stack([values[leaf] for values in new]) for leaf in new[0]}
+    return judge(before, after, leaves_by_path(steps[0].before))

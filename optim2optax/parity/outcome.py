@@ -1,4 +1,4 @@
-"""How a session ended, for who started it."""
+"""How a session ended, for the code that started it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ FAILED = 2
 
 
 class Listener:
-    """Keeps the exit code of a session's report, 2 if pytest itself failed; if there was nothing to compare; and errors."""
+    """Keeps how a session ended.
+
+    That is the exit code of its report, or 2 if pytest itself failed; whether there was nothing to
+    compare; and errors.
+    """
 
     exit_code = FAILED
     nothing_found = False
@@ -31,7 +35,10 @@ class Listener:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """End at once: what pytest says of it is about its own options. It calls this for errors in collection, too."""
+        """End at once, as the words of pytest are about its own options.
+
+        pytest calls this for errors in collection, too.
+        """
         if excinfo.type is KeyboardInterrupt:
             raise KeyboardInterrupt
 
@@ -39,12 +46,10 @@ class Listener:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Take the exit code from the cases that ran."""
         parity = session.config.pluginmanager.get_plugin("parity-session")
-        self.nothing_ran = isinstance(parity, ParitySession) and not parity.cases
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             self.nothing_found = True
-        elif (
-            isinstance(parity, ParitySession)
-            and parity.cases
-            and exitstatus <= pytest.ExitCode.TESTS_FAILED
-        ):
+        if not isinstance(parity, ParitySession):
+            return
+        self.nothing_ran = not parity.cases
+        if parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
             self.exit_code = FAILED if self.errors else parity.report().exit_code

@@ -1,4 +1,7 @@
-"""The packages that a user's file imports, imported ahead of it. An old Python runs this as well, from Python 3.8 on."""
+"""The packages that a user's file imports, imported ahead of it.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,26 @@ from pathlib import Path
 
 
 def import_packages(path: Path | None) -> None:
-    """Import the packages that a file imports ahead of `precise`, lest one keep float64 as its float32 for ever after.
+    """Import the packages that a file imports ahead of `precise`.
 
-    Modules beside the file are not packages: what they compute is to be precise.
+    A package that is imported within it would keep float64 as its `jnp.float32` for ever after.
+    Modules beside the file are not packages: they are to compute in float64.
     """
     if path is None:
         return
     for node in ast.walk(ast.parse(path.read_bytes())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            if (
-                not (path.parent / name.partition(".")[0]).exists()
-                and not (path.parent / f"{name}.py").exists()
-            ):
+        for name in _imported_by(node):
+            folder, file = path.parent / name.partition(".")[0], path.parent / f"{name}.py"
+            if not folder.exists() and not file.exists():
                 with suppress(ImportError):
                     importlib.import_module(name)
+
+
+def _imported_by(node: ast.AST) -> list[str]:
+    """The modules that a statement may import."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        # `from flax import linen` imports `flax.linen`, if that is a module.
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []

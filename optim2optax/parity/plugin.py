@@ -1,7 +1,8 @@
 """The runner of all parity cases: a pytest plugin. `optim2optax parity` is a front to it.
 
-With `--parity`, each Python file that is collected gives an item for every optimizer that `rewrite` would emit in it, and each
-`scenario.py` beside a `before.py` one for the scenario. The cases of a session become one report.
+With `--parity`, each Python file that is collected gives an item for every optimizer that
+`rewrite` would emit in it, and each `scenario.py` beside a `before.py` one for the scenario.
+The cases of a session become one report.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer, FileResult
 
     from optim2optax.parity.baseline import Baseline
+    from optim2optax.parity.judge import Comparison
     from optim2optax.parity.result import Case, Report
 
 REPORTS = ("json", "markdown", "html")
@@ -98,7 +101,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect parity cases if that was asked for. Raises pytest.UsageError if something is missing that they need."""
+    """Collect parity cases if that was asked for.
+
+    Raises:
+        pytest.UsageError: if something is missing that they need.
+    """
     if config.getoption("--parity"):
         if reason := what_is_missing():
             raise pytest.UsageError(reason)
@@ -107,10 +114,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _share_executables(config: pytest.Config) -> None:
-    """Let the workers of `--jobs` compile once what they have in common, in the folder that is removed with the run."""
+    """Let the workers of `--jobs` share what they compile, in a folder that is removed with the run."""
     from optim2optax.parity.processes import TEMPORARY
 
     folder = Path(tempfile.gettempdir())
+    # Only a worker process of pytest-xdist has a `workerinput`.
     if hasattr(config, "workerinput") and folder.name.startswith(TEMPORARY):
         from optim2optax.parity.compiling import share_executables
 
@@ -122,7 +130,7 @@ class ParityError(Exception):
 
 
 class ParitySession:
-    """The state of one session: the results of `rewrite` on what is collected, and the cases that ran."""
+    """The state of one session: what `rewrite` makes of the collected files, and the cases that ran."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -131,47 +139,47 @@ class ParitySession:
 
     @cached_property
     def emitted(self) -> dict[Path, tuple[EmittedOptimizer, ...]]:
-        """The optimizers that `rewrite` would emit, by file; all files that are collected are one project.
+        """The optimizers that `rewrite` would emit, by file.
 
-        With `--parity-before`, it is the old tree that is rewritten, and what it would become is replaced by what the new has.
+        All files that are collected are one project. With `--parity-before`, the old tree is
+        rewritten, and what it would become is replaced by what the new tree has.
         """
         by_file = self.rewritten
         if self.old_tree is None:
             return {path: result.optimizers for path, result in by_file.items()}
         from optim2optax.project import Patterns, find_files
 
-        now = [
-            Path(file.location)
-            for file in find_files(
-                [str(path) for path in self.paths], Patterns(str(self.config.rootpath), ())
-            )
-        ]
-        if not by_file and not now:  # as of a command alone, for which less is to be imported
+        patterns = Patterns(str(self.config.rootpath), ())
+        files = find_files([str(path) for path in self.paths], patterns)
+        now = [Path(file.location) for file in files]
+        # A command alone has no files, and then the imports below would be a waste of time.
+        if not by_file and not now:
             return {}
         from optim2optax.parity.counterpart import in_new_tree, of_new_file, trees
 
         among = trees(by_file, self.old_tree, self.root)
-        paired = {
-            self.after(path): in_new_tree(result, path, self.after(path), among)
-            for path, result in by_file.items()
-        }
-        return paired | {
-            path: of_new_file(path, among)
-            for path in now
-            if path not in paired and path.suffix == ".py"
-        }
+        emitted: dict[Path, tuple[EmittedOptimizer, ...]] = {}
+        for old, result in by_file.items():
+            path = self.after(old)
+            emitted[path] = in_new_tree(result, old, path, among)
+        for path in now:
+            if path not in emitted and path.suffix == ".py":
+                emitted[path] = of_new_file(path, among)
+        return emitted
 
     @property
     def paths(self) -> list[Path]:
-        """What was given to be collected."""
+        """The files and folders that are collected."""
+        # An argument may be `train.py::12-adam`, which names one item of a file.
         return [Path(argument.partition("::")[0]).resolve() for argument in self.config.args]
 
     @cached_property
     def rewritten(self) -> dict[Path, FileResult]:
-        """What `rewrite` would make of each file that is collected, or of what it was in the old tree."""
+        """What `rewrite` would make of each collected file, or of its form in the old tree."""
         from optim2optax.project import Patterns, find_files
 
-        old = [str(path) for path in map(self.before, self.paths) if path.exists()]
+        before = map(self.before, self.paths)
+        old = [str(path) for path in before if path.exists()]
         found = find_files(old, Patterns(str(self.config.rootpath), ()))
         if not found:
             return {}
@@ -209,7 +217,11 @@ class ParitySession:
 
     @cached_property
     def old_tree(self) -> Path | None:
-        """A copy of the old tree, if there is one. Raises CollectError if it cannot be had."""
+        """A copy of the old tree, if `--parity-before` names one.
+
+        Raises:
+            pytest.Collector.CollectError: if there is no such tree.
+        """
         from optim2optax.parity.trees import TreeError, copy_before
 
         before = self.config.getoption("--parity-before")
@@ -223,16 +235,20 @@ class ParitySession:
         return folder
 
     def before(self, path: Path) -> Path:
-        """Where a path of the new tree was in the old one; the path itself if there is none, or it is outside."""
+        """Where a path of the new tree was in the old one.
+
+        It is the path itself where there is no old tree, or where the path is outside of it.
+        """
         inside = path.resolve().is_relative_to(self.root)
-        return (
-            path
-            if self.old_tree is None or not inside
-            else self.old_tree / path.resolve().relative_to(self.root)
-        )
+        if self.old_tree is None or not inside:
+            return path
+        return self.old_tree / path.resolve().relative_to(self.root)
 
     def new(self, path: Path) -> Path:
-        """The new form of a file: as it is now, if there is an old tree, or else in a copy as `rewrite` would leave it."""
+        """The new form of a file.
+
+        With an old tree it is the file as it is now, else that in a rewritten copy of the tree.
+        """
         inside = path.resolve().is_relative_to(self.root)
         if self.old_tree is not None or not inside:
             return path
@@ -245,7 +261,7 @@ class ParitySession:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
-        """Add what is in no file: optimizers of files that the new tree does not have, and the training command."""
+        """Add optimizers of files that the new tree does not have, and the training command."""
         for path, emitted in self.emitted.items():
             if emitted and not path.exists():
                 items.extend(optimizer_items(session, path, emitted))
@@ -255,21 +271,23 @@ class ParitySession:
             items.append(CommandItem.from_parent(session, name=" ".join(words), command=words))
 
     def pytest_report_collectionfinish(self) -> str:
-        """How many optimizers of the old tree were paired with one of the new tree, if there are two."""
+        """How many optimizers of the old tree have a counterpart in the new tree, if there are two."""
         if self.old_tree is None:
             return ""
         from optim2optax.parity.counterpart import paired_count
 
-        return paired_count([emitted for found in self.emitted.values() for emitted in found])
+        return paired_count(list(chain.from_iterable(self.emitted.values())))
 
     def pytest_collect_directory(
         self, path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        """Keep pytest from importing the packages in which legacy code is, of which nothing is run."""
+        """Collect a folder of legacy code without importing its package."""
         folder = path.resolve()
-        if any(folder in file.parents for file, emitted in self.emitted.items() if emitted):
-            folder_alone: pytest.Collector = pytest.Dir.from_parent(parent, path=path)
-            return folder_alone
+        for file, emitted in self.emitted.items():
+            if emitted and folder in file.parents:
+                # pytest itself would take a `pytest.Package`, which imports `__init__.py`.
+                folder_alone: pytest.Collector = pytest.Dir.from_parent(parent, path=path)
+                return folder_alone
         return None
 
     def pytest_collect_file(
@@ -285,7 +303,7 @@ class ParitySession:
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        """Keep pytest from importing, as a test, a legacy file or scenario that it was given by name."""
+        """Keep pytest from importing a legacy file or scenario as a test, if it is given by name."""
         if module_path.name == SCENARIO or self.emitted.get(module_path.resolve()):
             return NoTests.from_parent(parent, path=module_path)
         return None
@@ -307,22 +325,15 @@ class ParitySession:
             self.cases.append(_unpacked(packed))
 
     def pytest_sessionfinish(self) -> None:
-        """Write the reports and baselines: not in workers, and of several processes in the first alone."""
-        from optim2optax.project.replacing import replacing
-
+        """Write the reports and baselines: not in workers, and only in the first of several processes."""
         if hasattr(self.config, "workerinput") or not self.cases or not is_first_process():
             return
         self._save_baselines()
         report = self.report()
         for name in REPORTS:
             path = self.config.getoption(f"--parity-{name}")
-            if not path:
-                continue
-            try:
-                with replacing(Path(path)) as file:
-                    file.write(_rendered(report, name).encode())
-            except OSError as error:
-                pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=2)
+            if path:
+                _write_report(report, name, path)
 
     def _save_baselines(self) -> None:
         path = self.config.getoption("--parity-save")
@@ -343,7 +354,7 @@ class ParitySession:
             terminalreporter.write(render_text(self.report(), color=terminalreporter.hasmarkup))
 
     def report(self) -> Report:
-        """All cases that ran, those that do not pass first, and then by name."""
+        """All cases that ran, by their levels, and then by their names."""
         from optim2optax.parity.environment import environment
         from optim2optax.parity.result import Report
 
@@ -382,7 +393,7 @@ class ScenarioFile(pytest.File):
     """A scenario beside its old and new code."""
 
     def collect(self) -> Iterator[ScenarioItem]:
-        """An item for the new code, and one for each other that stands beside it as `after_*.py`."""
+        """An item for `after.py`, and one for each `after_*.py` beside it."""
         yield ScenarioItem.from_parent(self, name="scenario")
         for path in sorted(self.path.parent.glob(VARIANTS)):
             yield ScenarioItem.from_parent(self, name=path.stem, after=path)
@@ -409,42 +420,38 @@ class ParityItem(pytest.Item):
         return ""
 
     def repeated(self, *words: str) -> str:
-        """A script that runs parity again, with the options of this run that every case has, and words of the case's own."""
-        import jax
-
+        """A script that runs parity again, with the options of this run and words of the case's own."""
         from optim2optax.parity.reproduction import repetition
         from optim2optax.parity.trees import commit_of
 
-        option, root = self.config.getoption, self._session.root
+        options = _as_words(self._common_options())
+        now = commit_of("HEAD", self._session.root)
+        remarks = [f"{self.name}, in the folder {self.config.invocation_params.dir}"]
+        if now:
+            remarks.append(
+                f"The new side was the tree around commit {now}, with what was not committed."
+            )
+        return repetition([*options, *words], remarks)
+
+    def _common_options(self) -> dict[str, list[Any]]:
+        """The options of this run that matter to every case, each with its value, or with None."""
+        import jax
+
+        from optim2optax.parity.trees import commit_of
+
+        option = self.config.getoption
         before = option("--parity-before")
+        # A branch may move on until the script is run, a commit does not.
         if before is not None and not Path(before).is_dir():
-            before = commit_of(before, root) or before
-        devices = (
-            jax.device_count()
-            if jax.default_backend() == "cpu" and jax.device_count() > 1
-            else None
-        )
-        given = {
-            "--platform": jax.default_backend(),
-            "--devices": devices,
-            "--before": before,
-            "--legacy-python": option("--parity-legacy-python"),
-            "--against": option("--parity-against"),
+            before = commit_of(before, self._session.root) or before
+        has_virtual_devices = jax.default_backend() == "cpu" and jax.device_count() > 1
+        return {
+            "--platform": [jax.default_backend()],
+            "--devices": [jax.device_count() if has_virtual_devices else None],
+            "--before": [before],
+            "--legacy-python": [option("--parity-legacy-python")],
+            "--against": [option("--parity-against")],
         }
-        options = [
-            text
-            for name, value in given.items()
-            if value is not None
-            for text in (name, str(value))
-        ]
-        now = commit_of("HEAD", root)
-        told = [f"{self.name}, in the folder {self.config.invocation_params.dir}"]
-        told += (
-            [f"The new side was the tree around commit {now}, with what was not committed."]
-            if now
-            else []
-        )
-        return repetition([*options, *words], told)
 
     @property
     def _session(self) -> ParitySession:
@@ -482,13 +489,10 @@ class OptimizerItem(ParityItem):
         """Replay the same gradients into both."""
         from optim2optax.parity.cases import optimizer_case
 
-        steps, seed = (
-            self.config.getoption("--parity-steps"),
-            self.config.getoption("--parity-seed"),
-        )
-        return optimizer_case(
-            f"{self.shown}:{self.emitted.line} {self.emitted.name}", self.emitted, steps, seed
-        )
+        steps = self.config.getoption("--parity-steps")
+        seed = self.config.getoption("--parity-seed")
+        name = f"{self.shown}:{self.emitted.line} {self.emitted.name}"
+        return optimizer_case(name, self.emitted, steps, seed)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The line of the definition."""
@@ -503,9 +507,10 @@ class ScenarioItem(ParityItem):
         self.after = after
 
     def run(self) -> Case:
-        """Drive both sides: `before.py` and `after.py` beside the scenario, or the module that it names, old and new.
+        """Drive both sides.
 
-        Notebooks may stand in the place of these two.
+        They are `before.py` and `after.py` beside the scenario, or the module that it names, old
+        and new. Notebooks may take the place of these two.
         """
         from optim2optax.parity.cases import as_modules, baseline_case, scenario_case
         from optim2optax.parity.result import Case
@@ -531,25 +536,24 @@ class ScenarioItem(ParityItem):
         return case
 
     def repetition(self) -> str:
-        """The scenario again, and of several new sides this one."""
+        """The scenario again; where it has several new sides, with this one."""
         chosen = [] if self.after is None else ["-k", self.name]
         return self.repeated(*chosen, self.shown)
 
     def _sides(self, module: str | None, session: Any) -> tuple[Path, Path]:
-        """The files with the old code and the new. Where no new code is given, it is what `rewrite` makes of the old."""
+        """The files with the old code and the new.
+
+        Where no new code is given, it is what `rewrite` makes of the old.
+        """
         folder = self.path.parent
         if self.after is not None:
             return folder / BEFORE, self.after
         if module is not None:
             return session.before(folder / module), session.new(folder / module)
-        notebook = (folder / BEFORE).with_suffix(NOTEBOOK).exists() and not (
-            folder / BEFORE
-        ).exists()
-        before, after = (
-            Path(side).with_suffix(NOTEBOOK) if notebook else side for side in (BEFORE, AFTER)
-        )
-        is_given = (folder / after).exists()
-        return folder / before, folder / after if is_given else session.new(folder / before)
+        before, after = folder / BEFORE, folder / AFTER
+        if before.with_suffix(NOTEBOOK).exists() and not before.exists():
+            before, after = before.with_suffix(NOTEBOOK), after.with_suffix(NOTEBOOK)
+        return before, after if after.exists() else session.new(before)
 
 
 class CommandItem(ParityItem):
@@ -568,14 +572,7 @@ class CommandItem(ParityItem):
             "--compare": option("--parity-compare"),
             "--compare-lines": option("--parity-lines"),
         }
-        words = [
-            text
-            for name, values in given.items()
-            for value in values
-            if value is not None
-            for text in (name, str(value))
-        ]
-        return self.repeated(*words, "--", *self.command)
+        return self.repeated(*_as_words(given), "--", *self.command)
 
     def run(self) -> Case:
         """Run it on both trees."""
@@ -599,10 +596,31 @@ class CommandItem(ParityItem):
 
 
 def is_first_process() -> bool:
-    """Whether this is process 0 of those that `jax.distributed` has brought together, or the only one."""
+    """Whether this is process 0 among those of `jax.distributed`, or the only one."""
     import jax
 
     return jax.process_index() == 0
+
+
+def _as_words(options: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Options as words of a command line: each is given once for each value that is not None."""
+    words: list[str] = []
+    for name, values in options.items():
+        for value in values:
+            if value is not None:
+                words += [name, str(value)]
+    return words
+
+
+def _write_report(report: Report, name: str, path: str) -> None:
+    """Write a report to a file, or end the run with exit code 2."""
+    from optim2optax.project.replacing import replacing
+
+    try:
+        with replacing(Path(path)) as file:
+            file.write(_rendered(report, name).encode())
+    except OSError as error:
+        pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=2)
 
 
 def _rendered(report: Report, name: str) -> str:
@@ -618,21 +636,27 @@ def _packed(case: Case) -> str:
 
 
 def _unpacked(text: str) -> Case:
-    from optim2optax.parity.judge import Comparison, Difference, LeafError, Verdict
+    """The case that `_packed` made text of. JSON has lists where the records have tuples."""
     from optim2optax.parity.result import Case
 
     values = json.loads(text)
     comparison = values.pop("comparison")
     if comparison is not None:
-        first = comparison.pop("first_difference")
-        comparison["verdict"] = Verdict(comparison["verdict"])
-        comparison["leaves"] = tuple(
-            LeafError(**{**leaf, "shape": tuple(leaf["shape"])}) for leaf in comparison["leaves"]
-        )
-        for name in ("error_by_step", "drift_by_step", "remarks"):
-            comparison[name] = tuple(comparison[name])
-        if first is not None:
-            first["index"] = tuple(first["index"])
-            first = Difference(**first)
-        comparison = Comparison(**comparison, first_difference=first)
+        comparison = _unpacked_comparison(comparison)
     return Case(**values, comparison=comparison)
+
+
+def _unpacked_comparison(values: dict[str, Any]) -> Comparison:
+    from optim2optax.parity.judge import Comparison, Difference, LeafError, Verdict
+
+    values["verdict"] = Verdict(values["verdict"])
+    for leaf in values["leaves"]:
+        leaf["shape"] = tuple(leaf["shape"])
+    values["leaves"] = tuple(LeafError(**leaf) for leaf in values["leaves"])
+    for name in ("error_by_step", "drift_by_step", "remarks"):
+        values[name] = tuple(values[name])
+    first = values.pop("first_difference")
+    if first is not None:
+        first["index"] = tuple(first["index"])
+        first = Difference(**first)
+    return Comparison(**values, first_difference=first)

@@ -1,4 +1,4 @@
-"""The precision in which verdicts are earned."""
+"""The precision in which both sides compute for a verdict."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from optim2optax.parity.legacy import replaced
 
 @contextmanager
 def precise(wide: bool = True) -> Iterator[None]:
-    """Let JAX compute in float64 (if `wide`; else in float32), and matrix products at highest precision, for a while.
+    """Let JAX compute in float64, if `wide`, else in float32, while the context lasts.
 
-    In float64, `jnp.float32` means float64 too: Adafactor, old and new, and much user code ask for float32 by that name, and
-    its rounding would hide, or feign, a difference between the functions themselves. So does `jnp.int32` mean int64, since
-    JAX divides int32 in float32: a schedule of an int32 step would round.
+    Matrix products are at highest precision. In float64, `jnp.float32` means float64 too:
+    Adafactor, old and new, and much user code ask for float32 by that name, and its rounding would
+    hide, or feign, a difference between the functions themselves. So does `jnp.int32` mean int64,
+    since JAX divides int32 in float32: a schedule of an int32 step would round.
     """
     renamed = {"float32": jnp.float64, "int32": jnp.int64} if wide else {}
     with (
@@ -37,8 +38,9 @@ _FLOAT32 = jnp.float32
 
 @contextmanager
 def _accumulated(wide: bool) -> Iterator[None]:
-    """Let `optax.MultiSteps` accumulate in float64, if `wide`. Its float32 is a default, taken when it was defined."""
+    """Let `optax.MultiSteps` accumulate in float64, if `wide`."""
     function: Any = optax.MultiSteps.__init__
+    # Its float32 is the default of a parameter, which was evaluated when it was defined.
     before = function.__defaults__
     if wide:
         function.__defaults__ = tuple(
@@ -59,7 +61,10 @@ def _enable_x64(wide: bool) -> AbstractContextManager[Any]:
 
 @contextmanager
 def double_everywhere() -> Iterator[None]:
-    """Let float64 be in every thread, for a while: callbacks come in threads of their own, to which `precise` does not reach."""
+    """Let float64 be in every thread while the context lasts.
+
+    Callbacks come in threads of their own, to which `precise` does not reach.
+    """
     config: Any = jax.config
     before = config.read("jax_enable_x64")
     config.update("jax_enable_x64", True)

@@ -1,4 +1,4 @@
-"""What optimizers are probed with: parameters as models have them, and gradients that hide nothing."""
+"""What optimizers are probed with: parameters as models have them, and gradients of all sizes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from optim2optax.parity.judge import PyTree
 
 
 def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = True) -> PyTree:
-    """Parameters as models have them: nested, of every rank, some starting at zero. Their names set their gradients' scale.
+    """Parameters as models have them: nested, of every rank, some starting at zero.
+
+    Their names set the scale of their gradients.
 
     Args:
         seed: of the values.
-        further: paths of leaves to add, such as `encoder/kernel`. None is below another, or below a leaf of the usual ones.
+        further: paths of leaves to add, such as `encoder/kernel`. None is below another, or below
+            a leaf of the usual ones.
         scalars: whether leaves without an axis are among them.
     """
     random = np.random.default_rng([seed, 0])
@@ -41,33 +44,29 @@ def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = Tru
         for parent in parents:
             node = node.setdefault(parent, {})
         node[name] = 0.3 * random.normal(size=(4, 3))
-    return {
-        name: leaf
-        for name, leaf in params.items()
-        if scalars or np.ndim(leaf) or isinstance(leaf, dict)
-    }
+    if scalars:
+        return params
+    return {name: leaf for name, leaf in params.items() if isinstance(leaf, dict) or np.ndim(leaf)}
 
 
 def few_params(params: PyTree) -> PyTree:
-    """Of some parameters those that are small, for many steps."""
-    return {
-        name: leaf
-        for name, leaf in params.items()
-        if max(map(np.size, jax.tree_util.tree_leaves(leaf))) <= FEW
-    }
+    """The small ones of some parameters, for many steps."""
+
+    def is_small(tree: PyTree) -> bool:
+        return max(map(np.size, jax.tree_util.tree_leaves(tree))) <= FEW
+
+    return {name: tree for name, tree in params.items() if is_small(tree)}
 
 
 def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
-    """Parameters whose numbers of elements, axes and elements along an axis are a size, and one more and less."""
+    """Parameters with as many elements, axes and elements along an axis as a size, one more and less."""
     random = np.random.default_rng([seed, 2])
-    shapes = {shape for size in sizes for shape in _shapes_around(size)}
-    return {
-        "x".join(map(str, shape)): {
-            "kernel": random.normal(size=shape),
-            "bias": random.normal(size=shape[-1:]),
-        }
-        for shape in sorted(shapes)
-    }
+    shapes = set(itertools.chain.from_iterable(map(_shapes_around, sizes)))
+    params: dict[str, Any] = {}
+    for shape in sorted(shapes):
+        kernel, bias = random.normal(size=shape), random.normal(size=shape[-1:])
+        params["x".join(map(str, shape))] = {"kernel": kernel, "bias": bias}
+    return params
 
 
 def _shapes_around(size: int) -> Iterator[tuple[int, ...]]:
@@ -82,16 +81,17 @@ FEW = 1_000
 MOST_AXES = 6
 
 REMEMBERED = 2
-"""The gradients of so many probes are kept: those of the usual one are 16 MB."""
+"""The number of probes whose gradients are kept: those of the usual one are 16 MB."""
 
 Shapes: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
-"""Of each leaf, its path and its shape."""
+"""The path and the shape of each leaf."""
 
 
 def extreme_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
-    """Gradients like the recorded ones, into which come, from the third step on: infinity, NaN, 1e30, 1e-30 and exact zeros.
+    """Gradients like the recorded ones, with extreme values from the third step on.
 
-    Each leaf has one of them, in one element or in all, so that what a leaf does to another shows.
+    They are infinity, NaN, 1e30, 1e-30 and exact zeros. Each leaf has one of them, in one element
+    or in all, so that an effect of a leaf on another shows.
     """
     order = iter(itertools.cycle(EXTREMES))
 
@@ -122,7 +122,8 @@ EXTREMES = (
 def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
     """Make gradients that change scale and sign in every step, with zeros among them.
 
-    Leaves with `tiny` in their path get gradients of about 1e-6, with `huge` of about 1e3, with `unused` only zeros.
+    Leaves with `tiny` in their path get gradients of about 1e-6, with `huge` of about 1e3, with
+    `unused` only zeros.
 
     Returns:
         A tree like `params`, whose float64 leaves have a leading axis of steps.
@@ -134,7 +135,7 @@ def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
 
 @lru_cache(maxsize=REMEMBERED)
 def _gradients(shapes: Shapes, steps: int, seed: int) -> tuple[NDArray[np.float64], ...]:
-    """The gradients of each leaf in order. They are the same for all optimizers, and nobody's to write into."""
+    """The gradients of each leaf in order; they cannot be written into, as all optimizers share them."""
     random = np.random.default_rng([seed, 1])
     leaves = tuple(_gradients_of_leaf(random, name, shape, steps) for name, shape in shapes)
     for leaf in leaves:
@@ -150,9 +151,10 @@ def _gradients_of_leaf(
     values += 0.3 * random.normal(size=shape)
     values[random.random(size=values.shape) < 0.05] = 0.0
     silent = random.random(size=per_step) < 0.05
-    silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN tells nothing more.
+    silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN proves nothing.
     values[silent.ravel()] = 0.0
-    return values * next((scale for part, scale in _GRADIENT_SCALES.items() if part in name), 1.0)
+    scales = (scale for part, scale in _GRADIENT_SCALES.items() if part in name)
+    return values * next(scales, 1.0)
 
 
 _GRADIENT_SCALES = {"tiny": 1e-6, "huge": 1e3, "unused": 0.0}

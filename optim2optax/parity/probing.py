@@ -1,4 +1,4 @@
-"""Everything that two optimizers are probed with: the main replay, and short ones for what it does not reach."""
+"""All replays by which two optimizers are probed: the main one, and short ones for special cases."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ from optim2optax.parity.probe import (
 )
 
 LIKELY = 1e-9
-"""How far finite values may be apart where gradients are extreme, over the movement of the element or its value."""
+"""How far finite values may be apart where gradients are extreme.
+
+It is in relation to the movement of the element, or to its value.
+"""
 
 FEW_STEPS = 12
-"""The steps of what is probed for its sizes."""
+"""The steps of the replay for leaves of other sizes."""
 
 
 def compare_probed(
@@ -45,7 +48,9 @@ def compare_probed(
     horizon: int = 0,
     sizes: Sequence[int] = (),
 ) -> Comparison:
-    """Compare as `compare_transformations` does, and further with extreme gradients, over more steps and for other sizes.
+    """Compare as `compare_transformations` does, and in further replays.
+
+    These have extreme gradients, more steps, and leaves of other sizes.
 
     Args:
         old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
@@ -54,11 +59,13 @@ def compare_probed(
         seed: of parameters and gradients.
         params: what to probe with instead of `probe_params`.
         overrides: the learning rate at each step.
-        horizon: how many steps a further replay takes, of few parameters; none if they are not more than `steps`.
-        sizes: numbers at which something changes with the size of a leaf: further leaves are as large, larger and smaller.
+        horizon: the steps of a further replay, of few parameters; it takes place if they are more
+            than `steps`.
+        sizes: numbers at which the optimizer does otherwise by the size of a leaf: further leaves
+            are as large, larger and smaller.
 
     Returns:
-        The comparison of the main replay, or of the first further one that tells the two apart.
+        The comparison of the main replay, or of the first further one in which the two differ.
     """
     params = probe_params(seed) if params is None else params
     found = compare_transformations(old, new, steps, seed, params, overrides)
@@ -66,10 +73,8 @@ def compare_probed(
         return found
 
     def compare(few: PyTree, steps: int) -> Comparison:
-        gradients = recorded_gradients(few, steps, seed)
-        start, before, after = replay(
-            old, new, few, gradients, _rates(overrides, steps), quick=True
-        )
+        gradients, rates = recorded_gradients(few, steps, seed), _rates(overrides, steps)
+        start, before, after = replay(old, new, few, gradients, rates, quick=True)
         return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
 
     further = [(few_params(params), horizon)] if horizon > steps else []
@@ -80,7 +85,9 @@ def compare_probed(
             return other
     gradients, rates = extreme_gradients(params, steps, seed), _rates(overrides, steps)
     for wide in (True, False):
-        start, before, after = map(leaves_by_path, replay(old, new, params, gradients, rates, wide))
+        trees = replay(old, new, params, gradients, rates, wide)
+        start, before, after = map(leaves_by_path, trees)
+        # In float32, only what overflows on one side alone counts.
         difference = _apart(start, before, after, LIKELY if wide else np.inf)
         if difference is not None:
             return replace(found, verdict=Verdict.DIFFERENT, first_difference=difference)
@@ -94,7 +101,7 @@ def _rates(overrides: Callable[[int], float] | None, steps: int) -> NDArray[np.f
 def _apart(
     start: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
 ) -> Difference | None:
-    """The first value that is finite on one side alone, or finite on both and further apart than a gate."""
+    """The first value that is finite on one side alone, or beyond a gate."""
     found = []
     for leaf, values in before.items():
         if same_bits(values, after[leaf]):

@@ -1,4 +1,4 @@
-"""Programs of the user's that are run: nothing that they start outlives them."""
+"""Runs programs of the user's, and ends all processes that they start with them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 TEMPORARY = "optim2optax-"
-"""How the names of temporary folders begin; the number of the process that made it follows."""
+"""The start of the names of temporary folders; the number of the process that made it follows."""
 
 NOT_FOUND = 127
-"""The exit code of a shell whose command is not there."""
+"""The exit code of a shell whose command does not exist."""
 
 BY_SIGNAL = 128
 """What a shell adds to the number of the signal that ended its command."""
@@ -32,17 +32,20 @@ def run_whole(
     timeout: float | None = None,
     output: Path | None = None,
 ) -> tuple[int, str]:
-    """Run a program in a process group of its own, and end all of the group when it ends or this process is interrupted.
+    """Run a program in a process group of its own.
 
-    What it writes to standard output goes to the file `output`, or nowhere.
+    The group ends when the program ends, or when this process is interrupted. What the program
+    writes to standard output goes to the file `output`, or nowhere.
 
     Returns:
-        The exit code, and what it wrote to standard error. A file takes that, not a pipe: a pipe ends when the last process that
-        holds it does, and those that go on are ended only after that.
+        The exit code, and what it wrote to standard error.
 
     Raises:
-        subprocess.TimeoutExpired: if it takes longer than so many seconds; it holds what was written to standard error.
+        subprocess.TimeoutExpired: if it takes longer than so many seconds; the exception has what
+            was written to standard error.
     """
+    # A pipe for the errors would end with the last process that has it, and those that go on are
+    # ended only after that.
     with (
         tempfile.TemporaryFile("w+", errors="replace") as errors,
         open(output or os.devnull, "wb") as written,
@@ -70,12 +73,15 @@ def run_whole(
 
 
 def watched(words: Sequence[str]) -> list[str]:
-    """A command that does what `words` do, and ends with its group as soon as this process is gone, even if it is killed."""
+    """A command that does as `words`, and ends with its group as soon as this process has ended.
+
+    That holds even if this process is killed.
+    """
     return [sys.executable, "-I", __file__, str(os.getpid()), *words]
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove from a folder the temporary folders of runs that were killed and could not do so themselves."""
+    """Remove from a folder the temporary folders of runs that were killed."""
     for path in folder.glob(f"{TEMPORARY}*-*"):
         number = re.match(rf"{TEMPORARY}(\d+)-", path.name)
         if number and _is_ours(path) and not _is_alive(int(number[1])):
@@ -83,13 +89,10 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether this user made a folder, and on a system where asking for a process does not end it."""
-    return (
-        hasattr(os, "getuid")
-        and path.is_dir()
-        and not path.is_symlink()
-        and path.stat().st_uid == os.getuid()
-    )
+    """Whether this user made a folder; never on Windows, where `os.kill(process, 0)` ends it."""
+    if not hasattr(os, "getuid") or not path.is_dir() or path.is_symlink():
+        return False
+    return path.stat().st_uid == os.getuid()
 
 
 def _is_alive(process: int) -> bool:
@@ -102,7 +105,7 @@ def _is_alive(process: int) -> bool:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     if hasattr(os, "killpg"):
-        # On macOS it is not permitted if nobody is left.
+        # On macOS it is not permitted if no process is left.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     else:
@@ -111,12 +114,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process's group as soon as its parent is gone, as a worker is that was killed."""
+    """End this process's group as soon as its parent has ended, as one that was killed."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _watch(parent: int) -> None:
+    # The process gets another parent when its own ends.
     while os.getppid() == parent:
         time.sleep(0.5)
     os.killpg(0, signal.SIGKILL)

@@ -13,7 +13,7 @@ STEPS, SEED = 120, 0
 
 
 def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[bool]:
-    """Tell of each optimizer whether its old and new form are identical or equivalent.
+    """Whether the old and the new form of each optimizer are identical or equivalent.
 
     Args:
         optimizers: what `rewrite` emits. The same two expressions are compared once.

@@ -1,4 +1,4 @@
-"""What the processes of one side of a command recorded, read from their files."""
+"""The records of one side of a command, read from the files of its processes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from optim2optax.parity.updates import Correspondence, Kind, Update
 
 @dataclass
 class Recording:
-    """What the processes of one side recorded.
+    """The records of all processes of one side.
 
-    `legacy` says whether a legacy optimizer was met, `foreign` what was loaded from the user's own tree, `processes` how many
-    wrote anything. `replays` is what came of the other side's gradients, `not_replayed` why nothing did. `corresponding` has the
-    places of the new state that correspond to some of the old. `left` is what the command left behind.
+    `legacy` says whether there is a legacy optimizer. `foreign` are the files that were loaded
+    from the user's own tree, `processes` is how many wrote anything. `replays` are the steps with
+    the other side's gradients, `not_replayed` the reasons where there are none. `corresponding`
+    has the places of the new state that correspond to some of the old. `left` has the files and
+    lines that the command wrote.
     """
 
     updates: list[Update] = field(default_factory=list)
@@ -50,9 +52,9 @@ def recording_of(folder: Path) -> Recording:
             if "not_replayed" in facts:
                 found.not_replayed[kind_from(facts)] = facts["not_replayed"]
             if "corresponding" in facts:
-                found.corresponding[kind_from(facts)] = [
-                    (new, old, sign) for new, old, sign in facts["corresponding"]
-                ]
+                # JSON has lists in the place of tuples.
+                places = [(new, old, sign) for new, old, sign in facts["corresponding"]]
+                found.corresponding[kind_from(facts)] = places
     return found
 
 

@@ -24,16 +24,17 @@ class Outcome(str, Enum):
 
 PASSING = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
 URGENCY = (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN)
-"""What a report tells first, in this order, ahead of all that passes."""
+"""The outcomes that a report begins with, in this order, ahead of all that pass."""
 
 
 @dataclass(frozen=True)
 class Case:
     """One optimizer, scenario or command, run on both sides.
 
-    `name` tells cases apart, such as `src/train.py:41 Adam`. `before` and `after` are the source texts that were compared, if
-    they are at hand. `comparison` is None if the case could not run; `reason` then says why, in one sentence. Of a case that
-    ran, `reason` names a known fault of the old side, if one shows. `reproduction` is a script that repeats the case alone.
+    `name` is that of the case, such as `src/train.py:41 Adam`. `before` and `after` are the source
+    texts that were compared, if there are any. `comparison` is None if the case could not run;
+    `reason` then says why, in one sentence. For a case that ran, `reason` names a known fault of
+    the old side, if one shows. `reproduction` is a script that repeats the case alone.
     """
 
     name: str
@@ -46,11 +47,9 @@ class Case:
 
     @property
     def outcome(self) -> Outcome:
-        return (
-            Outcome.COULD_NOT_RUN
-            if self.comparison is None
-            else Outcome(self.comparison.verdict.value)
-        )
+        if self.comparison is None:
+            return Outcome.COULD_NOT_RUN
+        return Outcome(self.comparison.verdict.value)
 
     @property
     def passes(self) -> bool:
@@ -59,10 +58,10 @@ class Case:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be known beside the verdict, of a case that ran: why nothing is proven, or of what; and its reason."""
-        return (
-            () if self.comparison is None else (*self.comparison.remarks, *self.reason.splitlines())
-        )
+        """The remarks of the comparison and the reason, for a case that ran."""
+        if self.comparison is None:
+            return ()
+        return (*self.comparison.remarks, *self.reason.splitlines())
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,11 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """2 if there is no case, or one that could not run or proves nothing, else 1 if one is different, else 0."""
+        """The exit code of the command.
+
+        It is 2 if there is no case, or one that could not run or proves nothing, else 1 if one is
+        different, else 0.
+        """
         outcomes = {case.outcome for case in self.cases}
         if not outcomes or outcomes & {Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN}:
             return 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,16 +22,21 @@ Correspondence: TypeAlias = tuple[str, str, int]
 """A place in the new state, the place in the old one that it corresponds to, and the sign."""
 
 DIGITS = 6
-"""To so many digits the values of members are compared when they are put in order, so that rounding does not decide."""
+"""The digits to which values are compared when members are put in order.
+
+More would let rounding decide.
+"""
 
 
 @dataclass(frozen=True)
 class Update:
     """One step of one optimizer: its count, if that is known, and the parameters after it.
 
-    Those ahead of it are kept of the first of a kind in a process. An update that moved nothing is idle. What a program hands
-    over itself, under the name in `observed`, is kept like an update: which one it is of that name, and the values. `state` is
-    what the optimizer keeps beside the parameters, `sizes` how large the gradient of each leaf is, if that is known.
+    Only the first update of a kind in a process has the parameters `before` it. An update that
+    moved nothing is idle. Values that a program hands over itself, under the name in `observed`,
+    are an update as well; its step is their number among those of that name. `state` is what the
+    optimizer keeps beside the parameters, `sizes` how large the gradient of each leaf is, if that
+    is known.
     """
 
     step: int | None
@@ -43,9 +49,10 @@ class Update:
 
     @property
     def kind(self) -> Kind:
-        """What tells the updates of different optimizers apart: leaves and shapes. What is observed has a name."""
-        leaves = {(part.leaf, part.shape) for part in self.after}
-        return tuple(sorted({(f"observed {self.observed}", ())} if self.observed else leaves))
+        """What distinguishes the updates of different optimizers: the leaves and their shapes."""
+        if self.observed:
+            return ((f"observed {self.observed}", ()),)
+        return tuple(sorted({(part.leaf, part.shape) for part in self.after}))
 
 
 class DifferentParametersError(ValueError):
@@ -55,9 +62,11 @@ class DifferentParametersError(ValueError):
 def compare_updates(
     old: Sequence[Update], new: Sequence[Update], gate: float | None = None
 ) -> Comparison:
-    """Judge two recordings. Updates correspond by their leaves, their count if that is known, and the order in which they came.
+    """Judge two recordings.
 
-    Where one side alone takes a step, that is a difference, unless nothing moves in it. `gate` stands for that of a closed loop.
+    Updates correspond by their leaves, their count if that is known, and the order in which they
+    came. Where one side alone takes a step, that is a difference, unless nothing moves in it.
+    `gate` replaces that of a closed loop.
 
     Raises:
         DifferentParametersError: if the two sides step different parameters.
@@ -68,36 +77,31 @@ def compare_updates(
     compared = [_compare(updates, after[kind], gate) for kind, updates in before.items()]
     different = [found for found in compared if found.first_difference is not None]
     if different:
-        return min(
-            different,
-            key=lambda found: found.first_difference.step if found.first_difference else 0,
-        )
+        return min(different, key=_step_of_difference)
     unproven = [found for found in compared if found.verdict is Verdict.NOTHING_PROVEN]
-    worst = max(
-        [found for found in compared if found not in unproven] or unproven,
-        key=lambda found: found.error,
-    )
-    told = [
-        f"Of {found.leaves[0].leaf}: {remark}"
-        for found in unproven
-        if found is not worst
-        for remark in found.remarks
-    ]
-    return replace(worst, remarks=(*worst.remarks, *told))
+    proven = [found for found in compared if found not in unproven]
+    worst = max(proven or unproven, key=lambda found: found.error)
+    notes: list[str] = []
+    for found in unproven:
+        if found is not worst:
+            notes += [f"Of {found.leaves[0].leaf}: {remark}" for remark in found.remarks]
+    return replace(worst, remarks=(*worst.remarks, *notes))
+
+
+def _step_of_difference(found: Comparison) -> int:
+    return found.first_difference.step if found.first_difference else 0
 
 
 def _alone(before: Iterable[Kind], after: Iterable[Kind]) -> str:
-    found = {
-        side: {leaf for kind in kinds for leaf in kind}
-        for side, kinds in (("old", before), ("new", after))
-    }
+    """The message on parameters that one side alone steps."""
+    old, new = set(chain.from_iterable(before)), set(chain.from_iterable(after))
     sides = []
-    for side, others in (("old", "new"), ("new", "old")):
-        leaves = sorted(found[side] - found[others])
-        if leaves:
-            named = ", ".join(f"{leaf} of shape {shape}" for leaf, shape in leaves[:3])
-            sides.append(f"only the {side} side steps {named}")
-    return f"the two sides step different parameters: {'; '.join(sides) or 'the same leaves in other groups'}"
+    for side, alone in (("old", old - new), ("new", new - old)):
+        if alone:
+            leaves = [f"{leaf} of shape {shape}" for leaf, shape in sorted(alone)[:3]]
+            sides.append(f"only the {side} side steps {', '.join(leaves)}")
+    what = "; ".join(sides) or "the same leaves in other groups"
+    return f"the two sides step different parameters: {what}"
 
 
 def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
@@ -121,7 +125,10 @@ def _compare(old: list[Update], new: list[Update], gate: float | None) -> Compar
 
 
 def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update], list[Update]]:
-    """The updates as they correspond: by their steps, or else, without those that move nothing, as they came."""
+    """The updates of both sides as they correspond.
+
+    They correspond by their steps, or else in the order in which they came, without idle ones.
+    """
     if all(update.step is not None for update in (*old, *new)):
         updates, others = _by_step(old), _by_step(new)
         if [update.step for update in updates] == [update.step for update in others]:
@@ -135,48 +142,53 @@ def _moving(updates: Sequence[Update]) -> list[Update]:
 
 
 def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
-    """The updates, without those that several devices or processes did alike, at the same step if steps are counted."""
+    """The updates without the copies that further devices or processes record.
+
+    With `counted`, updates of different steps are no copies of each other.
+    """
     found: dict[tuple[int | None, bytes], Update] = {}
     for update in updates:
-        content = b"".join(values.tobytes() for _, values in sorted(_exact(update.after).items()))
+        exact = sorted(_exact(update.after).items())
+        content = b"".join(values.tobytes() for _, values in exact)
         found.setdefault((update.step if counted else None, content), update)
     return list(found.values())
 
 
 def _by_step(updates: Iterable[Update]) -> list[Update]:
-    """The updates by their steps, and those of one step, whose callbacks may come in any order, by what they hold."""
-    return sorted(
-        _once(updates, counted=True), key=lambda update: (update.step, _rounded(update.after))
-    )
+    """The updates by their steps, and those of one step by their values.
+
+    The callbacks of the members of an ensemble may come in any order.
+    """
+    once = _once(updates, counted=True)
+    return sorted(once, key=lambda update: (update.step, _rounded(update.after)))
 
 
 def _rounded(parts: Parts) -> list[float]:
-    """The first values of each part, where members that are not alike differ."""
-    values = [
-        float(value)
-        for _, part in sorted(parts.items())
-        for value in part.astype(np.float64).flat[:DIGITS]
-    ]
+    """The first values of each part, where different members of an ensemble differ."""
+    values: list[float] = []
+    for _, part in sorted(parts.items()):
+        values += map(float, part.astype(np.float64).flat[:DIGITS])
     return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else math.inf for value in values]
 
 
 def _exact(parts: Parts) -> Parts:
-    """The parts that are the same bits if the parameters are. Sums depend on the order in which they are taken."""
+    """The parts that have the same bits if the parameters have.
+
+    Sums do not, as they depend on the order of addition.
+    """
     return {part: values for part, values in parts.items() if part.name != "sums"}
 
 
 def compare_replays(
     old: Sequence[Update], replays: Sequence[Update], shadow: Sequence[Update] | None = None
 ) -> Comparison:
-    """Judge what the old side's first steps of one kind become on the new side, replayed.
+    """Judge the replays, on the new side, of the old side's first steps of one kind.
 
-    `shadow` is what the old side itself makes of these steps in float64, where it ran in float32.
+    `shadow` are the same steps as the old side computes them in float64, where it ran in float32.
     """
     start = next((update.before for update in old if update.before), old[0].after)
-    before, after = (
-        _by_step(old) if shadow is None else _first_of_each_step(shadow),
-        _first_of_each_step(replays),
-    )
+    before = _by_step(old) if shadow is None else _first_of_each_step(shadow)
+    after = _first_of_each_step(replays)
     steps = min(len(before), len(after))
     return _judged(start, before[:steps], after[:steps], REPLAY_GATE, closed_loop=False)
 
@@ -193,35 +205,33 @@ def compare_states(
     places: Sequence[Correspondence],
     gate: float | None = None,
 ) -> Comparison | None:
-    """Judge what the optimizers of one kind keep beside their parameters. Gives None where nothing corresponds."""
+    """Judge what the optimizers of one kind keep beside their parameters.
+
+    The result is None where nothing corresponds.
+    """
     updates, others = _in_order(old, new)
     before: dict[str, NDArray[Any]] = {}
     after: dict[str, NDArray[Any]] = {}
     for place, source, sign in places:
-        ours = [
-            values
-            for update in updates
-            for part, values in update.state.items()
-            if part.leaf == source
-        ]
-        theirs = [
-            values
-            for update in others
-            for part, values in update.state.items()
-            if part.leaf == place
-        ]
-        if (
-            ours
-            and len(ours) == len(theirs)
-            and len({values.shape for values in (*ours, *theirs)}) == 1
-        ):
-            before[place] = sign * np.stack(ours)
-            after[place] = np.stack(theirs).astype(before[place].dtype)
+        old_values = _states_at(source, updates)
+        new_values = _states_at(place, others)
+        shapes = {values.shape for values in (*old_values, *new_values)}
+        if old_values and len(old_values) == len(new_values) and len(shapes) == 1:
+            before[place] = sign * np.stack(old_values)
+            after[place] = np.stack(new_values).astype(before[place].dtype)
     if not before:
         return None
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     evidence = Evidence(FEWEST_STEPS, moved=True, rounding=_rounding([*old, *new]))
     return judge(before, after, start, closed_loop=True, evidence=evidence, gate=gate)
+
+
+def _states_at(place: str, updates: Sequence[Update]) -> list[NDArray[Any]]:
+    """The values at a place of the state, after each update."""
+    found: list[NDArray[Any]] = []
+    for update in updates:
+        found += [values for part, values in update.state.items() if part.leaf == place]
+    return found
 
 
 def _rounding(updates: Iterable[Update]) -> dict[str, bool]:
@@ -242,25 +252,24 @@ def _judged(
 ) -> Comparison:
     """Judge by every element and sum that was kept, each leaf and each kind of sum by its own movement."""
     before, after = _stacked(old), _stacked(new)
-    judged = [part for part in before if part.name != "digest"]
+    # A digest cannot be near another one: it only tells identical from equivalent, below.
+    parts = {_name(part): part for part in before if part.name != "digest"}
     known = _rounding([*old, *new])
-    rounding = {_name(part): known[part.leaf] for part in judged if part.leaf in known}
+    rounding = {name: known[part.leaf] for name, part in parts.items() if part.leaf in known}
+    # Observed values, such as a loss, are no parameters: no optimizer has to move them.
+    observed = Evidence(FEWEST_STEPS, moved=True)
     found = judge(
-        {_name(part): before[part] for part in judged},
-        {_name(part): after[part] for part in judged},
-        {_name(part): start.get(part, np.zeros_like(before[part][0])) for part in judged},
+        {name: before[part] for name, part in parts.items()},
+        {name: after[part] for name, part in parts.items()},
+        {name: start.get(part, np.zeros_like(before[part][0])) for name, part in parts.items()},
         closed_loop=closed_loop,
-        evidence=Evidence(FEWEST_STEPS, moved=True)
-        if old[0].observed
-        else Evidence(rounding=rounding),
+        evidence=observed if old[0].observed else Evidence(rounding=rounding),
         gate=gate,
     )
     if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
-        same = all(
-            values.tobytes() == after[part].tobytes() for part, values in _exact(before).items()
-        )
+        exact = _exact(before).items()
+        same = all(values.tobytes() == after[part].tobytes() for part, values in exact)
         found = replace(found, verdict=Verdict.IDENTICAL if same else Verdict.EQUIVALENT)
-    parts = {_name(part): part for part in judged}
     return replace(
         found,
         first_difference=_located(found.first_difference, parts),
@@ -269,11 +278,12 @@ def _judged(
 
 
 def _stacked(updates: Sequence[Update]) -> Parts:
+    """The parts after all updates, stacked along a leading axis of steps."""
     return {part: np.stack([update.after[part] for update in updates]) for part in updates[0].after}
 
 
 def _name(part: Part) -> str:
-    """What the judge calls a part: the leaf, or a place of its own below it, so that it shares no movement."""
+    """The leaf that a part is to the judge, or a leaf of its own, so that it shares no movement."""
     return part.leaf if part.name in ("whole", "sample") else f"{part.leaf}/{part.name}/all"
 
 
@@ -286,15 +296,18 @@ def _located(difference: Difference | None, parts: dict[str, Part]) -> Differenc
         return difference
     number = difference.index[0]
     if part.name == "sample":
-        place = positions(part.leaf, math.prod(part.shape))[number]
-        return replace(
-            difference, index=tuple(int(index) for index in np.unravel_index(place, part.shape))
-        )
+        return replace(difference, index=_index_in_leaf(part, number))
     if part.name == "counts":
         what = ("NaN", "inf", "-inf")[number]
         return replace(difference, leaf=f"{part.leaf} (number of {what})", index=())
     first, last = (list(index) for index in block(number, part.shape))
     return replace(difference, leaf=f"{part.leaf} (weighted sum of {first} to {last})", index=())
+
+
+def _index_in_leaf(part: Part, number: int) -> tuple[int, ...]:
+    """The index, in its leaf, of an element of a sample."""
+    place = positions(part.leaf, math.prod(part.shape))[number]
+    return tuple(map(int, np.unravel_index(place, part.shape)))
 
 
 def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
@@ -310,20 +323,17 @@ def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
 
 
 def _one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) -> Comparison:
-    """A step that one side takes and the other does not: a number stands where there is a value, NaN where there is none."""
+    """The difference of a step that one side takes and the other does not.
+
+    It has NaN for the value of the side without the step.
+    """
     side, alone = ("old", old[number]) if len(old) > number else ("new", new[number])
     part, values = next(iter(alone.after.items()))
     value = float(values.astype(np.float64).flat[0])
     pair = (value, math.nan) if side == "old" else (math.nan, value)
     step = number if alone.step is None else alone.step
     counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"
-    index = (0,) * len(part.shape)
-    if part.name == "sample":
-        index = tuple(
-            int(i)
-            for i in np.unravel_index(positions(part.leaf, math.prod(part.shape))[0], part.shape)
-        )
-    difference = Difference(
-        step, part.leaf, index, *pair, link=f"only the {side} side takes this step; {counts}"
-    )
+    index = _index_in_leaf(part, 0) if part.name == "sample" else (0,) * len(part.shape)
+    link = f"only the {side} side takes this step; {counts}"
+    difference = Difference(step, part.leaf, index, *pair, link=link)
     return Comparison(Verdict.DIFFERENT, math.inf, number, first_difference=difference)
