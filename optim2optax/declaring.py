@@ -1,4 +1,4 @@
-"""The dependencies of a project whose code has moved to optax, beside that code."""
+"""The dependencies of a project whose code has moved to optax, updated with that code."""
 
 from __future__ import annotations
 
@@ -27,76 +27,88 @@ def with_dependencies(
     options: Options,
     find: Declaring,
 ) -> dict[Found, FileResult]:
-    """What is to be said of dependencies, for the files of which there is something to say.
+    """The results for the files that declare dependencies, if they have findings.
 
-    They are looked at if code is rewritten in this run, or uses optax, maybe since an earlier one. Then, unless they are to be
-    changed, only what is too old is told.
+    The files are read if code is rewritten in this run, or uses optax, perhaps since an earlier
+    run. If no code is rewritten, and they are not to be changed, only versions that are too old
+    are reported.
 
     Args:
       contents: the code.
-      results: what has become of it.
+      results: the results for the code.
       options: with `modernize`, the dependencies are changed.
       find: gives the files that declare them.
     """
     moved = [file for file, result in results.items() if result.changed]
-    users = [
-        file for file, content in contents.items() if b"optax" in content and IMPORT.search(content)
-    ]
+    users = [file for file, content in contents.items() if _uses_optax(content)]
     if not (moved or users) or not any(map(options.selects, CODES)):
         return {}
+    # !pip install flax
     notebooks = [
         file for file, content in contents.items() if declares(file.path) and b"pip" in content
     ]
     code = {file.location: file for file in contents}
     declaring = concerning([*find(), *notebooks], contents, (*moved, *users))
+    files = [code.get(file.location, file) for file in declaring]
     found: dict[Found, FileResult] = {}
-    sources: dict[Found, Source] = {}
-    for file in dict.fromkeys(code.get(file.location, file) for file in declaring):
-        try:
-            content = contents[file] if file in contents else read_file(file)
-        except UnreadableError as error:
-            if options.modernize:
-                found[file] = FileResult(file.path, b"", b"", error=str(error))
-            continue
-        if mentions(content):
-            sources[file] = Source(file.path, content)
+    sources = _sources(files, contents, options, found)
     if not sources:
         return found
     from optim2optax.dependencies.editing import dependencies
 
     needs = _needs(users, results)
-    for (file, source), result in zip(
-        sources.items(), dependencies([*sources.values()], options, needs), strict=True
-    ):
+    declared = dependencies([*sources.values()], options, needs)
+    for (file, source), result in zip(sources.items(), declared, strict=True):
         is_too_old = any(site.code in TOO_OLD for site in result.hints)
         if result.sites or (result.hints and (moved or is_too_old)):
-            found[file] = (
-                _beside(results[file], result, source, options, needs)
-                if file in results
-                else result
-            )
+            found[file] = result
+            if file in results:
+                found[file] = _beside(results[file], result, source, options, needs)
     return found
 
 
+def _uses_optax(content: bytes) -> bool:
+    return b"optax" in content and IMPORT.search(content) is not None
+
+
+def _sources(
+    files: Sequence[Found],
+    contents: Mapping[Found, bytes],
+    options: Options,
+    results: dict[Found, FileResult],
+) -> dict[Found, Source]:
+    """The files that mention Flax or JAX; `results` gets those that cannot be read."""
+    sources: dict[Found, Source] = {}
+    for file in dict.fromkeys(files):
+        try:
+            content = contents[file] if file in contents else read_file(file)
+        except UnreadableError as error:
+            if options.modernize:
+                results[file] = FileResult(file.path, b"", b"", error=str(error))
+            continue
+        if mentions(content):
+            sources[file] = Source(file.path, content)
+    return sources
+
+
 def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs:
-    """The lowest versions of what the code needs: optax only where it is in use, and what has the new names in it."""
+    """The lowest versions that the code needs, of optax only if the code uses it."""
     from optim2optax.dependencies.releases import raised
 
-    is_user = bool(users) or any(IMPORT.search(result.after) for result in results.values())
-    needs = (
-        Needs()
-        if is_user
-        else Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
-    )
+    needs = Needs()
+    if not users and not any(IMPORT.search(result.after) for result in results.values()):
+        needs = Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
+    # jax.tree.map, which took the place of a removed name, needs a later JAX than the rest
     return raised(needs, (need for result in results.values() for need in result.needs))
 
 
 def _beside(
     code: FileResult, declared: FileResult, source: Source, options: Options, needs: Needs
 ) -> FileResult:
-    """What becomes of a file that is code, too: a notebook, or a setup.py."""
+    """The result for a file that is code, too: a notebook, or a setup.py."""
     after = declared.after
     if code.changed and options.modernize:
+        # both change the file: dependencies are edited in the migrated text
         from optim2optax.dependencies.editing import dependencies
 
         [again] = dependencies([Source(source.path, code.after)], options, needs)

@@ -8,16 +8,19 @@ from pathlib import Path
 
 
 class CheckpointError(Exception):
-    """A file that is no checkpoint, or cannot be read as one; the message names it, says what is wrong, and what to do."""
+    """A file is not a checkpoint, or cannot be read as one.
+
+    The message names it, says what is wrong, and what to do.
+    """
 
 
 class UnwritableError(CheckpointError):
-    """A place to which nothing can be written, whatever that is."""
+    """A path cannot be written to, whatever the content would be."""
 
 
 @contextmanager
 def to_be_read(path: Path) -> Iterator[None]:
-    """Say of what the system does not let be done with a path that this cannot be read."""
+    """Turn errors of the system into the error that a path cannot be read."""
     try:
         yield
     except OSError as error:
@@ -26,7 +29,7 @@ def to_be_read(path: Path) -> Iterator[None]:
 
 @contextmanager
 def to_be_written(path: Path) -> Iterator[None]:
-    """The same of a path that cannot be written."""
+    """Turn errors of the system into the error that a path cannot be written."""
     try:
         yield
     except OSError as error:

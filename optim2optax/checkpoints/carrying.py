@@ -1,7 +1,8 @@
-"""A legacy optimizer's part of a checkpoint, carried over into the train state that has taken its place.
+"""A legacy optimizer's part of a checkpoint, carried over into the train state that replaces it.
 
-Both are compared as state dicts, which `flax.serialization.to_state_dict` gives: dicts with string keys, in which a tuple has the
-keys 0, 1, …. Every leaf of the old one has to find its place, and every place its leaf; nothing is invented.
+Both are compared as state dicts, which `flax.serialization.to_state_dict` gives: dicts with string
+keys, in which a tuple has the keys 0, 1, …. Every leaf of the old one has to find its place, and
+every place its leaf; nothing is invented.
 """
 
 from __future__ import annotations
@@ -27,51 +28,55 @@ from optim2optax.checkpoints.places import Path, leaves, said
 from optim2optax.checkpoints.signs import descending
 
 AVERAGE = "m"
-"""The average of Adafactor, for which it keeps one number if it has none."""
+"""The average of Adafactor. Without it, Adafactor keeps one number in its place."""
 
 
 def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
     """The state dict of a train state that goes on from a legacy optimizer.
 
     Args:
-      old: what a checkpoint has of the optimizer, `{"target": …, "state": {"step": …, "param_states": …}}`, which is used up. Of
-        one that was replicated, for a state that is not, the first of equal copies is taken.
-      state: a fresh train state, as the migrated program creates it. It says what there has to be; of its values, only injected
-        hyperparameters are taken.
+      old: the optimizer in a checkpoint, `{"target": …, "state": {"step": …, "param_states": …}}`.
+        It is used up. If it was replicated, and `state` is not, the first of equal copies is taken.
+      state: a fresh train state, as the migrated program creates it. It says which leaves there
+        have to be; of its values, only injected hyperparameters are taken.
 
     Returns:
-      What `flax.serialization.from_state_dict` makes a state of, without the fields that `state` has beside those of a
-      `TrainState`.
+      A state dict for `flax.serialization.from_state_dict`, without the fields that `state` has
+      beside those of a `TrainState`.
 
     Raises:
-      CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape, or if copies differ.
+      CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape, or if
+        copies differ.
     """
-    return carried_parts(
-        old, {"step": state.step, "params": state.params, "opt_state": state.opt_state}, state.tx
-    )
+    new = {"step": state.step, "params": state.params, "opt_state": state.opt_state}
+    return carried_parts(old, new, state.tx)
 
 
 def carried_parts(
     old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = None
 ) -> dict[str, Any]:
-    """The state dicts of parameters and a state of optax that go on from a legacy optimizer without a train state.
+    """The state dicts of params and a state of optax that go on from a legacy optimizer.
 
     Args:
       old: as for `carried`.
-      new: the fresh ones, as `params` and `opt_state`, and as `step` if the program counts the steps.
+      new: the fresh ones, as `params` and `opt_state`, and as `step` if the program counts the
+        steps.
       tx: their transformation, if it is known.
 
     Raises:
-      CheckpointError: as for `carried`, and if the state has a trace of which only the transformation would tell the sign.
+      CheckpointError: as for `carried`, and if the state has a trace of which only the
+        transformation would tell the sign.
     """
     like = {name: serialization.to_state_dict(part) for name, part in new.items()}
     if has_interface(tx):
         kept = {("opt_state", *path): ("state", *path) for path, _ in leaves(like["opt_state"])}
         return _Carrying(old, like, kept).carried()
     places = places_of(new["opt_state"])
+    negated: Collection[Path] = ()
     if tx is None:
         _refuse_unknown_signs(new["opt_state"])
-    negated = descending(tx, new["params"], new["opt_state"]) if tx is not None else set()
+    else:
+        negated = descending(tx, new["params"], new["opt_state"])
     sources = {
         ("opt_state", *place.path): place.source for place in places if place.source is not None
     }
@@ -83,18 +88,27 @@ def carried_parts(
 
 
 def _refuse_unknown_signs(opt_state: Any) -> None:
-    """A trace at the beginning of its chain follows the way up; one behind others may be behind the learning rate."""
+    """Refuse a trace whose sign the state of optax does not tell.
+
+    A trace at the beginning of its chain accumulates gradients. One behind others may be behind the
+    learning rate, and accumulate updates, which have the opposite sign.
+    """
     for path, node in nodes_of(opt_state):
-        if is_trace(node) and path and path[-1].isdigit() and path[-1] != "0":
+        if not is_trace(node) or not path:
+            continue
+        # optax.chain(optax.trace(0.9), …) has its trace at "0"
+        if path[-1].isdigit() and path[-1] != "0":
             first = next((below for below, _ in leaves(serialization.to_state_dict(node))), ())
+            place = said(("opt_state", *path, *first))
             raise CheckpointError(
-                f"{said(('opt_state', *path, *first))} of the new state may follow the way up or down, which a state of optax "
-                "alone does not tell: give a TrainState with the same parameters and transformation, and take both from it."
+                f"{place} of the new state may follow the way up or down, which a state of optax "
+                "alone does not tell: give a TrainState with the same parameters and "
+                "transformation, and take both from it."
             )
 
 
 class _Carrying:
-    """Carries the leaves of an optimizer to places like those of `new`, each from its source in the optimizer."""
+    """Carries the leaves of an optimizer to places like those of `new`, each from its source."""
 
     def __init__(
         self,
@@ -103,24 +117,19 @@ class _Carrying:
         sources: Mapping[Path, Path],
         negative: Collection[Path] = (),
     ) -> None:
+        params = {("params", *path): ("target", *path) for path, _ in leaves(new["params"])}
         self.new = new
-        self.sources = {
-            **{("params", *path): ("target", *path) for path, _ in leaves(new["params"])},
-            ("step",): STEP,
-            **sources,
-        }
+        self.sources = {**params, ("step",): STEP, **sources}
         self.negative = negative
         self.used: set[Path] = set()
         self.leaves = {path: leaf for path, leaf in leaves(old) if leaf is not None}
         self.copies = copies_of(self.leaves.get(STEP))
 
     def carried(self) -> dict[str, Any]:
-        found: dict[str, Any] = _put(
-            {path: self._value(path, place) for path, place in leaves(self.new)}, self.new
-        )
-        left = sorted(
-            path for path in self.leaves.keys() - self.used if not self._is_placeholder(path)
-        )
+        values = {path: self._value(path, place) for path, place in leaves(self.new)}
+        found: dict[str, Any] = _put(values, self.new)
+        unused = self.leaves.keys() - self.used
+        left = sorted(path for path in unused if not self._is_placeholder(path))
         if left:
             raise CheckpointError(
                 f"{said(left[0])} has no place in the new state: does it have the same optimizer?"
@@ -133,7 +142,8 @@ class _Carrying:
             return place
         if source not in self.leaves:
             raise CheckpointError(
-                f"{said(path)} of the new state is not in the checkpoint, which would have it at {said(source)}."
+                f"{said(path)} of the new state is not in the checkpoint, "
+                f"which would have it at {said(source)}."
             )
         if source in self.used and source != STEP:
             raise CheckpointError(
@@ -141,33 +151,37 @@ class _Carrying:
             )
         self.used.add(source)
         value = fitted(as_numpy(self.leaves[source]), place, path, self.copies)
-        if path in self.negative:  # in place, where that can be: it may be half of what was read
-            return np.negative(value, out=value if value.flags.writeable else None)
+        if path in self.negative:
+            # in place where possible: the traces may be half of the checkpoint
+            out = value if value.flags.writeable else None
+            return np.negative(value, out=out)
         return value
 
     def _is_placeholder(self, path: Path) -> bool:
-        """Whether this stands for an average of Adafactor that is not kept."""
-        value, kept = self.leaves[path], path[:-1]
-        return (
-            path[-1] == AVERAGE
-            and all((*kept, field) in self.leaves for field in optimizers()["Adafactor"].state)
-            and isinstance(value, Array)
-            and value.shape in ((1,), (self.copies, 1))
-        )
+        """Whether this stands for an average that Adafactor does not keep."""
+        if path[-1] != AVERAGE:
+            return False
+        param_state = path[:-1]
+        if not all(
+            (*param_state, field) in self.leaves for field in optimizers()["Adafactor"].state
+        ):
+            return False
+        value = self.leaves[path]
+        return isinstance(value, Array) and value.shape in ((1,), (self.copies, 1))
 
 
 def copies_of(step: Tree) -> int | None:
-    """How many copies there are of what was replicated with a number of steps; None if it was not."""
-    return (
-        step.shape[0] if isinstance(step, Array) and len(step.shape) == 1 and step.nbytes else None
-    )
+    """The number of copies of a replicated optimizer, by its step; None if it is not replicated."""
+    if isinstance(step, Array) and len(step.shape) == 1 and step.nbytes:
+        return step.shape[0]
+    return None
 
 
 def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
-    """A value for a place of the new state: itself if it has its shape, and the first if it is so many equal copies.
+    """A value for a place of the new state: itself, or the first of its equal copies.
 
     Raises:
-      CheckpointError: if it is neither.
+      CheckpointError: if neither has the shape of the place, or the copies differ.
     """
     shape, wanted = np.shape(value), np.shape(place)
     if shape == wanted:
@@ -179,8 +193,8 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
     first = value[0].tobytes()
     if any(copy.tobytes() != first for copy in value[1:]):
         raise CheckpointError(
-            f"{said(path)} has {copies} copies in the checkpoint, which differ, and one in the new state: if they are the "
-            "members of an ensemble, give a state with as many."
+            f"{said(path)} has {copies} copies in the checkpoint, which differ, and one in the new "
+            "state: if they are the members of an ensemble, give a state with as many."
         )
     return value[0]
 

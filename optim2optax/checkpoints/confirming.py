@@ -1,14 +1,15 @@
-"""What was carried over, looked at from the other side: the legacy state is made again from the new one, and compared.
+"""A check of the conversion from its result: the new state is compared with the checkpoint.
 
-It needs to know nothing of how a leaf was carried: each leaf of the checkpoint has to be in the new state, bit by bit, below the
-field that keeps the same of the same parameter, and the new state has nothing else.
+It does not depend on how a leaf was carried over: each leaf of the checkpoint has to be in the new
+state, bit by bit, below the field that keeps the same for the same parameter, and the new state has
+nothing else.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -26,17 +27,20 @@ Mark = tuple[object, ...]
 """The shape, type and checksum of an array, or another value itself."""
 
 AT_ONCE = 2**20
-"""So many elements are negated at once."""
+"""The number of elements that are negated at once, so that no whole array is copied."""
 
 NOTHING: Mark = ("nothing",)
-"""That a leaf may be gone: the zero that Adafactor has for an average that it does not keep."""
+"""Marks a leaf that may be absent: the zero that Adafactor has for an average that it lacks."""
 
 PARTS = {"direction_state": "direction", "scale_state": "scale"}
-"""What `WeightNorm` has for the optimizer of the two parts of a parameter, and what these are called."""
+"""The fields of `WeightNorm` with the state of an inner optimizer, and the part that it steps."""
 
 
 def marks_of(optimizer: Mapping[str, Tree]) -> dict[Path, tuple[Mark, ...]]:
-    """What has to be found again of the leaves of a legacy optimizer: each, or the first if it is so many copies."""
+    """The marks by which each leaf of a legacy optimizer is found again in the new state.
+
+    Of copies, it is enough to find the first.
+    """
     copies = copies_of(optimizer["state"]["step"])
     return {
         path: tuple(_marks(path, as_numpy(leaf), copies))
@@ -49,6 +53,7 @@ def _marks(path: Path, value: Any, copies: int | None) -> Iterator[Mark]:
     yield _mark(value)
     if copies is not None and np.shape(value)[:1] == (copies,):
         yield _mark(value[0])
+    # Adafactor(beta1=None) has a zero for the average that it does not keep
     if path[-1] == "m" and np.shape(value)[-1:] == (1,) and not np.any(value):
         yield NOTHING
 
@@ -56,7 +61,7 @@ def _marks(path: Path, value: Any, copies: int | None) -> Iterator[Mark]:
 def confirm(
     marks: Mapping[Path, tuple[Mark, ...]], new: Mapping[str, Any], keeps_state: bool
 ) -> None:
-    """Compare a new state with what has to be found in it.
+    """Compare a new state with the leaves of the checkpoint.
 
     Args:
       marks: of the leaves of a legacy optimizer, as they were in the checkpoint.
@@ -64,7 +69,7 @@ def confirm(
       keeps_state: whether the state is as it was, that of a definition that keeps its interface.
 
     Raises:
-      CheckpointError: if a leaf is not found, or one is found that was none.
+      CheckpointError: if a leaf is not found, or one is found that was not in the checkpoint.
     """
     params = dict(leaves(serialization.to_state_dict(new["params"]), ("target",)))
     state = dict(leaves(serialization.to_state_dict(new["opt_state"]), ("state",)))
@@ -73,29 +78,35 @@ def confirm(
         unknown = found.keys() - marks.keys()
     else:
         found, unknown = _found(marks, params, new["opt_state"])
-        found[STEP] += [new[name] for name in ("step",) if name in new]
+        if "step" in new:
+            found[STEP].append(new["step"])
     for path, expected in marks.items():
-        wanted = found.get(path, [])
-        is_missing = (
-            not wanted and path != STEP and NOTHING not in expected
-        )  # a program need not count its steps
-        if is_missing or not all(_is_one_of(expected, leaf, path) for leaf in wanted):
+        if not _is_confirmed(path, expected, found.get(path, [])):
             raise CheckpointError(
-                f"{said(path)} is not found again in the new state: this is a defect of optim2optax."
+                f"{said(path)} is not found again in the new state: "
+                "this is a defect of optim2optax."
             )
     if unknown:
         raise CheckpointError(
-            f"{said(min(unknown))} of the new state was not in the checkpoint: this is a defect of optim2optax."
+            f"{said(min(unknown))} of the new state was not in the checkpoint: "
+            "this is a defect of optim2optax."
         )
+
+
+def _is_confirmed(path: Path, expected: tuple[Mark, ...], found: Sequence[Any]) -> bool:
+    """Whether what was found of a leaf is what it was. A program need not count its steps."""
+    if not found:
+        return path == STEP or NOTHING in expected
+    return all(_is_one_of(expected, leaf, path) for leaf in found)
 
 
 def _found(
     marks: Mapping[Path, Any], params: Mapping[Path, Any], opt_state: Any
 ) -> tuple[dict[Path, list[Any]], set[Path]]:
-    """What a state of optax has of each leaf of a legacy one, and the places of what it has beside that."""
-    found: dict[Path, list[Any]] = defaultdict(
-        list, {path: [leaf] for path, leaf in params.items()}
-    )
+    """The leaves of a state of optax for each leaf of a legacy one, and the places of the rest."""
+    found: dict[Path, list[Any]] = defaultdict(list)
+    for path, leaf in params.items():
+        found[path].append(leaf)
     sources = {tail: path for path in marks for tail in _tails(path)}
     unknown = set()
     for keys, leaf in jax.tree_util.tree_flatten_with_path(opt_state)[0]:
@@ -103,20 +114,32 @@ def _found(
         fields = [
             number for number, key in enumerate(keys) if isinstance(key, jax.tree_util.GetAttrKey)
         ]
-        source = next(
-            (sources[names[number:]] for number in fields if names[number:] in sources), None
-        )
+        source = _source_of(names, fields, sources)
         if source is not None:
             found[source].append(leaf)
         elif fields[-1:] == [len(keys) - 1] and names[-1] == COUNT:
+            # ScaleByAdamState(count=…)
             found[STEP].append(leaf)
         elif not any(names[number] == "hyperparams" for number in fields):
             unknown.add(("opt_state", *names))
     return found, unknown
 
 
+def _source_of(names: Path, fields: Sequence[int], sources: Mapping[Path, Path]) -> Path | None:
+    """The place in the legacy state of a leaf of optax, by the fields on the way to it."""
+    for number in fields:
+        # 0/trace/dense/kernel has the field `trace`, and is looked up as trace/dense/kernel
+        tail = names[number:]
+        if tail in sources:
+            return sources[tail]
+    return None
+
+
 def _tails(path: Path) -> Iterator[Path]:
-    """The ends of the places at which a state of optax may have what a legacy one had at a path: a field, and a parameter."""
+    """The ends of the places in a state of optax for a path of the legacy state.
+
+    Each is a field and the path of a parameter.
+    """
     if path[:2] != ("state", "param_states"):
         return
     *rest, old = path[2:]
@@ -124,23 +147,25 @@ def _tails(path: Path) -> Iterator[Path]:
     for optimizer in optimizers().values():
         if old in optimizer.state:
             yield (optimizer.state[old], *rest)
+            # dense/kernel/direction_state/momentum is trace/direction/dense/kernel
             yield (optimizer.state[old], *part, *rest[: len(rest) - len(part)])
 
 
 def _is_one_of(expected: tuple[Mark, ...], leaf: Any, path: Path) -> bool:
-    """Whether this is what has to be found; a trace may have the opposite sign."""
-    return _mark(leaf) in expected or (
-        path[-1] == "momentum" and _mark(leaf, negated=True) in expected
-    )
+    """Whether a leaf has one of the expected marks; a trace may have the opposite sign."""
+    if _mark(leaf) in expected:
+        return True
+    return path[-1] == "momentum" and _mark(leaf, negated=True) in expected
 
 
 def _mark(value: Any, negated: bool = False) -> Mark:
     if not isinstance(value, np.ndarray | np.generic):
         return type(value).__name__, value
-    flat, checksum = np.ravel(value), 0
+    flat = np.ravel(value)
+    checksum = 0
     for start in range(0, flat.size, AT_ONCE):
         part = np.ascontiguousarray(flat[start : start + AT_ONCE])
-        checksum = zlib.crc32(
-            (np.negative(part) if negated else part).view(np.uint8).data, checksum
-        )
+        if negated:
+            part = np.negative(part)
+        checksum = zlib.crc32(part.view(np.uint8).data, checksum)
     return value.shape, value.dtype.name, checksum

@@ -1,4 +1,4 @@
-"""What a checkpoint holds: legacy optimizers and train states, by the place at which they are, and all else."""
+"""What a checkpoint contains: legacy optimizers and train states by their places, and the rest."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Leaf:
 class Found:
     """An optimizer, or the train state in the place of one.
 
-    `names` are the legacy optimizers that it may be, by what it keeps for a parameter: several if they keep the same. `copies`
-    is the size of the leading axis that all its arrays have if it was replicated, else None.
+    `names` are the legacy optimizers that it may be, by what it keeps for a parameter: several if
+    they keep the same. `copies` is the size of the leading axis that all its arrays have if it was
+    replicated, else None.
     """
 
     path: str
@@ -45,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Contents:
-    """All that a checkpoint holds: optimizers and train states, and the leaves beside them."""
+    """All that a checkpoint contains: optimizers and train states, and the leaves beside them."""
 
     found: tuple[Found, ...]
     others: tuple[Leaf, ...]
@@ -58,19 +59,19 @@ def contents(tree: Tree) -> Contents:
     pending = deque([("", tree)])
     while pending:
         path, node = pending.popleft()
-        if isinstance(node, dict):
-            optimizer = _found(path, node)
-            if optimizer is not None:
-                found.append(optimizer)
-            else:
-                pending.extend((_below(path, key), value) for key, value in node.items())
-        else:
+        if not isinstance(node, dict):
             others.append(_leaf(path, node))
+            continue
+        optimizer = _found(path, node)
+        if optimizer is not None:
+            found.append(optimizer)
+        else:
+            pending.extend((_below(path, key), value) for key, value in node.items())
     return Contents(tuple(found), tuple(others))
 
 
 def is_legacy(node: Tree) -> bool:
-    """Whether this is what a checkpoint has of a legacy optimizer."""
+    """Whether this is the state dict of a legacy optimizer."""
     if not isinstance(node, dict) or {*node} != {"target", "state"}:
         return False
     return _is_state(node["state"]) or has_groups(node["state"])
@@ -78,15 +79,16 @@ def is_legacy(node: Tree) -> bool:
 
 def has_groups(state: Tree) -> bool:
     """Whether this is the state of a `MultiOptimizer` as Flax up to 0.3.2 stored it."""
-    return (
-        _is_list(state)
-        and bool(state)
-        and all(_is_state(group) and _is_list(group["param_states"]) for group in state.values())
-    )
+    if not _is_list(state) or not state:
+        return False
+    return all(_is_state(group) and _is_list(group["param_states"]) for group in state.values())
 
 
 def _is_list(tree: Tree) -> bool:
-    return isinstance(tree, dict) and {*tree} == {str(number) for number in range(len(tree))}
+    """Whether this is the state dict of a list or tuple, with the keys 0, 1, …."""
+    if not isinstance(tree, dict):
+        return False
+    return {*tree} == {str(number) for number in range(len(tree))}
 
 
 def _is_state(state: Tree) -> bool:
@@ -95,17 +97,19 @@ def _is_state(state: Tree) -> bool:
 
 def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
     if is_legacy(node):
-        state, names = node["state"], {COMPOSITE}
+        # {"target": …, "state": {"step": …, "param_states": …}}
+        state = node["state"]
         if has_groups(state):
+            names = {COMPOSITE}
             state = state["0"]
         else:
             names = _names(state["param_states"], node["target"])
+        step, copies = _steps(state["step"])
         parameters = tuple(leaves(node["target"]))
-        return Found(
-            path, "legacy optimizer", tuple(sorted(names)), *_steps(state["step"]), parameters
-        )
+        return Found(path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters)
     if {*node} >= TRAIN_STATE:
-        return Found(path, "train state", (), *_steps(node["step"]), tuple(leaves(node["params"])))
+        step, copies = _steps(node["step"])
+        return Found(path, "train state", (), step, copies, tuple(leaves(node["params"])))
     return None
 
 
@@ -115,19 +119,20 @@ def _steps(step: Tree) -> tuple[int | None, int | None]:
         return step, None
     if not isinstance(step, Array) or 0 in step.shape or step.dtype.kind not in "iu":
         return None, None
-    return int(step.item()), step.shape[0] if step.shape else None
+    copies = step.shape[0] if step.shape else None
+    return int(step.item()), copies
 
 
 def _names(states: Tree, params: Tree) -> set[str]:
-    """The optimizers that keep for parameters what is kept here."""
-    kept = {frozenset(one) for one in _of_parameters(states, params)}
-    if len(kept) > 1:
+    """The optimizers that keep the same fields for a parameter as these states."""
+    kept = {frozenset(state) for state in _of_parameters(states, params)}
+    if len(kept) > 1:  # parameters with other optimizers than the rest
         return {COMPOSITE}
     return {name for fields in kept for name in by_fields().get(fields, ())}
 
 
 def _of_parameters(states: Tree, params: Tree) -> Iterator[Mapping[str, Tree]]:
-    """What is kept for each parameter."""
+    """The state of each parameter."""
     if isinstance(params, dict) and isinstance(states, dict):
         for key, value in params.items():
             yield from _of_parameters(states.get(key), value)

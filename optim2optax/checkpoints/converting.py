@@ -33,7 +33,7 @@ from optim2optax.checkpoints.writing import write
 
 Format = Literal["msgpack", "orbax"]
 AT_ONCE = 2**20
-"""So many numbers are looked at at once."""
+"""The number of elements that are checked at once, so that their mask stays small."""
 
 
 def convert(
@@ -48,28 +48,30 @@ def convert(
     """Convert a checkpoint.
 
     Args:
-      old: what the old Flax wrote, or a folder with several, of which the newest is taken; it is only read.
-      new: what to write: a file, which `flax.serialization` and `flax.training.checkpoints` of today read, or a folder of Orbax.
-      factory: `module:function`, from the current folder: the function, called without arguments, gives the migrated program's
-        fresh state.
-      format_: which of them.
+      old: a checkpoint of the old Flax, or a folder with several, of which the newest is taken; it
+        is only read.
+      new: what to write: a file, which `flax.serialization` and `flax.training.checkpoints` of
+        today read, or a folder of Orbax.
+      factory: `module:function`, from the current folder: the function, called without arguments,
+        gives the migrated program's fresh state.
+      format_: which of the two to write.
       overwrite: whether `new` may be a checkpoint already.
-      before: `FILE:FUNCTION` of the program before its migration, by which a step of both is compared.
+      before: `FILE:FUNCTION` of the program before its migration, by which a step of both is
+        compared.
       dry_run: whether to do all but write.
 
     Returns:
-      The checkpoint that was read, and the places of what has numbers that are infinite or none.
+      The checkpoint that was read, and the places of leaves with infinite numbers or NaN.
 
     Raises:
-      CheckpointError: if that cannot be; then nothing is written. An UnwritableError, if that is not for what is in `old`.
+      CheckpointError: if it cannot be converted; then nothing is written. An UnwritableError, if
+        the reason is not the content of `old`.
     """
     source = newest_at(old)
     refuse_to_replace(new, source, overwrite)
     try:
         with importing_from_here():
-            state = (
-                _loaded(source, factory) if before is None else _compared(source, factory, before)
-            )
+            state = _state(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
         if dry_run:
             pass
@@ -111,20 +113,26 @@ def make_folders(folders: Iterable[Path]) -> None:
 
 
 def _is_finite(leaf: Any) -> bool:
-    """Whether all is finite in an array of numbers with a fraction; of those that NumPy does not know, too."""
+    """Whether a leaf has only finite numbers."""
+    # JAX knows that bfloat16 is inexact, NumPy does not
     if not isinstance(leaf, np.ndarray) or not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
         return True
     flat = leaf.ravel()
-    return all(
-        np.isfinite(flat[start : start + AT_ONCE]).all() for start in range(0, flat.size, AT_ONCE)
-    )
+    starts = range(0, flat.size, AT_ONCE)
+    return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in starts)
+
+
+def _state(source: Path, factory: str, before: str | None) -> Any:
+    if before is None:
+        return _loaded(source, factory)
+    return _compared(source, factory, before)
 
 
 def _loaded(source: Path, factory: str) -> Any:
     """The state of the program with the values of a checkpoint.
 
-    The fresh state is only thought of, if that can be. It cannot if the function asks for numbers, or keeps, or has its
-    transformation keep, what it computes.
+    The fresh state is abstract, if that is possible. It is not if the function asks for numbers, or
+    if the function or its transformation keep what they compute.
     """
     try:
         fresh = thought_of(factory)
@@ -138,7 +146,7 @@ def _loaded(source: Path, factory: str) -> Any:
 
 
 def _compared(source: Path, factory: str, before: str) -> Any:
-    """The same, if it steps as the program did before its migration."""
+    """The same as `_loaded`, if the state steps as the program did before its migration."""
     from optim2optax.checkpoints.stepping import compare_steps
 
     fresh = made(factory)
@@ -148,20 +156,26 @@ def _compared(source: Path, factory: str, before: str) -> Any:
 
 
 def _completed(state: Any, factory: str) -> Any:
-    """A state in which no number is only thought of: what it has not from the checkpoint is as the program makes it."""
+    """A state without abstract leaves: the program makes those that the checkpoint does not have.
+
+    A compiled function computes only the leaves that it returns.
+    """
     values, structure = jax.tree_util.tree_flatten(state)
     missing = [
         number for number, leaf in enumerate(values) if isinstance(leaf, jax.ShapeDtypeStruct)
     ]
     if missing:
         make = made_by(factory)
-        fresh = jax.jit(
-            lambda: [jax.tree_util.tree_leaves(split(make())[0])[number] for number in missing]
-        )()
-        for number, leaf in zip(missing, fresh, strict=True):
+
+        def missing_leaves() -> list[Any]:
+            made_leaves = jax.tree_util.tree_leaves(split(make())[0])
+            return [made_leaves[number] for number in missing]
+
+        for number, leaf in zip(missing, jax.jit(missing_leaves)(), strict=True):
             values[number] = leaf
     return jax.tree_util.tree_unflatten(structure, values)
 
 
 def _plain(leaf: Any) -> Any:
+    """A leaf as an array of NumPy, if it is one of JAX."""
     return np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf

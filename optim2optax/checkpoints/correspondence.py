@@ -1,7 +1,7 @@
 """What each leaf of a state of optax was in the state of the legacy optimizer.
 
-The types of the states tell, and where their fields begin: what is below a field that is kept for each parameter is a path of the
-parameters, whatever these are called.
+The types of the states say it, and where their fields begin: below a field that is kept for each
+parameter stands a path of the params, whatever these are called.
 """
 
 from __future__ import annotations
@@ -30,21 +30,25 @@ SPLIT = ("direction", "scale")
 """The two parts of a parameter that `WeightNorm` has an inner optimizer step."""
 
 WRAPPERS = (MASKED_STATE, "MultiTransformState", "PartitionState")
-"""The states that hold others, and nothing else."""
+"""The states that contain only other states."""
 
 SCHEDULES = ("ScaleByScheduleState", "WrappedScheduleState")
 INJECTED = ("InjectHyperparamsState", "InjectStatefulHyperparamsState")
 HYPERPARAMS = "hyperparams"
-"""Where these have what the program sets at each step: the old checkpoint has nothing of it."""
+"""The field with what the program sets at each step: the old checkpoint has nothing of it."""
 
 
 @dataclass(frozen=True)
 class Place:
     """A leaf of a state of optax.
 
-    `path` is its place in the state dict of the whole state, `state` that of the state that has it, and `group` that of the
-    masked one around it, if there is one. `source` is where the legacy optimizer had the same; None if it had not. `param` is the
-    parameter for which it is kept, None if for none, and `shape` its own shape.
+    Attributes:
+      path: its place in the state dict of the whole state.
+      state: the place of the state that has it.
+      group: the place of the masked state around that, if there is one.
+      source: where the legacy optimizer had the same value; None if it had no such value.
+      param: the parameter for which it is kept; None if it is not kept for a parameter.
+      shape: its own shape.
     """
 
     path: Path
@@ -59,13 +63,13 @@ def places_of(opt_state: Any) -> list[Place]:
     """All leaves of a state of optax.
 
     Raises:
-      CheckpointError: if it has a state of a type that no legacy optimizer had anything of.
+      CheckpointError: if it has a state of a type that corresponds to no legacy optimizer.
     """
     return list(_places(opt_state, (), (), is_split=False))
 
 
 def has_interface(tx: Any) -> bool:
-    """Whether a transformation keeps the interface of its definition, and so the state that this had."""
+    """Whether a transformation keeps the interface of its definition, and so its state."""
     return hasattr(tx, "update_hyper_params")
 
 
@@ -81,10 +85,13 @@ def nodes_of(opt_state: Any) -> list[tuple[Path, Any]]:
 
 
 def _kind(node: Any) -> str:
-    """The name of a state's type, which `rewrite` may have put another word ahead of; nothing of what is none."""
+    """The name of a state's type, without a prefix from `rewrite`; empty if it is not a state."""
     name = type(node).__name__ if hasattr(node, "_fields") else ""
     known = (*kept_by(), *WRAPPERS, *SCHEDULES, *INJECTED, WEIGHT_NORM_STATE)
-    return next((word for word in known if name in (word, f"Flax{word}", f"FlaxOptim{word}")), name)
+    for word in known:
+        if name in (word, f"Flax{word}", f"FlaxOptim{word}"):
+            return word
+    return name
 
 
 def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
@@ -92,27 +99,38 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Plac
     if kind in kept_by():
         yield from _kept(node, path, group, is_split)
     elif kind == WEIGHT_NORM_STATE:
-        for part in SPLIT:
-            for param, leaf in _leaves(getattr(node, part)):
-                source = ("state", "param_states", *param, part)
-                yield Place((*path, part, *param), path, group, source, param, np.shape(leaf))
-        yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
+        yield from _of_weight_norm(node, path, group)
     elif kind in SCHEDULES:
+        # ScaleByScheduleState(count=…)
         yield from (Place((*path, *below), path, group, STEP) for below, _ in _leaves(node))
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
     elif kind in WRAPPERS or _is_container(node):
+        # (TraceState(…), EmptyState()), MaskedState(inner_state=…)
+        inner_group = path if kind == MASKED_STATE else group
         for key, child in _children(node):
-            yield from _places(
-                child, (*path, key), path if kind == MASKED_STATE else group, is_split
-            )
+            yield from _places(child, (*path, key), inner_group, is_split)
     else:
-        for below, leaf in _leaves(node):
-            if leaf is not None:
-                place = said(("opt_state", *path, *below))
-                raise CheckpointError(
-                    f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had."
-                )
+        _refuse_leaves(node, path, kind)
+
+
+def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[Place]:
+    """The direction and the scale of each parameter, and what an inner optimizer keeps for both."""
+    for part in SPLIT:
+        for param, leaf in _leaves(getattr(node, part)):
+            source = ("state", "param_states", *param, part)
+            yield Place((*path, part, *param), path, group, source, param, np.shape(leaf))
+    yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
+
+
+def _refuse_leaves(node: Any, path: Path, kind: str) -> None:
+    """Refuse a state of an unknown type, unless it has no leaf."""
+    for below, leaf in _leaves(node):
+        if leaf is not None:
+            place = said(("opt_state", *path, *below))
+            raise CheckpointError(
+                f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had."
+            )
 
 
 def _called(kind: str) -> str:
@@ -127,20 +145,22 @@ def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]
             yield Place((*path, field), path, group, STEP)
             continue
         for below, leaf in _leaves(getattr(node, field)):
-            part, param = (below[:1], below[1:]) if is_split else ((), below)
-            kept = (
-                "state",
-                "param_states",
-                *param,
-                *(f"{word}_state" for word in part),
-                names[field],
-            )
-            yield Place((*path, field, *below), path, group, kept, param, np.shape(leaf))
+            param = below
+            source: Path = (names[field],)
+            if is_split and below:
+                # direction/dense/kernel of optax is dense/kernel/direction_state of WeightNorm
+                part, *rest = below
+                param = tuple(rest)
+                source = (f"{part}_state", *source)
+            source = ("state", "param_states", *param, *source)
+            yield Place((*path, field, *below), path, group, source, param, np.shape(leaf))
 
 
 def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
+    """The state of `optax.inject_hyperparams`."""
     for field in node._fields:
-        value, place = getattr(node, field), (*path, field)
+        value = getattr(node, field)
+        place = (*path, field)
         if field == COUNT:
             yield Place(place, path, group, STEP)
         elif field == HYPERPARAMS:
@@ -151,8 +171,14 @@ def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Pl
 
 @cache
 def kept_by() -> Mapping[str, LegacyOptimizer]:
-    """The states of optax, and of what `rewrite` emits beside it, with a legacy optimizer that kept the same."""
-    return {state: optimizer for optimizer in optimizers().values() for state in optimizer.kept_in}
+    """The states of optax, and those that `rewrite` emits, with a legacy optimizer for each.
+
+    The legacy optimizer kept the same values.
+    """
+    found: dict[str, LegacyOptimizer] = {}
+    for optimizer in optimizers().values():
+        found.update(dict.fromkeys(optimizer.kept_in, optimizer))
+    return found
 
 
 @cache

@@ -13,12 +13,15 @@ from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
 from optim2optax.checkpoints.places import leaves
 
 AT_ONCE = 2**20
-"""So many elements are compared at once."""
+"""The number of elements that are compared at once."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A leaf that is not the same in two checkpoints: its place, what differs, and, if that is a number, by how much at most."""
+    """A leaf that differs between two checkpoints: its place, and what differs.
+
+    `largest` is the largest difference of its numbers, if they differ and it is finite.
+    """
 
     path: str
     what: str
@@ -26,42 +29,44 @@ class Difference:
 
 
 def differences(first: Tree, second: Tree) -> Iterator[Difference]:
-    """The leaves that are in one tree alone, or differ, in the order of the first."""
-    ours, theirs = dict(leaves(first)), dict(leaves(second))
-    for path, leaf in ours.items():
+    """The leaves that are only in one tree, or differ, in the order of the first."""
+    old, new = dict(leaves(first)), dict(leaves(second))
+    for path, leaf in old.items():
         place = "/".join(path)
-        if path not in theirs:
+        if path not in new:
             yield Difference(place, "is only in the first")
         else:
-            yield from _between(place, leaf, theirs[path])
-    yield from (
-        Difference("/".join(path), "is only in the second") for path in theirs if path not in ours
-    )
+            yield from _between(place, leaf, new[path])
+    for path in new:
+        if path not in old:
+            yield Difference("/".join(path), "is only in the second")
 
 
-def _between(place: str, ours: Tree, theirs: Tree) -> Iterator[Difference]:
-    if not isinstance(ours, Array) or not isinstance(theirs, Array):
-        if type(ours) is not type(theirs) or ours != theirs:
-            yield Difference(place, f"is {_said(ours)}, then {_said(theirs)}")
-    elif (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
-        yield Difference(place, f"is {_said(ours)}, then {_said(theirs)}")
-    elif ours.data != theirs.data:
-        largest = _largest(as_numpy(ours).ravel(), as_numpy(theirs).ravel())
-        yield Difference(
-            place, f"differs by {largest:.3g} at most", largest if math.isfinite(largest) else None
-        )
+def _between(place: str, old: Tree, new: Tree) -> Iterator[Difference]:
+    """The difference between two leaves, if there is one."""
+    if not isinstance(old, Array) or not isinstance(new, Array):
+        if type(old) is not type(new) or old != new:
+            yield Difference(place, f"is {_described(old)}, then {_described(new)}")
+    elif (old.shape, old.dtype) != (new.shape, new.dtype):
+        yield Difference(place, f"is {_described(old)}, then {_described(new)}")
+    elif old.data != new.data:
+        largest = _largest(as_numpy(old).ravel(), as_numpy(new).ravel())
+        finite = largest if math.isfinite(largest) else None  # JSON has no NaN
+        yield Difference(place, f"differs by {largest:.3g} at most", finite)
 
 
-def _said(leaf: Tree) -> str:
+def _described(leaf: Tree) -> str:
     return f"{leaf.shape} {leaf.dtype}" if isinstance(leaf, Array) else repr(leaf)
 
 
-def _largest(ours: Any, theirs: Any) -> float:
-    """The largest difference between two arrays of numbers; NaN if one has it where the other has not."""
+def _largest(old: Any, new: Any) -> float:
+    """The largest difference between two arrays of numbers; NaN if only one has NaN somewhere."""
     found = 0.0
-    for start in range(0, len(ours), AT_ONCE):
-        kind = np.complex128 if ours.dtype.kind == "c" else np.float64
-        one, other = (part[start : start + AT_ONCE].astype(kind) for part in (ours, theirs))
+    kind = np.complex128 if old.dtype.kind == "c" else np.float64
+    for start in range(0, len(old), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        one, other = old[part].astype(kind), new[part].astype(kind)
+        # where both are NaN, or the same infinity, a difference would be NaN
         same = (one == other) | (np.isnan(one) & np.isnan(other))
         gaps = np.abs(np.where(same, 0.0, one) - np.where(same, 0.0, other))
         found = float(np.max([found, gaps.max()]))

@@ -1,7 +1,8 @@
 """Layouts that differ from those of Flax 0.5.3.
 
-Up to 0.3.2, `MultiOptimizer` kept a list of states, one for each group, in the order of its parameters' paths; from 0.3.3 on, one
-state for all. The parameters of a model of `flax.nn`, which 0.4 removed, were below a key of their own.
+Up to 0.3.2, `MultiOptimizer` kept a list of states, one for each group, in the order of its
+parameters' paths; from 0.3.3 on, one state for all. The parameters of a model of `flax.nn`, which
+0.4 removed, were below a key of their own.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from optim2optax.checkpoints.places import Path, leaves
 
 MODEL = "params"
 PLACEHOLDER = (1,)
-"""The shape of what Adafactor has for an average that it does not keep."""
+"""The shape of the placeholder in Adafactor for an average that it does not keep."""
 
 
 def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping[str, Tree]:
-    """What a checkpoint has of an optimizer, as Flax 0.5.3 would have stored it.
+    """The state dict of an optimizer in a checkpoint, as Flax 0.5.3 would have stored it.
 
     Args:
       old: its target and its state.
@@ -31,20 +32,19 @@ def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping
       tx: their transformation, if it is known.
 
     Raises:
-      CheckpointError: if it cannot be told which parameters a group had.
+      CheckpointError: if the parameters of a group are ambiguous.
     """
     target, state = old["target"], old["state"]
     params: Any = serialization.to_state_dict(new["params"])
-    is_model = (
-        isinstance(target, dict)
-        and {*target} == {MODEL}
-        and not (isinstance(params, dict) and MODEL in params)
-    )
+    # {"target": {"params": {"dense": …}}}, of flax.optim.Adam().create(flax.nn.Model(…))
+    is_wrapped = isinstance(target, dict) and {*target} == {MODEL}
+    is_model = is_wrapped and not (isinstance(params, dict) and MODEL in params)
     if is_model:
         target = target[MODEL]
     if has_groups(state):
         places = [] if has_interface(tx) else places_of(new["opt_state"])
-        return {"target": target, "state": _one_state(state, _kept(places, dict(leaves(target))))}
+        kept = _kept_shapes(places, dict(leaves(target)))
+        return {"target": target, "state": _one_state(state, kept)}
     if is_model and isinstance(state["param_states"], dict):
         state = {**state, "param_states": state["param_states"].get(MODEL, {})}
     return {"target": target, "state": state}
@@ -52,33 +52,35 @@ def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping
 
 Shape = tuple[int, ...]
 Kept = dict[Path, dict[str, Shape]]
-"""The shapes of what the legacy optimizer of a group keeps for each of its parameters, by its fields."""
+"""The shapes of what the optimizer of a group keeps for each of its parameters, by field."""
 
 
-def _kept(places: Sequence[Place], params: Collection[Path]) -> list[Kept]:
-    """What is kept for parameters, group by group."""
+def _kept_shapes(places: Sequence[Place], params: Collection[Path]) -> list[Kept]:
+    """The shapes of what is kept for parameters, group by group."""
     found: dict[Path, Kept] = {}
     for place in places:
         if place.param in params and place.param is not None and place.source is not None:
-            found.setdefault(place.group, {}).setdefault(place.param, {})[place.source[-1]] = (
-                place.shape
-            )
+            group = found.setdefault(place.group, {})
+            group.setdefault(place.param, {})[place.source[-1]] = place.shape
     return list(found.values())
 
 
 def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tree]:
+    """One state for the parameters of all groups."""
     states: dict[str, Any] = {}
     for name, group in groups.items():
-        ours = [group["param_states"][str(number)] for number in range(len(group["param_states"]))]
-        if not any(ours):  # it keeps nothing
+        numbered = group["param_states"]
+        old = [numbered[str(number)] for number in range(len(numbered))]
+        if not any(old):  # GradientDescent keeps nothing for a parameter
             continue
-        fitting = [one for one in kept if _fits(ours, one)]
+        fitting = [shapes for shapes in kept if _fits(old, shapes)]
         if len(fitting) != 1:
             raise CheckpointError(
-                f"`state/{name}` is a group of {len(ours)} parameters, whose names Flax up to 0.3.2 did not store, and "
+                f"`state/{name}` is a group of {len(old)} parameters, "
+                "whose names Flax up to 0.3.2 did not store, and "
                 f"{len(fitting) or 'none'} of the new state's groups may be it."
             )
-        for path, state in zip(sorted(fitting[0]), ours, strict=True):
+        for path, state in zip(sorted(fitting[0]), old, strict=True):
             _set(states, path, state)
     return {"step": _one_step(groups), "param_states": states}
 
@@ -95,18 +97,20 @@ def _one_step(groups: Mapping[str, Tree]) -> Tree:
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
-    return len(states) == len(kept) and all(
-        isinstance(state, dict) and _has(state, kept[path])
-        for path, state in zip(sorted(kept), states, strict=True)
-    )
+    """Whether the states of a group can belong to the parameters with these shapes."""
+    if len(states) != len(kept):
+        return False
+    pairs = zip(sorted(kept), states, strict=True)
+    return all(isinstance(state, dict) and _has_shapes(state, kept[path]) for path, state in pairs)
 
 
-def _has(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
-    """Whether a legacy state of a parameter has what is kept, and nothing more."""
-    more = [value for field, value in state.items() if field not in shapes and value is not None]
-    return all(_shape(state.get(field)) == shape for field, shape in shapes.items()) and all(
-        "v_row" in shapes and _shape(value) == PLACEHOLDER for value in more
-    )
+def _has_shapes(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
+    """Whether a legacy state of a parameter has fields of these shapes, and nothing more."""
+    if not all(_shape(state.get(field)) == shape for field, shape in shapes.items()):
+        return False
+    others = [value for field, value in state.items() if field not in shapes and value is not None]
+    # Adafactor has placeholders for the averages that it does not keep
+    return all("v_row" in shapes and _shape(value) == PLACEHOLDER for value in others)
 
 
 def _shape(value: Tree) -> Shape | None:

@@ -1,4 +1,4 @@
-"""The function of a migrated program that gives its fresh state, and what comes of calling it."""
+"""The function of a migrated program that gives its fresh state, and the result of calling it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Fresh:
 
 
 def thought_of(factory: str) -> Fresh:
-    """A state of which there are only structure, shapes and dtypes, which takes no memory.
+    """An abstract state: it has only a structure, shapes and dtypes, and takes no memory.
 
     Raises:
       CheckpointError: if there is no such function.
-      Exception: whatever the function raises, which may be only because it has no numbers.
+      Exception: whatever the function raises, perhaps only because it has no numbers.
     """
     make = made_by(factory)
     transformations: dict[Path, Any] = {}
@@ -58,7 +58,7 @@ def made(factory: str) -> Fresh:
 
 
 def made_by(factory: str) -> Callable[[], Any]:
-    """A function of the user's.
+    """The user's function with a name such as `train:create_state`.
 
     Raises:
       CheckpointError: if there is none.
@@ -73,10 +73,12 @@ def made_by(factory: str) -> Callable[[], Any]:
     except ModuleNotFoundError as error:
         raise CheckpointError(f"{factory} cannot be imported from here: {error}.") from None
     except (Exception, SystemExit) as error:
-        hint = " Is the program migrated?" if "flax" in str(error) and "optim" in str(error) else ""
+        is_legacy = "flax" in str(error) and "optim" in str(error)
+        hint = " Is the program migrated?" if is_legacy else ""
         raise CheckpointError(
             f"{name} fails when it is imported, with {type(error).__name__}: {error}.{hint}"
         ) from error
+    # train.py beside an installed package `train`, which was imported first
     if FilePath(f"{name}.py").exists() and _is_installed(module):
         raise CheckpointError(
             f"{name} is the name of another module, {_file_of(module)}: give {name}.py another one."
@@ -98,15 +100,21 @@ def importing_from_here() -> Iterator[None]:
 
 
 def forget_modules_here() -> None:
-    """Let the modules in the current folder be imported anew: what they keep may be left over from a call without numbers."""
+    """Let the modules in the current folder be imported again.
+
+    They may keep abstract values from a call without numbers.
+    """
     for name, module in [*sys.modules.items()]:
         if name != "__main__" and _is_here(module):
             del sys.modules[name]
 
 
 def _is_here(module: Any) -> bool:
+    """Whether a module is from the current folder."""
     file = getattr(module, "__file__", None)
-    return file is not None and FilePath(file).resolve().is_relative_to(FilePath.cwd().resolve())
+    if file is None:
+        return False
+    return FilePath(file).resolve().is_relative_to(FilePath.cwd().resolve())
 
 
 def said_of(error: BaseException) -> str:
@@ -116,11 +124,10 @@ def said_of(error: BaseException) -> str:
 
 
 def _is_installed(module: Any) -> bool:
-    """Whether this is Python's own, or of a package."""
-    return (
-        module.__name__ in sys.stdlib_module_names
-        or "site-packages" in FilePath(_file_of(module)).parts
-    )
+    """Whether a module is from the standard library or an installed package."""
+    if module.__name__ in sys.stdlib_module_names:
+        return True
+    return "site-packages" in FilePath(_file_of(module)).parts
 
 
 def _file_of(module: Any) -> str:

@@ -1,4 +1,7 @@
-"""The checkpoints at a path: one, or the history that `flax.training.checkpoints` and Orbax keep in a folder."""
+"""The checkpoints at a path.
+
+There is one, or a folder has the history that `flax.training.checkpoints` and Orbax keep.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax, to_be_
 from optim2optax.checkpoints.flax_msgpack import Tree
 
 PREFIX = "checkpoint_"
-"""What `flax.training.checkpoints` puts ahead of the number of the step, unless told otherwise."""
+"""The default prefix in `flax.training.checkpoints`, ahead of the number of the step."""
 
 NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBERED = re.compile(rf"(?P<prefix>.*?)(?P<number>{NUMBER})$")
-"""A prefix, and the number of the step, or what the program measured."""
+"""A prefix, and the number of the step, or of a metric."""
 
 UNFINISHED = re.compile(rf"{PREFIX}tmp$|.*_gda$|.*\.orbax-checkpoint-tmp.*")
-"""What Flax takes for no checkpoint: what is left of one that was being written, and a folder of arrays beside one."""
+"""What Flax does not take for a checkpoint: unfinished ones, and a folder of arrays beside one."""
 
 
 def checkpoints_at(path: Path) -> list[Path]:
@@ -32,8 +35,12 @@ def checkpoints_at(path: Path) -> list[Path]:
             return [path]
         if not path.is_dir():
             raise CheckpointError(f"{path} is neither a file nor a folder.")
-        folders = [entry for entry in _numbered(path) if _is_one(entry) or entry.is_dir()]
-        found = [one for entry in folders for one in ([entry] if _is_one(entry) else _items(entry))]
+        found: list[Path] = []
+        for entry in _numbered(path):
+            if _is_one(entry):
+                found.append(entry)
+            elif entry.is_dir():
+                found += _items(entry)
         found += _items(path)
     if not found:
         raise CheckpointError(
@@ -61,12 +68,14 @@ def newest_at(path: Path) -> Path:
 
 def _newest_in(folder: Path) -> Path:
     entries = [entry for entry in folder.iterdir() if not UNFINISHED.match(entry.name)]
-    found = sorted((entry for entry in entries if entry.name.startswith(PREFIX)), key=_order)
-    found = found or _numbered(folder)
+    with_prefix = [entry for entry in entries if entry.name.startswith(PREFIX)]
+    found = sorted(with_prefix, key=_order) or _numbered(folder)
     if not found:
         return folder
     newest = found[-1]
-    prefixes = {match["prefix"] for entry in found if (match := NUMBERED.match(entry.name))}
+    matches = [NUMBERED.match(entry.name) for entry in found]
+    prefixes = {match["prefix"] for match in matches if match}
+    # generator_10 and discriminator_10
     if len(prefixes) > 1 and not newest.name.startswith(PREFIX):
         raise CheckpointError(
             f"{folder} has checkpoints of several names in it: give one of them, such as {newest}."
@@ -79,9 +88,11 @@ def _newest_in(folder: Path) -> Path:
 
 
 def _order(entry: Path) -> tuple[list[str | float], str]:
-    """What Flax sorts checkpoints by: the texts and the numbers of their names, by turns."""
-    words = re.split(f"({NUMBER})", entry.name)
-    return [float(word) if number % 2 else word for number, word in enumerate(words)], entry.name
+    """The key by which Flax sorts checkpoints: the texts and numbers of their names, in turn."""
+    # model_10.5 is split into "model_", "10.5" and "": every second part is a number
+    parts = re.split(f"({NUMBER})", entry.name)
+    key = [float(part) if index % 2 else part for index, part in enumerate(parts)]
+    return key, entry.name
 
 
 def _is_one(path: Path) -> bool:
@@ -89,21 +100,15 @@ def _is_one(path: Path) -> bool:
 
 
 def _items(path: Path) -> list[Path]:
-    """The checkpoints of one step, of which Orbax may have a folder for each of several."""
-    return sorted(
-        inner
-        for inner in path.iterdir()
-        if orbax.is_orbax(inner) and not NUMBERED.match(inner.name)
-    )
+    """The checkpoints of one step. Orbax may have several items, and a folder for each of them."""
+    folders = [inner for inner in path.iterdir() if orbax.is_orbax(inner)]
+    return sorted(inner for inner in folders if not NUMBERED.match(inner.name))
 
 
 def _numbered(path: Path) -> list[Path]:
-    found = (
-        entry
-        for entry in path.iterdir()
-        if NUMBERED.match(entry.name) and not UNFINISHED.match(entry.name)
-    )
-    return sorted(found, key=_order)
+    entries = [entry for entry in path.iterdir() if NUMBERED.match(entry.name)]
+    finished = [entry for entry in entries if not UNFINISHED.match(entry.name)]
+    return sorted(finished, key=_order)
 
 
 def read(path: Path) -> Tree:
@@ -117,8 +122,6 @@ def read(path: Path) -> Tree:
 
 def size_of(path: Path) -> int:
     """How many bytes a checkpoint takes."""
-    return (
-        sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-        if path.is_dir()
-        else path.stat().st_size
-    )
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

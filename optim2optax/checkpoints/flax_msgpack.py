@@ -1,7 +1,8 @@
-"""The format in which `flax.serialization` and `flax.training.checkpoints` write: msgpack, with types of their own for arrays.
+"""The format of `flax.serialization` and `flax.training.checkpoints`.
 
-Nothing in such a file is run, and nothing of it is believed: shapes have to agree with the bytes that are there. The file is read
-once, into one buffer, and every array stays a part of that; the package `msgpack` would copy each.
+It is msgpack with types of its own for arrays. Nothing in such a file is run, and nothing of it is
+believed: shapes have to agree with the bytes that are there. The file is read once, into one
+buffer, and every array stays a part of that; the package `msgpack` would copy each.
 """
 
 from __future__ import annotations
@@ -23,39 +24,42 @@ NDARRAY, COMPLEX, SCALAR = 1, 2, 3
 """The codes of Flax's extension types: an array, a Python complex number, a NumPy scalar."""
 
 CHUNKED, SHAPE, CHUNKS = "__msgpack_chunked_array__", "shape", "chunks"
-"""How an array says that it is in pieces: its shape and its pieces are dicts with the keys 0, 1, …"""
+"""The keys of an array in pieces: its shape and its pieces are dicts with the keys 0, 1, …"""
 
 NAMED_TUPLE = {"name", "fields", "values"}
 """How Flax up to 0.3.4 stored a named tuple: its name, and two dicts with the keys 0, 1, …"""
 
 DEEPEST = 200
 MOST_VALUES = 1_000_000
-"""No model has more: of dicts and lists, and of the shapes of arrays."""
+"""More elements of dicts, lists and shapes than any model has."""
 
 MOST_DIMENSIONS = 32
 MOST_ELEMENTS = 2**58
-"""Of an array, in every NumPy, with as many for a dimension of none as for one."""
+"""More elements than an array of any NumPy has. An empty dimension counts as one element."""
 
 LARGEST_GAP = 7
-"""An array may move by so many bytes: what is before it in the file has more."""
+"""An array may move by so many bytes: its header in the file is longer."""
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
 
 Tree = Any
-"""Dicts with string keys, and leaves: `Array`, numbers, strings, bytes, truth values, None, and lists of these."""
+"""Dicts with string keys, and leaves: `Array`, numbers, strings, bytes, bool, None, and lists."""
 
 
 class BadContentError(ValueError):
-    """What does not hold together in a file."""
+    """The content of a file contradicts itself or the format."""
 
 
 class CutOffError(ValueError):
-    """The file ends within something."""
+    """The file ends in the middle of a value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An array: its shape, its dtype, and its bytes in C order, which begin at `offset` in the buffer of the file."""
+    """An array: its shape, its dtype, and its bytes in C order.
+
+    They begin at `offset` in the buffer of the file.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -82,7 +86,7 @@ def read(path: Path) -> Tree:
     """The tree in a file. A named tuple of an old Flax is a dict of its fields, as today.
 
     Raises:
-      CheckpointError: if it is none of Flax's, is cut off, or contradicts itself.
+      CheckpointError: if the file is not a checkpoint of Flax, is cut off, or contradicts itself.
     """
     try:
         with path.open("rb") as file:
@@ -107,16 +111,23 @@ def read(path: Path) -> Tree:
 
 
 def _room_for(size: int) -> bytearray:
-    """A buffer, if there is as much memory: some systems promise more, and end what then uses it."""
-    if "SC_PHYS_PAGES" in os.sysconf_names and size > os.sysconf("SC_PHYS_PAGES") * os.sysconf(
-        "SC_PAGE_SIZE"
-    ):
-        raise MemoryError
+    """A buffer of a size.
+
+    Some systems promise more memory than they have, and kill the process that uses it, so that
+    the size is compared with the memory of the machine first.
+    """
+    if "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if size > memory:
+            raise MemoryError
     return bytearray(size)
 
 
 class _Reader:
-    """Reads msgpack (https://github.com/msgpack/msgpack/blob/master/spec.md) from a buffer, one value after the other."""
+    """Reads msgpack from a buffer, one value after the other.
+
+    The format: https://github.com/msgpack/msgpack/blob/master/spec.md
+    """
 
     def __init__(self, content: memoryview) -> None:
         self.content = content
@@ -126,15 +137,15 @@ class _Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes are not read."""
+        """The number of bytes that are not read yet."""
         return self.end - self.position
 
     def value(self, depth: int) -> Tree:
         """The next value.
 
         Raises:
-          CutOffError: if there is no whole one.
-          BadContentError: if it is none that Flax writes.
+          CutOffError: if the buffer ends within the value.
+          BadContentError: if Flax does not write such a value.
         """
         if not depth:
             raise BadContentError("nested too deeply")
@@ -143,20 +154,22 @@ class _Reader:
             return CONSTANTS[code]
         if code in NUMBERS:
             return self._number(NUMBERS[code])
-        if code < 0x80 or code >= 0xE0:
-            return code if code < 0x80 else code - 0x100
+        if code < 0x80:  # a small number, which is its own code
+            return code
+        if code >= 0xE0:  # a small negative number
+            return code - 0x100
         if code in EXTENSIONS:
-            length = EXTENSIONS[code]
-            return self._extension(length if isinstance(length, int) else self._number(length))
+            return self._extension(self._extension_size(code))
         if code not in SIZED:
             raise BadContentError(f"the code {code:#x}, which msgpack has not")
-        size: int = (
-            self._number(SIZES[code]) if code in SIZES else code & (0x1F if code in TEXTS else 0x0F)
-        )
+        size = self._size(code)
         if code in TEXTS:
             return str(self._bytes(size), "utf-8")
         if code in BYTES:
             return bytes(self._bytes(size))
+        return self._container(code, size, depth)
+
+    def _container(self, code: int, size: int, depth: int) -> Tree:
         self.values += size
         if size > self.left:  # each value has a byte at least
             raise CutOffError
@@ -165,6 +178,19 @@ class _Reader:
         if code in LISTS:
             return [self.value(depth - 1) for _ in range(size)]
         return self._map(size, depth - 1)
+
+    def _extension_size(self, code: int) -> int:
+        size = EXTENSIONS[code]
+        if isinstance(size, int):
+            return size
+        return int(self._number(size))
+
+    def _size(self, code: int) -> int:
+        if code in SIZES:
+            return int(self._number(SIZES[code]))
+        # the code of a short text, list or dict has the length in its last bits
+        bits = 0x1F if code in TEXTS else 0x0F
+        return code & bits
 
     def _number(self, code: str) -> Any:
         packed = STRUCTS[code]
@@ -213,16 +239,19 @@ class _Reader:
     def _array(self) -> Array:
         """An array of Flax: a list of its shape, the name of its dtype, and its bytes.
 
-        These are not copied, but may move in the buffer, over what is before them: Orbax would copy an array that is not aligned.
+        The bytes are not copied, but may move in the buffer, over their header: Orbax would copy an
+        array that is not aligned.
         """
-        if self._number("B") != 0x93:
+        if self._number("B") != 0x93:  # a list of three elements
             raise BadContentError("an array without a shape, a dtype and bytes")
-        shape, dtype = _shape(self.value(2)), _dtype(self.value(1))
+        shape = _shape(self.value(2))
+        dtype = _dtype(self.value(1))
         code = self._number("B")
         if code not in BYTES:
             raise BadContentError("an array without bytes")
         size = self._number(SIZES[code])
-        data, begin = self._bytes(size), self.position - size
+        data = self._bytes(size)
+        begin = self.position - size
         gap = begin % min(dtype.alignment, LARGEST_GAP + 1)
         if gap:
             begin -= gap
@@ -230,12 +259,11 @@ class _Reader:
         return _checked(Array(shape, dtype, self.content[begin : begin + size], begin))
 
     def _joined(self, tree: Mapping[str, Any]) -> Array:
-        """An array that is in pieces as one: they move together in the buffer, over what was between them."""
-        shape, pieces = tree.get(SHAPE), list(_in_order(tree.get(CHUNKS)))
+        """An array in pieces as one: they move together in the buffer, over their headers."""
+        shape = tree.get(SHAPE)
+        pieces = list(_in_order(tree.get(CHUNKS)))
         sizes = shape if isinstance(shape, list) else list(_in_order(shape))
-        if not pieces or not all(
-            isinstance(piece, Array) and piece.dtype == pieces[0].dtype for piece in pieces
-        ):
+        if not _belong_together(pieces):
             raise BadContentError("an array whose pieces are none, or do not belong together")
         begin = end = pieces[0].offset
         for piece in pieces:
@@ -257,13 +285,12 @@ STRUCTS = {code: struct.Struct(f">{code}") for code in "fdBHIQbhiq"}
 EXTENSIONS: Mapping[int, int | str] = {
     0xC7: "B", 0xC8: "H", 0xC9: "I", **{0xD4 + power: 2**power for power in range(5)},
 }  # fmt: skip
-"""Codes that an extension type follows, and how long that is."""
+"""Codes that an extension type follows, with its length, or the code of the number that is it."""
 
-BYTES, TEXTS = frozenset((0xC4, 0xC5, 0xC6)), frozenset((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
-LISTS, MAPS = (
-    frozenset((*range(0x90, 0xA0), 0xDC, 0xDD)),
-    frozenset((*range(0x80, 0x90), 0xDE, 0xDF)),
-)
+BYTES = frozenset((0xC4, 0xC5, 0xC6))
+TEXTS = frozenset((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
+LISTS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD))
+MAPS = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
 SIZED = BYTES | TEXTS | LISTS | MAPS
 SIZES: Mapping[int, str] = dict(
     zip((0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF), "BHIBHIHIHI", strict=True)
@@ -271,12 +298,21 @@ SIZES: Mapping[int, str] = dict(
 """Codes that a length follows."""
 
 
+def _belong_together(pieces: list[Any]) -> bool:
+    """Whether these are the pieces of one array."""
+    if not pieces:
+        return False
+    first = pieces[0]
+    return all(isinstance(piece, Array) and piece.dtype == first.dtype for piece in pieces)
+
+
 def _shape(value: object) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(size) is int and size >= 0 for size in value):
         raise BadContentError("an array whose shape is none")
     if len(value) > MOST_DIMENSIONS:
         raise BadContentError(f"an array of {len(value)} dimensions")
-    if math.prod(size or 1 for size in value) >= MOST_ELEMENTS:
+    elements = math.prod(size or 1 for size in value)
+    if elements >= MOST_ELEMENTS:
         raise BadContentError("an array whose shape is none")
     return tuple(value)
 
@@ -287,32 +323,34 @@ def _dtype(name: object) -> np.dtype[Any]:
     raise BadContentError(f"an array of unknown type {name!r}")
 
 
-OF_NUMPY = (np.dtype(code) for code in "?bhilqBHILQefdFD")
-OF_JAX = (
+OF_NUMPY = [np.dtype(code) for code in "?bhilqBHILQefdFD"]
+OF_JAX = [
     np.dtype(value)
     for value in vars(ml_dtypes).values()
     if isinstance(value, type) and issubclass(value, np.generic)
-)
+]
 DTYPES: Mapping[str, np.dtype[Any]] = {dtype.name: dtype for dtype in (*OF_NUMPY, *OF_JAX)}
-"""NumPy's numbers and truth values, and those that JAX has beside them, such as bfloat16, by their names."""
+"""NumPy's types of numbers and bool, and those that JAX adds, such as bfloat16, by their names."""
 
 CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {
     "<V2": DTYPES["bfloat16"]
 }
-"""How Flax up to 0.2 called them. Of the one that JAX had beside them, that told no more than the size."""
+"""The names in Flax up to 0.2. JAX had only bfloat16 then, whose name told only its size."""
 
 
 def _checked(array: Array) -> Array:
     if array.nbytes != math.prod(array.shape) * array.dtype.itemsize:
         raise BadContentError(
-            f"an array of shape {array.shape} and type {array.dtype} that has another number of bytes"
+            f"an array of shape {array.shape} and type {array.dtype} "
+            "that has another number of bytes"
         )
     return array
 
 
 def _named_tuple(tree: Mapping[str, Any]) -> Tree:
-    """The fields of a named tuple of an old Flax; a dict that has the same keys, and is none, as it is."""
+    """The fields of a named tuple of an old Flax; any other dict with the same keys as it is."""
     match tree:
+        # {"name": "State", "fields": {"0": "count"}, "values": {"0": 3}}
         case {"name": str(), "fields": {**fields}, "values": {**values}} if {*fields} == {*values}:
             names = [*fields.values()]
             if all(isinstance(name, str) for name in names) and len({*names}) == len(names):
@@ -321,6 +359,10 @@ def _named_tuple(tree: Mapping[str, Any]) -> Tree:
 
 
 def _in_order(tree: object) -> Iterator[Any]:
-    if not isinstance(tree, dict) or {*tree} != {str(number) for number in range(len(tree))}:
+    """The values of a dict with the keys 0, 1, …, in their order."""
+    if not isinstance(tree, dict):
         raise BadContentError("an array whose pieces are not numbered")
-    return (tree[str(number)] for number in range(len(tree)))
+    keys = [str(number) for number in range(len(tree))]
+    if {*tree} != {*keys}:
+        raise BadContentError("an array whose pieces are not numbered")
+    return (tree[key] for key in keys)

@@ -1,4 +1,4 @@
-"""Kinds of leaves: numbers stay numbers, texts texts, and the leaves of optimizers keep their kind of numbers."""
+"""Kinds of leaves: numbers stay numbers, texts texts, and arrays of optimizers their kind."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collec
     """Refuse a state dict in which a leaf is of another kind than in the fresh one.
 
     Args:
-      new: with the values of a checkpoint.
-      fresh: as the program makes it.
-      carried: the places that are carried over from legacy optimizers, where all arrays have the kind that the program's have.
+      new: the state dict with the values of a checkpoint.
+      fresh: the state dict as the program makes it.
+      carried: the places that are carried over from legacy optimizers, where each array must have
+        the same kind of numbers as in the program.
 
     Raises:
-      CheckpointError: if there is one.
+      CheckpointError: if there is such a leaf.
     """
     for path, value in leaves(new):
         like = at(fresh, path)
@@ -42,14 +43,16 @@ def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collec
 
 
 def _kind(leaf: Any, is_carried: bool) -> str:
-    """What a leaf is, in words: of numbers beside an optimizer no more than that."""
+    """The kind of a leaf, in words. Beside optimizers, all numbers are of one kind."""
     name = _name(leaf)
     return "a number" if name in KINDS and not is_carried else f"of type {name}"
 
 
 def _name(leaf: Any) -> str:
+    """The name of a kind of numbers, of which there may be an array, or of another type."""
     dtype = getattr(leaf, "dtype", None)
-    found = (
-        name for name, kind in KINDS.items() if dtype is not None and jnp.issubdtype(dtype, kind)
-    )
-    return next(found, type(leaf).__name__)
+    if dtype is not None:
+        for name, kind in KINDS.items():
+            if jnp.issubdtype(dtype, kind):
+                return name
+    return type(leaf).__name__

@@ -16,10 +16,10 @@ from optim2optax.checkpoints import CheckpointError, UnwritableError, to_be_writ
 from optim2optax.checkpoints.flax_msgpack import DTYPES, Array, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
-"""What one of these is in is a checkpoint of Orbax: the last is of its first versions."""
+"""A folder with one of these files is a checkpoint of Orbax. Its first versions wrote the last."""
 
 PATIENCE = 50
-"""So many times, a tenth of a second apart, a folder is removed to which Orbax may still be writing."""
+"""The number of attempts, a tenth of a second apart, to remove a folder that Orbax may write to."""
 
 
 def is_orbax(path: Path) -> bool:
@@ -37,11 +37,11 @@ PARTS = {
     "d",
 }
 PROCESS = "ocdbt.process_"
-"""How what is in such a folder is called: some have a folder for each process."""
+"""The prefix of the folders of single processes, which some checkpoints have."""
 
 
 def is_nothing_else(path: Path) -> bool:
-    """Whether this is the folder of one checkpoint, as Orbax writes it today, with nothing else in it."""
+    """Whether this is the folder of one checkpoint of today's Orbax, without any other file."""
     names = {entry.name for entry in path.iterdir()}
     known = {name for name in names if name in PARTS or name.startswith(PROCESS)}
     return names == known and not names.isdisjoint(MARKS[:2])
@@ -61,18 +61,19 @@ def read(path: Path) -> Tree:
             f"{path} is of Orbax, for which {error.name} is missing: install orbax-checkpoint."
         ) from None
     checkpointer = ocp.PyTreeCheckpointer()
+
+    def restored_as(leaf: Any) -> Any:
+        return ocp.RestoreArgs(restore_type=np.ndarray if _is_array(leaf) else None)
+
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # Orbax tells of what is usual here: no shardings are asked for
+            # Orbax warns that no shardings are given, which is usual here
+            warnings.simplefilter("ignore")
             known = checkpointer.metadata(path.absolute())
+            # newer versions of Orbax put the tree of metadata into records
             known = getattr(known, "item_metadata", known)
             known = getattr(known, "tree", known)
-            kinds = jax.tree_util.tree_map(
-                lambda leaf: ocp.RestoreArgs(restore_type=np.ndarray if _is_array(leaf) else None),
-                known,
-            )
+            kinds = jax.tree_util.tree_map(restored_as, known)
             return _plain(checkpointer.restore(path.absolute(), restore_args=kinds))
     except Exception as error:  # noqa: BLE001 - it raises all kinds for what is no checkpoint
         first = str(error).strip().partition("\n")[0][:200]
@@ -95,11 +96,14 @@ def _plain(tree: Any) -> Tree:
         return tree
     if tree.dtype.name not in DTYPES:
         raise ValueError(f"an array of type {tree.dtype}")
-    return Array(tree.shape, tree.dtype, np.ascontiguousarray(tree).reshape(-1).view(np.uint8).data)
+    flat = np.ascontiguousarray(tree).reshape(-1)
+    return Array(tree.shape, tree.dtype, flat.view(np.uint8).data)
 
 
 def write(path: Path, state: Any, overwrite: bool = False) -> None:
-    """Write a state, which `orbax.checkpoint` reads with one like it. The folder appears whole or not at all.
+    """Write a state, which `orbax.checkpoint` reads with one like it.
+
+    The folder appears whole or not at all.
 
     Raises:
       CheckpointError: if the folder exists, and is not to be overwritten.
@@ -117,28 +121,32 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
         kept = f" What was there is {old} now." if old.exists() else ""
         raise UnwritableError(f"{path} cannot be written: {error}.{kept}") from None
     finally:
+        # the former checkpoint is kept if nothing has taken its place
         if path.exists() or not old.exists():
             _remove(beside)
 
 
 class _Shared(np.ndarray):
-    """An array that Orbax, which would copy what it writes in the background, takes as it is."""
+    """An array that Orbax does not copy before it writes in the background."""
 
     def __deepcopy__(self, _: Any) -> _Shared:
         return self
 
 
 def _save(path: Path, state: Any) -> None:
-    """Have Orbax write a state with little memory beside it: it copies and, where it can be told, compresses nothing."""
+    """Have Orbax write a state with little additional memory.
+
+    It copies nothing and, where it has an option for that, compresses nothing.
+    """
     import jax
     import orbax.checkpoint as ocp
 
-    is_told = "use_compression" in signature(ocp.PyTreeCheckpointer).parameters
-    options = {"use_compression": False} if is_told else {}
-    shared = jax.tree_util.tree_map(
-        lambda leaf: leaf.view(_Shared) if type(leaf) is np.ndarray else leaf, state
-    )
-    ocp.PyTreeCheckpointer(**options).save(path, shared)
+    def shared(leaf: Any) -> Any:
+        return leaf.view(_Shared) if type(leaf) is np.ndarray else leaf
+
+    has_option = "use_compression" in signature(ocp.PyTreeCheckpointer).parameters
+    options = {"use_compression": False} if has_option else {}
+    ocp.PyTreeCheckpointer(**options).save(path, jax.tree_util.tree_map(shared, state))
 
 
 def _remove(folder: Path) -> None:
@@ -151,7 +159,7 @@ def _remove(folder: Path) -> None:
 
 
 def _exchange(new: Path, path: Path, old: Path) -> None:
-    """Put a folder at a place, and what was there to another; if that fails, all is as it was."""
+    """Put a folder at a path, and what was there at another; if that fails, all is as before."""
     existed = path.exists()
     if existed:
         path.rename(old)

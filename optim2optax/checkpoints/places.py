@@ -9,7 +9,7 @@ Path = tuple[str, ...]
 
 
 def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """What a state dict has that is no dict, with its places."""
+    """The leaves of a state dict, which are all that is not a dict, with their places."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from leaves(value, (*path, key))
@@ -18,16 +18,17 @@ def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def at(tree: Any, path: Path) -> Any:
-    """What a state dict has at a place; None if it has none."""
+    """What a state dict has at a place; None if it does not have the place."""
     for key in path:
         tree = tree.get(key) if isinstance(tree, Mapping) else None
     return tree
 
 
 def child_at(node: Any, path: Path) -> Any:
-    """What a pytree of containers and records has where its state dict has a place."""
+    """The child of a pytree of containers and records at a place in its state dict."""
     for key in path:
         if isinstance(node, Mapping):
+            # keys need not be strings, but those of a state dict are
             node = next(child for name, child in node.items() if str(name) == key)
         else:
             node = node[int(key)] if key.isdigit() else getattr(node, key)
@@ -35,8 +36,10 @@ def child_at(node: Any, path: Path) -> Any:
 
 
 def key_of(key: Any) -> str:
-    """What a state dict calls a child that JAX has at a key."""
-    return str(next(getattr(key, name) for name in ("name", "key", "idx") if hasattr(key, name)))
+    """The key in a state dict for a key in a path of JAX."""
+    # of GetAttrKey, DictKey and SequenceKey
+    attribute = next(name for name in ("name", "key", "idx") if hasattr(key, name))
+    return str(getattr(key, attribute))
 
 
 def said(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Checkpoints at addresses such as `gs://bucket/run`, which `fsspec` opens, as local copies.
 
-What reads and writes checkpoints knows local paths alone. A file is sent whole: under another name first, and then renamed.
+The code that reads and writes checkpoints knows only local paths. A file is sent whole: under
+another name first, and then renamed.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ OF_THIS_MACHINE = "file:///"
 
 
 def is_address(path: Path | str) -> bool:
-    """Whether this is no path of this machine's."""
-    return isinstance(path, str) and SEPARATOR in path and not path.startswith(OF_THIS_MACHINE)
+    """Whether this is an address, and not a local path."""
+    if not isinstance(path, str):
+        return False
+    return SEPARATOR in path and not path.startswith(OF_THIS_MACHINE)
 
 
 @contextmanager
 def local_copies() -> Iterator[Copies]:
-    """Local copies of what is at addresses, for as long as this context lasts."""
+    """Local copies of what is at addresses, which are removed when the context ends."""
     with tempfile.TemporaryDirectory() as folder:
         yield Copies(Path(folder))
 
@@ -40,7 +43,7 @@ class Copies:
         self._addresses: dict[Path, str] = {}
 
     def named(self, text: str) -> str:
-        """A text that has addresses instead of the places of their copies."""
+        """A text with addresses in place of the paths of their copies."""
         for place, address in self._addresses.items():
             text = text.replace(str(place), address)
         return text
@@ -53,12 +56,14 @@ class Copies:
         """
         if not is_address(path):
             return _local(path)
-        address, place = _without_end(str(path)), self._place_of(str(path))
-        with _told(f"{address} cannot be read", CheckpointError):
+        address = _without_end(str(path))
+        place = self._place_of(str(path))
+        with _explained(f"{address} cannot be read", CheckpointError):
             system, root = _opened(address)
             files = {place.joinpath(*_parts_of(name, root)): name for name in system.find(root)}
             if not files:
                 raise CheckpointError(f"{address} does not exist.")
+            # empty files are enough to find the newest checkpoint; only that is downloaded
             for file in files:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.touch()
@@ -69,21 +74,24 @@ class Copies:
         return place
 
     def place_for(self, path: Path | str, source: Path | str) -> Path:
-        """Where to write what `send` then sends to a path; what is there now is there, too.
+        """Where to write a file that `send` then sends to a path.
+
+        The place has a copy of what is at the path now.
 
         Raises:
-          CheckpointError: if that is, or is in, or holds what is read.
-          UnwritableError: if it cannot be seen what is there.
+          CheckpointError: if the path is the source, or is in it, or contains it.
+          UnwritableError: if the system does not tell what is at the path.
         """
         if not is_address(path):
             return _local(path)
-        here, there = (f"{_without_end(str(one))}/" for one in (path, source))
+        here = f"{_without_end(str(path))}/"
+        there = f"{_without_end(str(source))}/"
         if here.startswith(there) or there.startswith(here):
             raise CheckpointError(
                 f"{path} is or holds what is read, or is in it: choose another name."
             )
         address = _without_end(str(path))
-        with _told(f"{address} cannot be written", UnwritableError):
+        with _explained(f"{address} cannot be written", UnwritableError):
             system, root = _opened(address)
             is_there = system.exists(root)
         place = self.copy_of(path, everything=True) if is_there else self._place_of(str(path))
@@ -97,9 +105,9 @@ class Copies:
           UnwritableError: if it cannot be sent.
         """
         address = self._addresses.get(place)
-        if address is None:
+        if address is None:  # a local path, where the file is already
             return
-        with _told(f"{address} cannot be written", UnwritableError):
+        with _explained(f"{address} cannot be written", UnwritableError):
             system, root = _opened(address)
             part = f"{root}.{uuid4().hex}.tmp"
             try:
@@ -113,19 +121,18 @@ class Copies:
     def _place_of(self, address: str) -> Path:
         """A local path for the copy of what is at an address."""
         address = _without_end(address)
-        place = Path(
-            self._folder,
-            str(len(self._addresses)),
-            PurePosixPath(urlsplit(address).path).name or "root",
-        )
+        name = PurePosixPath(urlsplit(address).path).name or "root"
+        place = self._folder / str(len(self._addresses)) / name
         self._addresses[place] = address
         return place
 
 
 def _local(path: Path | str) -> Path:
-    """A path of this machine's, which may be given as an address."""
+    """A local path, which may be given as an address."""
     text = str(path)
-    return Path(unquote(urlsplit(text).path) if text.startswith(OF_THIS_MACHINE) else path)
+    if text.startswith(OF_THIS_MACHINE):
+        return Path(unquote(urlsplit(text).path))
+    return Path(path)
 
 
 def _without_end(address: str) -> str:
@@ -133,7 +140,7 @@ def _without_end(address: str) -> str:
 
 
 def _opened(address: str) -> tuple[Any, str]:
-    """What opens the files at an address, and what that calls it."""
+    """The file system of fsspec for an address, and the path in it."""
     import fsspec
 
     system, root = fsspec.core.url_to_fs(address)
@@ -149,18 +156,16 @@ def _parts_of(name: str, root: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _told(what: str, kind: type[CheckpointError]) -> Iterator[None]:
-    """Say what could not be done, and why; whatever opens files at an address has errors of its own."""
+def _explained(what: str, kind: type[CheckpointError]) -> Iterator[None]:
+    """Say what could not be done, and why. The file systems of fsspec have errors of their own."""
     try:
         yield
     except CheckpointError:
         raise
     except ImportError as error:
-        missing = (
-            "fsspec is missing: install it"
-            if getattr(error, "name", "") == "fsspec"
-            else str(error)
-        )
+        missing = str(error)
+        if getattr(error, "name", "") == "fsspec":
+            missing = "fsspec is missing: install it"
         raise kind(f"{what}: {missing}.") from None
     except Exception as error:
         raise kind(f"{what} ({type(error).__name__}: {error}).") from error

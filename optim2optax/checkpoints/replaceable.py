@@ -1,4 +1,4 @@
-"""What a converted checkpoint may take the place of: nothing, or, if that is asked for, one checkpoint."""
+"""What a converted checkpoint may replace: nothing, or, with `--force`, one checkpoint."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax, to_be_
 
 
 def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
-    """Refuse a place at which something is that is no checkpoint, or that holds the one which is read.
+    """Refuse a path at which something other than a checkpoint is, or that contains the source.
 
     Raises:
       CheckpointError: if there is something, and it is not to be overwritten, or must not be.
-      UnwritableError: if it cannot be seen what is there.
+      UnwritableError: if the system does not tell what is there.
     """
     with to_be_written(new):
         _refuse_to_replace(new, source, overwrite)

@@ -17,14 +17,14 @@ from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.project.finding import printable
 
 MOST_OTHERS = 12
-"""Of what is beside optimizers, so many leaves are named for people."""
+"""The number of leaves beside optimizers that the text names."""
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True)
 class Inspected:
-    """A checkpoint, its size in bytes, and what is in it, or why that cannot be told."""
+    """A checkpoint, its size in bytes, and its contents, or the error of reading them."""
 
     path: Path | str
     size: int
@@ -54,30 +54,37 @@ def _lines(file: Inspected) -> Iterator[str]:
     for found in file.contents.found:
         yield f"  {found.path or 'the whole file'}: {_described(found)}"
         width = max((len(leaf.path) for leaf in found.parameters), default=0)
-        yield from (f"    {leaf.path:{width}}  {_type(leaf)}" for leaf in found.parameters)
+        for leaf in found.parameters:
+            yield f"    {leaf.path:{width}}  {_type(leaf)}"
     if not file.contents.found:
         yield "  no optimizer and no train state"
-    others = file.contents.others
-    if others:
-        named = ", ".join(
-            f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in others[:MOST_OTHERS]
-        )
-        more = f", and {len(others) - MOST_OTHERS} more" if len(others) > MOST_OTHERS else ""
-        yield f"  beside that: {named}{more}"
+    if file.contents.others:
+        yield f"  beside that: {_named(file.contents.others)}"
+
+
+def _named(leaves: Sequence[Leaf]) -> str:
+    """The first leaves, and the number of the rest."""
+    words = [f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in leaves[:MOST_OTHERS]]
+    if len(leaves) > MOST_OTHERS:
+        words.append(f"and {len(leaves) - MOST_OTHERS} more")
+    return ", ".join(words)
 
 
 def _described(found: Found) -> str:
-    count = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
-    words = [_kind(found), "step unknown" if found.step is None else f"step {found.step}"]
+    """Such as `legacy Adam, step 100, 4 parameters of 1,234 numbers`."""
+    words = [_kind(found)]
+    words.append("step unknown" if found.step is None else f"step {found.step}")
     if found.copies is not None:
         words.append(f"{found.copies} copies")
-    return ", ".join(
-        [*words, f"{_counted(len(found.parameters), 'parameter')} of {_counted(count, 'number')}"]
-    )
+    parameters = _counted(len(found.parameters), "parameter")
+    numbers = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
+    words.append(f"{parameters} of {_counted(numbers, 'number')}")
+    return ", ".join(words)
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {noun}{plural}"
 
 
 def _kind(found: Found) -> str:
@@ -86,7 +93,9 @@ def _kind(found: Found) -> str:
     if not found.names:
         return "a legacy optimizer of its own kind"
     *most, last = found.names
-    return f"legacy {', '.join(most) + ' or ' if most else ''}{last}"
+    if not most:
+        return f"legacy {last}"
+    return f"legacy {', '.join(most)} or {last}"
 
 
 def _type(leaf: Leaf) -> str:
@@ -94,13 +103,19 @@ def _type(leaf: Leaf) -> str:
 
 
 def _amount(size: float) -> str:
-    power = min(int(math.log(size, 1000)), len(UNITS) - 1) if size else 0
-    return f"{size} {UNITS[0]}" if not power else f"{size / 1000**power:.1f} {UNITS[power]}"
+    """Such as `12.3 MB`."""
+    power = 0
+    if size:
+        power = min(int(math.log(size, 1000)), len(UNITS) - 1)
+    if not power:
+        return f"{size} {UNITS[0]}"
+    return f"{size / 1000**power:.1f} {UNITS[power]}"
 
 
 def as_json(files: Sequence[Inspected]) -> str:
     """What is in some files, as one JSON object."""
-    return json.dumps({"version": 1, "files": [_object(file) for file in files]}, indent=2) + "\n"
+    objects = [_object(file) for file in files]
+    return json.dumps({"version": 1, "files": objects}, indent=2) + "\n"
 
 
 def _object(file: Inspected) -> dict[str, Any]:
@@ -127,6 +142,5 @@ def differences_as_text(found: Sequence[Difference]) -> str:
 
 def differences_as_json(found: Sequence[Difference]) -> str:
     """What differs, as one JSON object."""
-    return (
-        json.dumps({"version": 1, "differences": [asdict(one) for one in found]}, indent=2) + "\n"
-    )
+    objects = [asdict(one) for one in found]
+    return json.dumps({"version": 1, "differences": objects}, indent=2) + "\n"

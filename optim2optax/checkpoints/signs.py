@@ -1,6 +1,6 @@
-"""Which traces of optax follow the way down, where legacy had the way up.
+"""Which traces of optax have the opposite sign of the legacy momentum.
 
-That of LARS does, which is behind the learning rate.
+The trace of LARS does: it is behind the learning rate, and so accumulates updates, not gradients.
 """
 
 from __future__ import annotations
@@ -18,29 +18,33 @@ from optim2optax.checkpoints.correspondence import STEP, is_trace, nodes_of, pla
 from optim2optax.checkpoints.places import Path, key_of, said
 
 LARGEST = 2
-"""Parameters of so many elements along each axis tell as much as larger ones, unless the transformation asks for the shape."""
+"""The size of each axis of the parameters on which a transformation is tried.
+
+Small ones show the sign as well as large ones, unless the transformation depends on the shape.
+"""
 
 
 def descending(tx: Any, params: Any, opt_state: Any) -> set[Path]:
-    """The places of the states of traces that follow the way down.
+    """The places of the states of traces that accumulate updates, not gradients.
 
-    How a trace changes the updates tells, or, where a learning rate of zero lets nothing through, how a gradient changes it.
+    The effect of a trace on the updates shows that, or, where a learning rate of zero hides it, the
+    effect of a gradient on the trace.
 
     Raises:
-      CheckpointError: if neither tells, or the transformation fails.
+      CheckpointError: if neither shows it, or the transformation fails.
     """
     wanted = [path for path, node in nodes_of(opt_state) if is_trace(node)]
     if not wanted:
         return set()
     try:
         signs = _signs(tx, params, lambda size: min(size, LARGEST))
-    except Exception:  # noqa: BLE001 - whatever it is, it is the program's, which may want its own shapes
+    except Exception:  # noqa: BLE001 - the program's own, which may need its own shapes
         signs = {}
     if signs.keys() != {*wanted}:
         signs = _of_whole_parameters(tx, params, wanted)
     unknown = [path for path in wanted if not signs.get(path)]
     if unknown:
-        raise _untold(unknown[0], "it has no effect, and gradients have none on it")
+        raise _unknown_sign(unknown[0], "it has no effect, and gradients have none on it")
     return {path for path, sign in signs.items() if sign > 0}
 
 
@@ -50,10 +54,10 @@ def _of_whole_parameters(tx: Any, params: Any, wanted: list[Path]) -> dict[Path,
     except jax.errors.UnexpectedTracerError:
         raise
     except Exception as error:
-        raise _untold(wanted[0], f"a step fails with {type(error).__name__}") from error
+        raise _unknown_sign(wanted[0], f"a step fails with {type(error).__name__}") from error
 
 
-def _untold(state: Path, why: str) -> CheckpointError:
+def _unknown_sign(state: Path, why: str) -> CheckpointError:
     place = said(("opt_state", *state, "trace"))
     return CheckpointError(
         f"{place} of the new state may follow the way up or down, which cannot be told: {why}."
@@ -61,43 +65,54 @@ def _untold(state: Path, why: str) -> CheckpointError:
 
 
 def _signs(tx: Any, params: Any, size: Callable[[int], int]) -> dict[Path, int]:
-    """1 for each trace that follows the way down, -1 for one that follows the way up, 0 where it cannot be told."""
+    """1 for each trace that accumulates updates, -1 for one of gradients, 0 if it is unknown."""
 
-    def one(leaf: Any) -> Any:
+    def ones_like(leaf: Any) -> Any:
         dtype = jax.dtypes.result_type(leaf)
-        return np.ones(
-            [*map(size, np.shape(leaf))],
-            dtype if jnp.issubdtype(dtype, jnp.inexact) else np.float32,
-        )
+        if not jnp.issubdtype(dtype, jnp.inexact):
+            dtype = np.dtype(np.float32)
+        return np.ones([*map(size, np.shape(leaf))], dtype)
 
-    ones = jax.tree_util.tree_map(one, params)
+    ones = jax.tree_util.tree_map(ones_like, params)
     begun = _begun(tx.init(ones))
     _, stepped = tx.update(ones, begun, ones)
-    traces = [(path, node) for path, node in nodes_of(stepped) if is_trace(node)]
-    return {path: _sign(_effect(tx, ones, begun, path)) or -_sign(node) for path, node in traces}
+    signs: dict[Path, int] = {}
+    for path, node in nodes_of(stepped):
+        if is_trace(node):
+            # all gradients are 1, so that a trace of gradients grows
+            signs[path] = _sign(_effect(tx, ones, begun, path)) or -_sign(node)
+    return signs
 
 
 def _effect(tx: Any, ones: Any, begun: Any, changing: Path) -> Any:
-    """How the updates change with a trace."""
+    """The change of the updates with a trace, which is a directional derivative."""
     nodes = nodes_of(begun)
     structure = jax.tree_util.tree_structure(begun, is_leaf=is_trace)
 
-    def updates(trace: Any) -> Any:
+    def updates_with(trace: Any) -> Any:
         changed = [trace if path == changing else node for path, node in nodes]
-        return tx.update(ones, jax.tree_util.tree_unflatten(structure, changed), ones)[0]
+        updates, _ = tx.update(ones, jax.tree_util.tree_unflatten(structure, changed), ones)
+        return updates
 
     trace = dict(nodes)[changing]
-    return jax.jvp(updates, (trace,), (jax.tree_util.tree_map(np.ones_like, trace),))[1]
+    direction = jax.tree_util.tree_map(np.ones_like, trace)
+    _, effect = jax.jvp(updates_with, (trace,), (direction,))
+    return effect
 
 
 def _begun(opt_state: Any) -> Any:
-    """A state behind the first step of a warm-up, and with a rate where that is injected."""
+    """A state after the first step, with a learning rate of 1 where that is injected.
+
+    At step 0 of a warm-up, the learning rate is 0, and no trace has an effect.
+    """
     places = places_of(opt_state)
     rates = {place.path for place in places if place.source is None and place.path[-1] == RATE}
     counts = {place.path for place in places if place.source == STEP}
+    changed = rates | counts
 
     def leaf_begun(keys: tuple[Any, ...], leaf: Any) -> Any:
-        return np.ones_like(leaf) if tuple(map(key_of, keys)) in rates | counts else leaf
+        path = tuple(map(key_of, keys))
+        return np.ones_like(leaf) if path in changed else leaf
 
     return jax.tree_util.tree_map_with_path(leaf_begun, opt_state)
 

@@ -1,4 +1,4 @@
-"""One step of a program as it was and as it is, from the same checkpoint and with the same gradient."""
+"""One step of a program before and after its migration, from one checkpoint and gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from optim2optax.parity.legacy import legacy_flax, load_module
 from optim2optax.parity.precision import precise
 
 GATE = 1e-6
-"""Of each leaf's movement. Other functions differ by far more, and rounded constants by less."""
+"""The tolerance, relative to the movement of each leaf.
+
+Other optimizers differ by far more, and rounded constants by less.
+"""
 
 Parts = tuple[Any, Any, Any]
 """A transformation, parameters, and the state of optax."""
@@ -30,13 +33,13 @@ Parts = tuple[Any, Any, Any]
 def compare_steps(
     source: FilePath, before: str, state: Any, transformations: Mapping[Path, Any]
 ) -> None:
-    """Let the real `flax.optim` take a step from a checkpoint, and the migrated program one from what it was converted to.
+    """Compare a step of the real `flax.optim` from a checkpoint with one of the migrated program.
 
     Args:
       source: the checkpoint.
       before: `FILE:FUNCTION`, of the program before its migration: gives its fresh state.
-      state: of the migrated program, loaded from the checkpoint.
-      transformations: those outside of its train states, by their places.
+      state: the state of the migrated program, loaded from the checkpoint.
+      transformations: the transformations outside of its train states, by their places.
 
     Raises:
       CheckpointError: if a parameter differs, or one side cannot take the step.
@@ -45,6 +48,7 @@ def compare_steps(
     try:
         with legacy_flax() as flax, precise():
             for place, optimizer in _optimizers(flax, source, before).items():
+                # TrainState(optimizer=…) of the program has become a train state itself
                 _compare(place, optimizer, parts.get(place) or parts[place[:-1]])
     except CheckpointError:
         raise
@@ -55,10 +59,10 @@ def compare_steps(
 
 
 def _parts(state: Any, transformations: Mapping[Path, Any]) -> dict[Path, Parts]:
-    """What can take a step, by its place."""
-    found: dict[Path, Parts] = {
-        place: (one.tx, one.params, one.opt_state) for place, one in train_states(state)
-    }
+    """The transformation, params and state of each optimizer, by its place."""
+    found: dict[Path, Parts] = {}
+    for place, train_state in train_states(state):
+        found[place] = (train_state.tx, train_state.params, train_state.opt_state)
     for place, tx in transformations.items():
         like = parts_at(state, place)
         found[place] = (tx, like["params"], like["opt_state"])
@@ -70,45 +74,46 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
     file, _, function = before.rpartition(":")
     fresh = getattr(load_module(FilePath(file), "before", legacy=True), function)()
     tree = jax.tree_util.tree_map(as_numpy, read(source), is_leaf=lambda node: node is None)
-    nodes, _ = jax.tree_util.tree_flatten_with_path(
-        serialization.from_state_dict(fresh, tree),
-        is_leaf=lambda node: isinstance(node, flax.optim.Optimizer),
-    )
-    return {
-        tuple(map(key_of, keys)): node
-        for keys, node in nodes
-        if isinstance(node, flax.optim.Optimizer)
-    }
+    state = serialization.from_state_dict(fresh, tree)
+
+    def is_optimizer(node: Any) -> bool:
+        return isinstance(node, flax.optim.Optimizer)
+
+    nodes, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=is_optimizer)
+    return {tuple(map(key_of, keys)): node for keys, node in nodes if is_optimizer(node)}
 
 
 def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
+    """Let both sides of one optimizer take a step in float64, and compare the params."""
     tx, params, opt_state = parts
     optimizer, params, opt_state = _wide(optimizer), _wide(params), _wide(opt_state)
     grads = _gradients(serialization.to_state_dict(params))
     old = optimizer.apply_gradient(serialization.from_state_dict(optimizer.target, grads)).target
     updates, _ = tx.update(serialization.from_state_dict(params, grads), opt_state, params)
     new = optax.apply_updates(params, updates)
-    start, wanted, found = (
-        dict(leaves(serialization.to_state_dict(tree))) for tree in (params, old, new)
-    )
-    for path, leaf in wanted.items():
-        difference, movement = (
-            np.max(np.abs(found[path] - leaf)),
-            np.max(np.abs(leaf - start[path])),
-        )
-        if not difference <= GATE * movement:
+    start, expected, found = _leaves(params), _leaves(old), _leaves(new)
+    for path, leaf in expected.items():
+        difference = np.max(np.abs(found[path] - leaf))
+        movement = np.max(np.abs(leaf - start[path]))
+        if not difference <= GATE * movement:  # false for NaN, too
             raise CheckpointError(
-                f"{said((*place, 'target', *path))} steps otherwise than before: by {movement:.3g}, and now differs by "
-                f"{difference:.3g}. Is it the same optimizer, with the same numbers?"
+                f"{said((*place, 'target', *path))} steps otherwise than before: "
+                f"by {movement:.3g}, and now differs by {difference:.3g}. "
+                "Is it the same optimizer, with the same numbers?"
             )
+
+
+def _leaves(tree: Any) -> dict[Path, Any]:
+    return dict(leaves(serialization.to_state_dict(tree)))
 
 
 def _wide(tree: Any) -> Any:
     """A tree with its numbers in float64."""
 
     def wide(leaf: Any) -> Any:
-        is_float = hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating)
-        return jnp.asarray(leaf, jnp.float64) if is_float else jnp.asarray(leaf)
+        if hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating):
+            return jnp.asarray(leaf, jnp.float64)
+        return jnp.asarray(leaf)
 
     return jax.tree_util.tree_map(wide, tree)
 
@@ -116,6 +121,8 @@ def _wide(tree: Any) -> Any:
 def _gradients(params: Any) -> Any:
     """Gradients of several signs and sizes, always the same."""
     random = np.random.default_rng(0)
-    return jax.tree_util.tree_map(
-        lambda leaf: jnp.asarray(random.normal(size=np.shape(leaf))), params
-    )
+
+    def gradient(leaf: Any) -> Any:
+        return jnp.asarray(random.normal(size=np.shape(leaf)))
+
+    return jax.tree_util.tree_map(gradient, params)

@@ -1,4 +1,4 @@
-"""The transformations that a program hands on beside its parameters, which no checkpoint has."""
+"""The gradient transformations in a program's state, which no checkpoint has."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from optim2optax.checkpoints.places import Path
 
 
 def split(state: Any) -> tuple[Any, dict[Path, Any]]:
-    """A state without its transformations, and these by the places of the tuples, lists and dicts that had them."""
+    """A state without its transformations, and these by the places of their containers.
+
+    Containers are tuples, lists and dicts.
+    """
     found: dict[Path, Any] = {}
 
     def without(node: Any, path: Path) -> Any:
+        # (params, opt_state, tx)
         items = _items(node)
         for _, value in items:
-            if _is_one(value):
+            if _is_transformation(value):
                 found[path] = value
-        rest = [(key, value) for key, value in items if not _is_one(value)]
+        rest = [(key, value) for key, value in items if not _is_transformation(value)]
         if type(node) is dict:
             return {key: without(value, (*path, str(key))) for key, value in rest}
         if type(node) in (tuple, list):
-            return type(node)(
-                without(value, (*path, str(number))) for number, (_, value) in enumerate(rest)
-            )
+            numbered = enumerate(value for _, value in rest)
+            return type(node)(without(value, (*path, str(number))) for number, value in numbered)
         return node
 
     return without(state, ()), found
@@ -31,8 +34,10 @@ def split(state: Any) -> tuple[Any, dict[Path, Any]]:
 def _items(node: Any) -> list[tuple[Any, Any]]:
     if type(node) is dict:
         return [*node.items()]
-    return [*enumerate(node)] if type(node) in (tuple, list) else []
+    if type(node) in (tuple, list):
+        return [*enumerate(node)]
+    return []
 
 
-def _is_one(value: Any) -> bool:
+def _is_transformation(value: Any) -> bool:
     return callable(getattr(value, "init", None)) and callable(getattr(value, "update", None))

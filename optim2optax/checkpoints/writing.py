@@ -23,16 +23,18 @@ from optim2optax.checkpoints.flax_msgpack import (
 from optim2optax.project.replacing import replacing
 
 LARGEST_PIECE = 2**30
-"""Of an array with more bytes, Flax stores several pieces."""
+"""The most bytes of a piece: Flax stores a larger array in several pieces."""
 
 
 def write(path: Path, tree: Tree, overwrite: bool = False) -> None:
-    """Write a state dict as `flax.serialization.to_bytes` would, array by array, so that no second copy is in memory.
+    """Write a state dict as `flax.serialization.to_bytes` would.
 
-    The file appears whole or not at all.
+    It is written array by array, so that no second copy is in memory. The file appears whole or not
+    at all.
 
     Raises:
-      CheckpointError: if the file exists, and is not to be overwritten, or an array cannot be stored.
+      CheckpointError: if the file exists, and is not to be overwritten, or an array cannot be
+        stored.
       UnwritableError: if it cannot be written.
     """
     if path.exists() and not overwrite:
@@ -54,9 +56,8 @@ def _parts(tree: Tree, packer: msgpack.Packer) -> Iterator[bytes | memoryview]:
     elif tree is None or isinstance(tree, bool | int | float | str | bytes):
         yield packer.pack(tree)
     else:
-        yield from _array_parts(
-            np.asarray(tree), SCALAR if isinstance(tree, np.generic) else NDARRAY, packer
-        )
+        code = SCALAR if isinstance(tree, np.generic) else NDARRAY
+        yield from _array_parts(np.asarray(tree), code, packer)
 
 
 def _array_parts(
@@ -71,26 +72,25 @@ def _array_parts(
     if array.nbytes <= LARGEST_PIECE:
         yield from _piece(flat, array.shape, code)
         return
-    pieces = {
-        str(number): flat[start : start + length]
-        for number, start in enumerate(range(0, flat.size, length))
-    }
+    starts = range(0, flat.size, length)
+    shape = {str(axis): size for axis, size in enumerate(array.shape)}
+    # {"__msgpack_chunked_array__": True, "shape": {"0": …}, "chunks": {"0": …, "1": …}}
     yield packer.pack_map_header(3)
     yield packer.pack(CHUNKED) + packer.pack(True)
-    yield packer.pack(SHAPE) + packer.pack(
-        {str(axis): size for axis, size in enumerate(array.shape)}
-    )
-    yield packer.pack(CHUNKS) + packer.pack_map_header(len(pieces))
-    for key, piece in pieces.items():
-        yield packer.pack(key)
+    yield packer.pack(SHAPE) + packer.pack(shape)
+    yield packer.pack(CHUNKS) + packer.pack_map_header(len(starts))
+    for number, start in enumerate(starts):
+        piece = flat[start : start + length]
+        yield packer.pack(str(number))
         yield from _piece(piece, piece.shape, code)
 
 
 def _piece(
     flat: np.ndarray[Any, Any], shape: tuple[int, ...], code: int
 ) -> Iterator[bytes | memoryview]:
-    """An array as Flax's extension type: within it a list of shape, name of the dtype, and bytes."""
+    """An array as Flax's extension type: in it a list of shape, name of the dtype, and bytes."""
     content = flat.view(np.uint8).data if flat.size else memoryview(b"")
+    # 0x93 begins a list of three, 0xc6 bytes and 0xc9 an extension type of any length
     head = (
         b"\x93"
         + msgpack.packb(shape)

@@ -1,4 +1,4 @@
-"""What the new code needs to be installed, in files that declare dependencies: text in, text out."""
+"""The dependencies of the new code, in files that declare dependencies: text in, text out."""
 
 from __future__ import annotations
 

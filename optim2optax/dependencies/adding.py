@@ -1,4 +1,4 @@
-"""optax, where Flax is declared and it is not."""
+"""optax is added where Flax is declared without it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codemods.rules.dependencies import ADDED
 
-from optim2optax.dependencies.declared import Declared, Finding, Section, not_read
+from optim2optax.dependencies.declared import Declared, Finding, Insert, Section, not_read
 from optim2optax.dependencies.versions import at_least
 
 OPTAX, FLAX, PYTHON = "optax", "flax", "python"
@@ -15,54 +15,57 @@ OPTAX, FLAX, PYTHON = "optax", "flax", "python"
 def additions(
     sections: Sequence[Section], needs: Mapping[str, str], is_included: bool
 ) -> Iterator[Finding]:
-    """What adds optax to the sections of a file. `is_included` says that an included file has it."""
-    is_in_base = is_included or any(section.base and _has(section, OPTAX) for section in sections)
+    """The findings that add optax to sections. `is_included` says that an included file has it."""
+    is_in_base = is_included
+    if any(section.base and has_requirement(section, OPTAX) for section in sections):
+        is_in_base = True
     for section in sorted(sections, key=lambda section: not section.base):
-        flax = next(
-            (declared for declared in reversed(section.declared) if declared.name == FLAX), None
-        )
-        if (
-            flax is None
-            or flax.is_hashed
-            or section.insert is None
-            or _has(section, OPTAX)
-            or is_in_base
-        ):
+        flax = _last(section, FLAX)
+        # nothing is added beside a requirement with hashes, or to constraints
+        if flax is None or flax.is_hashed or section.insert is None:
+            continue
+        if is_in_base or has_requirement(section, OPTAX):
             continue
         is_in_base = section.base
-        version = (
-            f"{flax.gap}{at_least(needs[OPTAX], flax.spec, 'pep440')}"
-            if flax.spec.strip(" *")
-            else ""
-        )
-        edit = next(
-            (
-                edit
-                for anchor in _anchors(section, flax)
-                if (edit := section.insert(anchor, OPTAX, version))
-            ),
-            None,
-        )
-        if edit is None:
-            yield not_read(
-                flax.span,
-                "optax is missing here, and there is no simple way to add it.",
-                "Add it by hand.",
-            )
-        else:
+        version = ""
+        if flax.spec.strip(" *"):
+            version = f"{flax.gap}{at_least(needs[OPTAX], flax.spec, 'pep440')}"
+        yield _addition(section, flax, version, section.insert)
+
+
+def _last(section: Section, name: str) -> Declared | None:
+    """The last requirement of a name in a section."""
+    for declared in reversed(section.declared):
+        if declared.name == name:
+            return declared
+    return None
+
+
+def _addition(section: Section, flax: Declared, version: str, insert: Insert) -> Finding:
+    """The finding that adds optax behind the first requirement where that is possible."""
+    for anchor in _anchors(section, flax):
+        edit = insert(anchor, OPTAX, version)
+        if edit:
             message = "The new code needs optax, which is not declared."
-            yield Finding(ADDED, flax.span, message, (edit,), f"{OPTAX}{version}")
+            return Finding(ADDED, flax.span, message, (edit,), f"{OPTAX}{version}")
+    why = "optax is missing here, and there is no simple way to add it."
+    return not_read(flax.span, why, "Add it by hand.")
 
 
-def _has(section: Section, name: str) -> bool:
+def has_requirement(section: Section, name: str) -> bool:
+    """Whether a section has a requirement of a name."""
     return any(declared.name == name for declared in section.declared)
 
 
 def _anchors(section: Section, flax: Declared) -> Iterator[Declared]:
-    """Behind which requirements it may stand, the best first: where the order of names has it, or else behind Flax."""
+    """The requirements behind which optax may stand, the best first.
+
+    In a sorted list, that is the one before it in the order; else it is Flax.
+    """
     named = [declared for declared in section.declared if declared.name != PYTHON]
     names = [declared.name for declared in named]
     if len(named) > 2 and names == sorted(names):
-        yield [declared for declared in named if declared.name < OPTAX][-1]
+        before = [declared for declared in named if declared.name < OPTAX]
+        yield before[-1]
     yield flax
     yield from reversed(section.declared)

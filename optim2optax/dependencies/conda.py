@@ -10,29 +10,29 @@ from optim2optax.dependencies.declared import Declared, Finding, Span, not_read
 from optim2optax.dependencies.requirement import LONGEST
 
 MATCH = re.compile(
-    r"\s*(?:[\w./-]+::)?(?P<name>[A-Za-z0-9][\w.-]*?)(?P<gap>[ \t]*)(?P<version>(?:[=<>!~]|(?<=\s)[\d*]).*?)?\s*$"
+    r"\s*(?:[\w./-]+::)?(?P<name>[A-Za-z0-9][\w.-]*?)(?P<gap>[ \t]*)"
+    r"(?P<version>(?:[=<>!~]|(?<=\s)[\d*]).*?)?\s*$"
 )
 BUILD = re.compile(r"=?=[^=<>!~,|]+=[^=]")
 KNOWN = ("flax", "jax", "jaxlib", "optax")
 
 
 def read_match(text: str, start: int, span: Span) -> Declared | Finding | None:
-    """What a requirement says that stands in a file, without its quotes, from `start` on; `span` includes them."""
+    """A requirement in a file: its text without quotes begins at `start`, `span` includes them."""
     found = MATCH.match(text) if len(text) < LONGEST else None
     if found is None:
-        named = next((name for name in KNOWN if text.rpartition("::")[2].startswith(name)), None)
-        return not_read(span, f"`{text}` is no requirement that is understood.") if named else None
-    name, version = canonicalize_name(found["name"]), found["version"] or ""
-    if BUILD.match(version.replace(" ", "")):
-        if name in KNOWN:
-            return not_read(
-                span,
-                f"`{text}` is one build of one version.",
-                "Require a version that has what is needed.",
-            )
+        if text.rpartition("::")[2].startswith(KNOWN):
+            return not_read(span, f"`{text}` is no requirement that is understood.")
         return None
-    end = start + found.end("name")
-    where = (
-        (start + found.start("version"), start + found.end("version")) if version else (end, end)
-    )
-    return Declared(name, span, where, version, found["gap"] if version else "", syntax="conda")
+    name = canonicalize_name(found["name"])
+    version = found["version"] or ""
+    if BUILD.match(version.replace(" ", "")):  # jaxlib=0.1.71=cuda111
+        if name not in KNOWN:
+            return None
+        why = f"`{text}` is one build of one version."
+        return not_read(span, why, "Require a version that has what is needed.")
+    if not version:
+        end = start + found.end("name")
+        return Declared(name, span, (end, end), syntax="conda")
+    where = (start + found.start("version"), start + found.end("version"))
+    return Declared(name, span, where, version, found["gap"], syntax="conda")

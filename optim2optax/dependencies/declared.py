@@ -1,4 +1,4 @@
-"""What is found in a file that declares dependencies, as places in its text, and what is to become of it."""
+"""The records of a file that declares dependencies: its requirements, findings and edits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 from codemods.rules.dependencies import DIRECT, HASHED, NOT_READ
 
 Syntax = Literal["pep440", "poetry", "conda", "minor"]
-"""How versions are written: `>=1,<2`, `^1.2`, `=1.2`, or `3.9`, which is a Python of any micro version."""
+"""How versions are written: `>=1,<2`, `^1.2`, `=1.2`, or `3.9`, a Python of any micro version."""
 
 Span = tuple[int, int]
 
 
 class Edit(NamedTuple):
-    """Text that takes the place of what is from `start` to `end`."""
+    """A replacement for the text from `start` to `end`."""
 
     start: int
     end: int
@@ -24,9 +24,9 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to be said of a place in a file: done by `edits`, or left, with a `remedy`.
+    """A finding on a place in a file: `edits` resolve it, or it is left, with a `remedy`.
 
-    `new` is what stands there afterwards, for people to read.
+    `new` is the text after the edits, for people to read.
     """
 
     code: str
@@ -42,10 +42,18 @@ class Finding:
 class Declared:
     """A requirement as it stands in a file.
 
-    `name` is normalized; Python itself is `python`. `span` is all of it, with its quotes, `version` what says which versions
-    (empty, behind the name, if nothing does), and `gap` stands between the two. `whole_range` says that a solution must hold for
-    each version that is admitted, which is so of the Python of a project for those tools that lock. A requirement without quotes
-    (`bare`) where `>` means something else gets quotes with a version. What has hashes (`is_hashed`) is of one version.
+    Attributes:
+      name: the normalized name; Python itself is `python`.
+      span: all of it, with its quotes.
+      version: the part with the versions; empty, behind the name, if it has none.
+      spec: the text of that part.
+      gap: the text between the name and the version.
+      extras: the extras as they are written, with their place.
+      syntax: how the versions are written.
+      whole_range: whether a solution must be right for each admitted version. Tools that lock
+        demand that for the Python of a project.
+      bare: whether it has no quotes where `>` has another meaning, and gets them with a version.
+      is_hashed: whether it has hashes, which are those of one version.
     """
 
     name: str
@@ -61,12 +69,15 @@ class Declared:
 
 
 Insert = Callable[[Declared, str, str], Edit | None]
-"""Puts a requirement of a name, and of a version if any, behind another one; None if there is no way to."""
+"""Adds a requirement of a name, and of a version if any, behind another one; None if it cannot."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """Requirements that are installed together. What the `base` of a file has, its other sections need not have."""
+    """Requirements that are installed together.
+
+    Other sections of a file need not repeat the requirements of its `base`.
+    """
 
     declared: tuple[Declared, ...]
     insert: Insert | None = None
@@ -80,9 +91,14 @@ def _nothing(needs: Mapping[str, str]) -> Iterable[Finding]:
 
 @dataclass(frozen=True)
 class Reading:
-    """All that a file declares, what is wrong with it, the files that it includes, and how text is written in it.
+    """All that a file declares.
 
-    `too_old` tells what else is below the lowest versions that it is given.
+    Attributes:
+      sections: its requirements.
+      problems: the findings of reading it.
+      includes: the paths of the files that it includes.
+      written: turns a text into how it is written in the file.
+      too_old: gives findings on all else that is below the lowest versions.
     """
 
     sections: tuple[Section, ...] = ()
@@ -93,7 +109,7 @@ class Reading:
 
 
 class UnreadableError(ValueError):
-    """A file cannot be read as what it is; `line` is where, from 1."""
+    """A file cannot be read in its format; `line` is where, from 1."""
 
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(reason)
@@ -101,12 +117,12 @@ class UnreadableError(ValueError):
 
 
 def not_read(span: Span, why: str, remedy: str = "Look after it by hand.") -> Finding:
-    """Something that is left because it is not understood."""
+    """The finding that a requirement is left because it is not understood."""
     return Finding(NOT_READ, span, why, remedy=remedy)
 
 
 def direct(span: Span, name: str) -> Finding:
-    """A requirement that names a place instead of a version."""
+    """The finding that a requirement names a place instead of a version."""
     return Finding(
         DIRECT,
         span,
@@ -116,7 +132,7 @@ def direct(span: Span, name: str) -> Finding:
 
 
 def hashed(span: Span, name: str) -> Finding:
-    """A requirement that would have other hashes in another version."""
+    """The finding that a requirement would have other hashes in another version."""
     return Finding(
         HASHED,
         span,

@@ -14,7 +14,8 @@ from optim2optax.dependencies.shell import installs
 from optim2optax.dependencies.versions import admits
 
 RUN = re.compile(
-    r"(?im)^[ \t]*RUN[ \t]+(?P<command>(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#.*(?:\r\n|\n))*|\\.)*)"
+    r"(?im)^[ \t]*RUN[ \t]+"
+    r"(?P<command>(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#.*(?:\r\n|\n))*|\\.)*)"
 )
 FROM = re.compile(
     r"(?im)^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(?P<image>(?:[\w.:-]+/)*python:(?P<version>3\.\d+)\S*)"
@@ -29,6 +30,7 @@ def read(text: str, path: str) -> Reading:
     for found in RUN.finditer(text):
         start, end = found.span("command")
         command = found["command"]
+        # RUN ["pip", "install", "flax"]
         if command.startswith(("[", "<<")):
             if "pip" in command and ABOUT.search(command):
                 problems.append(not_read((start, end), "It is no line of a shell."))
@@ -40,10 +42,10 @@ def read(text: str, path: str) -> Reading:
 
 
 def _images(text: str, needs: Mapping[str, str]) -> Iterator[Finding]:
+    """The images of a Python that is too old: `FROM python:3.6`."""
     lowest = needs["python"]
     for found in FROM.finditer(text):
         if not admits(found["version"], lowest, "minor"):
             why = f"This image has Python {found['version']}; the new code needs {lowest} or later."
-            yield Finding(
-                IMAGE, found.span("image"), why, remedy="Begin with an image of a later Python."
-            )
+            remedy = "Begin with an image of a later Python."
+            yield Finding(IMAGE, found.span("image"), why, remedy=remedy)

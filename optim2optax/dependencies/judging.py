@@ -1,9 +1,9 @@
-"""What becomes of a requirement that is there: its version is raised, its extras are looked after, or it stays."""
+"""What happens to a requirement: its version is raised, its extras are checked, or it stays."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
 from packaging.utils import canonicalize_name
@@ -22,10 +22,11 @@ GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
 
 
 def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
-    """What is to be said of one requirement of a file."""
+    """The findings on one requirement of a file."""
     if declared.name == "jax":
         yield from _of_extras(declared, text)
-    lowest, replaced = needs.lowest.get(declared.name), needs.replacing.get(declared.name)
+    lowest = needs.lowest.get(declared.name)
+    replaced = needs.replacing.get(declared.name)
     if lowest is None:
         return
     try:
@@ -41,7 +42,9 @@ def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
     code = PYTHON if declared.name == "python" else RAISED
     what = f"What replaces `{replaced}`" if replaced else "The new code"
     before = text[slice(*declared.span)]
-    note = f"`+{declared.spec.partition('+')[2]}` is dropped. {GPU}" if "+" in declared.spec else ""
+    # jaxlib==0.1.71+cuda111
+    _, separator, local = declared.spec.partition("+")
+    note = f"`+{local}` is dropped. {GPU}" if separator else ""
     yield Finding(
         code,
         declared.span,
@@ -53,50 +56,53 @@ def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
 
 
 def _raised(declared: Declared, lowest: str, is_floor: bool) -> str | None:
-    """The version to be declared; None if that which is declared may stay. With `is_floor`, it may admit none that is lower."""
+    """The version to declare; None if the declared one may stay.
+
+    With `is_floor`, no version below `lowest` may be admitted.
+    """
     if not admits(declared.spec, lowest, declared.syntax):
         return at_least(lowest, declared.spec, declared.syntax)
     if is_floor:
         return floored(declared.spec, lowest, declared.syntax)
-    return with_floor(declared.spec, lowest, declared.syntax) if declared.whole_range else None
+    if declared.whole_range:
+        return with_floor(declared.spec, lowest, declared.syntax)
+    return None
 
 
 def _of_extras(declared: Declared, text: str) -> Iterator[Finding]:
+    """The extras of JAX that are removed or renamed: `jax[cuda111]`."""
     if declared.extras is None:
         return
     written, span = declared.extras
-    extras = [extra.strip() for extra in written.strip("[]").split(",") if extra.strip()]
+    words = written.strip("[]").split(",")
+    extras = [word.strip() for word in words if word.strip()]
     normalized = {extra: canonicalize_name(extra) for extra in extras}
     unknown = [extra for extra in extras if normalized[extra] not in {*EXTRAS, *RENAMED_EXTRAS}]
     if unknown:
-        remedy = (
-            f"{GPU} `tpu` is for TPUs, and none for the CPU."
-            if any("cuda" in name for name in unknown)
-            else None
-        )
-        message = f"JAX has no extra `{unknown[0]}` any more."
-        yield Finding(
-            NO_EXTRA,
-            declared.span,
-            message,
-            remedy=remedy or "Take one that it has today, or none.",
-        )
+        yield _no_extra(declared, unknown)
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
             if normalized[extra] == old:
                 renamed = re.sub(rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written)
                 after = _replaced(text[slice(*declared.span)], declared.span, span, renamed)
-                yield Finding(
-                    EXTRA,
-                    declared.span,
-                    f"`{extra}` is called `{new}`.",
-                    (Edit(*span, renamed),),
-                    after,
-                )
+                message = f"`{extra}` is called `{new}`."
+                edit = Edit(*span, renamed)
+                yield Finding(EXTRA, declared.span, message, (edit,), after)
+
+
+def _no_extra(declared: Declared, unknown: Sequence[str]) -> Finding:
+    message = f"JAX has no extra `{unknown[0]}` any more."
+    remedy = "Take one that it has today, or none."
+    if any("cuda" in name for name in unknown):
+        remedy = f"{GPU} `tpu` is for TPUs, and none for the CPU."
+    return Finding(NO_EXTRA, declared.span, message, remedy=remedy)
 
 
 def _edits(declared: Declared, version: str) -> tuple[Edit, ...]:
-    """The new version; a shell that is given it without quotes would take `>` for something else."""
+    """The edits for a new version.
+
+    A word of a shell gets quotes: without them, `>` is a redirection.
+    """
     if not declared.bare:
         return (Edit(*declared.version, version),)
     start, _ = declared.span
@@ -104,7 +110,9 @@ def _edits(declared: Declared, version: str) -> tuple[Edit, ...]:
 
 
 def _replaced(text: str, span: Span, part: Span, new: str) -> str:
-    return text[: part[0] - span[0]] + new + text[part[1] - span[0] :]
+    """The text of a span with a part of it replaced."""
+    offset = span[0]
+    return text[: part[0] - offset] + new + text[part[1] - offset :]
 
 
 def _shown(name: str) -> str:

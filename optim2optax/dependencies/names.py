@@ -23,13 +23,17 @@ FORMATS = (
 
 
 def format_of(path: str) -> str | None:
-    """The module that reads a file of this name; None if it declares nothing. Lock files have `lock_files`."""
+    """The module that reads a file of this name; None if it declares nothing."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     if name in LOCKS:
         return "lock_files"
+    # requirements/train.txt
     if posixpath.basename(folder) == "requirements" and name.endswith((".txt", ".in")):
         return "requirements_txt"
-    return next((module for pattern, module in FORMATS if pattern.fullmatch(name)), None)
+    for pattern, module in FORMATS:
+        if pattern.fullmatch(name):
+            return module
+    return None
 
 
 def declares(path: str) -> bool:

@@ -1,17 +1,20 @@
 """The lowest versions that run what `rewrite` emits, and the extras that JAX has today.
 
-Found by experiment: environments with the lowest versions that the packages admit, and in them up to twelve steps of every
-program in `fixtures/*/after*.py`, driven by its scenario, and a look-up of the names that `--modernize` emits.
+They were found by experiment: in environments with the lowest versions that the packages admit, up
+to twelve steps of every program in `fixtures/*/after*.py` ran, driven by its scenario, and the
+names that `--modernize` emits were looked up.
 
-- optax 0.2.4 is the first whose `rmsprop` takes `eps_in_sqrt`, which is emitted; 0.2.3 fails for it. By its metadata, it needs
-  Python 3.9, JAX and jaxlib 0.4.27, and chex 0.1.87, which needs NumPy 1.24.1.
-- Flax 0.8.0 is the first that can be imported beside that JAX: 0.6.0 fails for `jax.linear_util`, and 0.6.11 to 0.7.5 for
-  `jax.config.define_bool_state`.
-- On Python 3.10 with optax 0.2.4, Flax 0.8.0, JAX and jaxlib 0.4.27, chex 0.1.87, NumPy 1.24.1 and SciPy 1.9.0, all programs
-  train, in all forms and styles. On Python 3.9 all `after.py` do but seven, whose scenarios themselves need Python 3.10.
-- `jax.Array`, `jax.example_libraries`, `jax.process_index` and `flax.core.pop` are there, too.
+- optax 0.2.4 is the first whose `rmsprop` takes `eps_in_sqrt`, which is emitted; 0.2.3 fails for
+  it. By its metadata, it needs Python 3.9, JAX and jaxlib 0.4.27, and chex 0.1.87, which needs
+  NumPy 1.24.1.
+- Flax 0.8.0 is the first that can be imported beside that JAX: 0.6.0 fails for `jax.linear_util`,
+  and 0.6.11 to 0.7.5 for `jax.config.define_bool_state`.
+- On Python 3.10 with optax 0.2.4, Flax 0.8.0, JAX and jaxlib 0.4.27, chex 0.1.87, NumPy 1.24.1 and
+  SciPy 1.9.0, all programs train, in all forms and styles. On Python 3.9 all `after.py` do but
+  seven, whose scenarios themselves need Python 3.10.
+- `jax.Array`, `jax.example_libraries`, `jax.process_index` and `flax.core.pop` exist, too.
 
-What stands below the first five is what these ask for in turn, by their metadata.
+The versions below the first five are those that these require, by their metadata.
 """
 
 from __future__ import annotations
@@ -42,9 +45,12 @@ LOWEST: Mapping[str, str] = MappingProxyType(
 
 
 class Needs(NamedTuple):
-    """What some code needs: the lowest version of each distribution, by normalized name, and of `python`.
+    """What some code needs.
 
-    Of what `replacing` has, the code needs its version for what took the place of a removed name, which is told with it.
+    Attributes:
+      lowest: the lowest version of each distribution, by normalized name, and of `python`.
+      replacing: the distributions whose version a replacement of a removed name needs, with that
+        name.
     """
 
     lowest: Mapping[str, str] = LOWEST
@@ -53,18 +59,19 @@ class Needs(NamedTuple):
 
 EXTRAS = frozenset(
     (
-        *(
-            "ci",
-            "cpu",
-            "cuda",
-            "cuda12",
-            "cuda12-local",
-            "cuda13",
-            "cuda13-local",
-            "k8s",
-            "minimum-jaxlib",
-        ),
-        *("oneapi", "rocm7-local", "tpu", "xprof"),
+        "ci",
+        "cpu",
+        "cuda",
+        "cuda12",
+        "cuda12-local",
+        "cuda13",
+        "cuda13-local",
+        "k8s",
+        "minimum-jaxlib",
+        "oneapi",
+        "rocm7-local",
+        "tpu",
+        "xprof",
     )
 )
 """The extras of JAX today (0.12), normalized."""

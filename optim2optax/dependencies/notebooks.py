@@ -37,27 +37,28 @@ def read(text: str, path: str) -> Reading:
     problems: list[Finding] = []
     for extent in sources:
         cell = _Cell(text, extent)
-        commands = (
-            [(0, len(cell.source))]
-            if SCRIPT.match(cell.source)
-            else [m.span() for m in COMMAND.finditer(cell.source)]
-        )
-        for start, end in commands:
+        for start, end in _commands(cell.source):
             for section, unread in installs(cell.source, start, end):
                 sections.append(cell.placed(section))
                 problems += [replace(problem, span=cell.place(problem.span)) for problem in unread]
     return Reading(tuple(sections), tuple(problems), written=_written)
 
 
+def _commands(source: str) -> list[Span]:
+    """The commands of a shell in a cell."""
+    if SCRIPT.match(source):  # %%bash: the whole cell is one
+        return [(0, len(source))]
+    return [found.span() for found in COMMAND.finditer(source)]
+
+
 class _Cell:
-    """The source of a cell, and where each letter of it stands in the file."""
+    """The source of a cell, and where each character of it stands in the file."""
 
     def __init__(self, text: str, extent: Span) -> None:
-        letters = [
-            found
-            for inner in string_extents(text, extent)
-            for found in LETTER.finditer(text, *inner)
-        ]
+        letters: list[re.Match[str]] = []
+        for inner in string_extents(text, extent):
+            letters += LETTER.finditer(text, *inner)
+        # one character of the source may be several of JSON: \n, \u00e4
         self.source = "".join(json.loads(f'"{found[0]}"', strict=False) for found in letters)
         self.starts = [found.start() for found in letters]
         self.ends = [found.end() for found in letters]
@@ -65,19 +66,23 @@ class _Cell:
     def place(self, span: Span) -> Span:
         """Where a part of the source stands in the file."""
         start, end = span
-        return (
-            (self.starts[start], self.ends[end - 1]) if start < end else (self.ends[start - 1],) * 2
-        )
+        if start < end:
+            return self.starts[start], self.ends[end - 1]
+        behind = self.ends[start - 1]
+        return behind, behind
 
     def placed(self, section: Section) -> Section:
-        """What is declared in the source, as it stands in the file."""
+        """A section of the source, with the places in the file."""
         places = {self._placed(declared): declared for declared in section.declared}
         insert = section.insert
         assert insert is not None
         return replace(section, declared=tuple(places), insert=self._inserting(insert, places))
 
     def _placed(self, declared: Declared) -> Declared:
-        extras = declared.extras and (declared.extras[0], self.place(declared.extras[1]))
+        extras = declared.extras
+        if extras:
+            written, span = extras
+            extras = (written, self.place(span))
         return replace(
             declared,
             span=self.place(declared.span),

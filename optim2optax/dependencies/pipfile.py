@@ -19,12 +19,14 @@ def read(text: str, path: str) -> Reading:
     for value in values:
         if value.path == PYTHON:
             start, end = value.span
-            python = Declared(
-                "python", value.span, (start + 1, end - 1), value.text, syntax="minor"
-            )
+            inner = (start + 1, end - 1)
+            python = Declared("python", value.span, inner, value.text, syntax="minor")
             sections.append(Section((python,)))
     return Reading(tuple(sections), tuple(problems))
 
 
 def _table(keys: Path) -> Path | None:
-    return keys[:1] if len(keys) > 1 and keys[0] in PACKAGES else None
+    """The table that a string is in: `[packages] flax = "*"`."""
+    if len(keys) > 1 and keys[0] in PACKAGES:
+        return keys[:1]
+    return None

@@ -1,4 +1,4 @@
-"""How one more element is put into a list, or one more line between others, in the manner of what is there."""
+"""How an element is added to a list, or a line between others, in the layout of the file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ REST = re.compile(r"(?P<comma>[ \t]*,)?[ \t]*(?:#[^\r\n]*)?(?P<end>\r\n|\n|\r)")
 
 
 def line_end(text: str) -> str:
-    """What ends the lines of a file, by the first of them."""
+    """The line ending of a file, by its first line."""
     found = LINE_END.search(text)
     return found[0] if found else "\n"
 
 
 def start_of_line(text: str, index: int) -> int:
-    """Where the line begins that something stands in."""
-    return max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
+    """The index at which the line of another index begins."""
+    newline = text.rfind("\n", 0, index)
+    carriage_return = text.rfind("\r", 0, index)
+    return max(newline, carriage_return) + 1
 
 
 def line_behind(text: str, index: int, line: str) -> Edit:
-    """One more line, behind that in which something ends."""
+    """One more line, behind the line of an index."""
     found = LINE_END.search(text, index)
     if found is None:
         return Edit(len(text), len(text), f"{line_end(text)}{line}")
@@ -31,27 +33,35 @@ def line_behind(text: str, index: int, line: str) -> Edit:
 
 
 def element_behind(text: str, elements: Sequence[Span], anchor: Span, element: str) -> Edit:
-    """One more element of a list in brackets, behind another one: on a line of its own if that has one."""
+    """One more element of a list in brackets, behind another one.
+
+    It has a line of its own if the other one has.
+    """
     start, end = anchor
-    line = start_of_line(text, start)
-    indent = text[line:start]
+    indent = text[start_of_line(text, start) : start]
     rest = REST.match(text, end)
-    if indent.strip() or rest is None or (rest["comma"] is None and anchor != elements[-1]):
+    if indent.strip() or rest is None:
+        # ["flax", "jax"] on one line
         return Edit(end, end, f", {element}")
-    if rest["comma"] is None:
-        behind = rest.start("end")
-        return Edit(end, behind, f",{text[end:behind]}{rest['end']}{indent}{element}")
-    return Edit(rest.end(), rest.end(), f"{indent}{element},{rest['end']}")
+    if rest["comma"] is not None:
+        return Edit(rest.end(), rest.end(), f"{indent}{element},{rest['end']}")
+    if anchor != elements[-1]:
+        return Edit(end, end, f", {element}")
+    # the last element has no comma yet, and perhaps a comment
+    behind = rest.start("end")
+    return Edit(end, behind, f",{text[end:behind]}{rest['end']}{indent}{element}")
 
 
 def quoted_like(text: str, span: Span, requirement: str) -> str:
-    """A requirement in the quotes that another one has."""
+    """A requirement in the quotes of another one."""
     quote = text[span[0]]
-    return f"{quote}{requirement}{quote}" if quote in "'\"" else requirement
+    if quote in "'\"":
+        return f"{quote}{requirement}{quote}"
+    return requirement
 
 
 def into_list(text: str, elements: Sequence[Span]) -> Insert:
-    """What puts a requirement into a list in brackets, whose elements stand there."""
+    """A function that adds a requirement to a list in brackets with these elements."""
 
     def insert(anchor: Declared, name: str, version: str) -> Edit:
         element = quoted_like(text, anchor.span, f"{name}{version}")

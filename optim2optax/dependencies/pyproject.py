@@ -1,7 +1,8 @@
-"""`pyproject.toml`: what the project itself declares (PEP 621), its groups (PEP 735), and Poetry's tables."""
+"""`pyproject.toml`: the dependencies of PEP 621, the groups of PEP 735, and Poetry's tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from optim2optax.dependencies.declared import Declared, Finding, Reading, Section, direct
@@ -19,37 +20,46 @@ KEPT_APART = ("flax", "jax", "jaxlib", "optax")
 def read(text: str, path: str) -> Reading:
     """What a project declares. Raises UnreadableError."""
     del path
-    values = strings(
-        text, lambda keys: _array(keys) is not None or _table(keys) is not None or keys == PYTHON
-    )
+    values = strings(text, _is_wanted)
     sections: list[Section] = []
     problems: list[Finding] = []
-    for name, elements in groupby(
-        (value for value in values if _array(value.path)), lambda value: _array(value.path)
-    ):
+    in_arrays = [value for value in values if _array(value.path)]
+    for name, elements in groupby(in_arrays, lambda value: _array(value.path)):
         declared, unread, spans = requirements(text, [*elements])
-        sections.append(Section(tuple(declared), into_list(text, spans), base=name == DEPENDENCIES))
+        insert = into_list(text, spans)
+        sections.append(Section(tuple(declared), insert, base=name == DEPENDENCIES))
         problems += unread
     python = [_python(value) for value in values if value.path == PYTHON]
     sections.append(Section(tuple(python)))
     poetry = [value for value in values if _table(value.path) and value.path[:3] != SOURCES]
     in_tables, unread = of_tables(text, poetry, _table, "poetry", base=(*POETRY, "dependencies"))
+    return Reading((*sections, *in_tables), (*problems, *unread, *_from_sources(values)))
+
+
+def _is_wanted(keys: Path) -> bool:
+    return keys == PYTHON or _array(keys) is not None or _table(keys) is not None
+
+
+def _from_sources(values: Sequence[Value]) -> Iterator[Finding]:
+    """What uv takes from another place than an index: `[tool.uv.sources]`."""
     sources = [value for value in values if value.path[:3] == SOURCES and len(value.path) > 3]
+    # jax = { git = "…", tag = "…" } has several strings
     places = {str(value.path[3]): value for value in sources if value.path[3] in KEPT_APART}
-    elsewhere = [direct(value.span, name) for name, value in places.items()]
-    return Reading((*sections, *in_tables), (*problems, *unread, *elsewhere))
+    for name, value in places.items():
+        yield direct(value.span, name)
 
 
 def _array(keys: Path) -> Path | None:
     """The array of requirements that a string is an element of."""
     match keys:
+        # [project] dependencies = ["flax"]
         case ("project", "dependencies", int()):
             return keys[:-1]
-        case ("project", "optional-dependencies", str(), int()) | (
-            "dependency-groups",
-            str(),
-            int(),
-        ):
+        # [project.optional-dependencies] train = ["flax"]
+        case ("project", "optional-dependencies", str(), int()):
+            return keys[:-1]
+        # [dependency-groups] dev = ["flax"]
+        case ("dependency-groups", str(), int()):
             return keys[:-1]
     return None
 
@@ -57,19 +67,19 @@ def _array(keys: Path) -> Path | None:
 def _table(keys: Path) -> Path | None:
     """The table of requirements that a string is a value in, or in a value of."""
     match keys:
-        case ("tool", "poetry", "dependencies" | "dev-dependencies", str(), *_) | (
-            "tool",
-            "uv",
-            "sources",
-            str(),
-            *_,
-        ):
+        # [tool.poetry.dependencies] flax = "^0.3.4"
+        case ("tool", "poetry", "dependencies" | "dev-dependencies", str(), *_):
             return keys[:3]
+        # [tool.uv.sources] flax = { git = "…" }
+        case ("tool", "uv", "sources", str(), *_):
+            return keys[:3]
+        # [tool.poetry.group.dev.dependencies] flax = "^0.3.4"
         case ("tool", "poetry", "group", str(), "dependencies", str(), *_):
             return keys[:5]
     return None
 
 
 def _python(value: Value) -> Declared:
+    """The Python of a project: `requires-python = ">=3.6"`."""
     start, end = value.span
     return Declared("python", value.span, (start + 1, end - 1), value.text, whole_range=True)

@@ -1,4 +1,4 @@
-"""A file that declares dependencies, read by what its name tells, as far as it can be."""
+"""A file that declares dependencies, read in the format that its name tells."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ class _Format(Protocol):
 
 
 def read_source(source: Source) -> tuple[Text, Reading]:
-    """The text of a file, and what it declares. Of one that does not speak of Flax or JAX, nothing."""
+    """The text of a file, and what it declares. A file without Flax and JAX declares nothing."""
     if not mentions(source.content):
         return UNTOUCHED, Reading()
     try:
         text = decode(source.content, source.path)
     except UndecodableError as error:
+        # any bytes are text in Latin-1, so that the problem can be reported with a place
         text = Text(source.content.decode("latin-1"), "latin-1", b"")
         return text, Reading(problems=(not_read((0, 0), f"{error}."),))
     try:
         return text, parse(text.text, source.path)
     except UnreadableError as error:
-        start = line_starts(text.text)[error.line - 1 :][:1] or [0]
-        return text, Reading(problems=(not_read((start[0], start[0]), f"{error}."),))
+        starts = line_starts(text.text)[error.line - 1 :]
+        start = starts[0] if starts else 0
+        return text, Reading(problems=(not_read((start, start), f"{error}."),))
 
 
 def parse(text: str, path: str) -> Reading:
@@ -47,5 +49,7 @@ def parse(text: str, path: str) -> Reading:
 
 
 def line_starts(text: str) -> list[int]:
-    """Where each line begins."""
-    return [0, *(found.end() for found in LINE_END.finditer(text))]
+    """The index at which each line begins."""
+    starts = [0]
+    starts += [found.end() for found in LINE_END.finditer(text)]
+    return starts

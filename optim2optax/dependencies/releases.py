@@ -1,4 +1,4 @@
-"""What code needs for what took the place of removed names, where that is more than the lowest versions."""
+"""The versions that the replacements of removed names need, if above the lowest versions."""
 
 from __future__ import annotations
 
@@ -36,25 +36,29 @@ JAX: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "0.10.1": ("3.11", "0.10.1", "0.5.0", "2.0", "1.14"),
     }
 )
-"""The lowest versions that each release of JAX admits of what `NAMES` has, on the lowest Python.
+"""The lowest versions of `NAMES` that each release of JAX admits, on the lowest Python.
 
 Source: `Requires-Python` and `Requires-Dist` in the metadata of the published wheels.
 """
 
 
 def raised(needs: Needs, found: Iterable[Need]) -> Needs:
-    """What is needed with some replacements of removed names, too, and with what JAX asks for in turn."""
-    lowest, replacing = dict(needs.lowest), dict(needs.replacing)
-    replacing |= {
-        package: removed for package, version, removed in found if _raise(lowest, package, version)
-    }
-    for name, version in zip(NAMES, JAX[lowest["jax"]] if "jax" in replacing else (), strict=False):
-        _raise(lowest, name, version)
+    """The needs with those of some replacements of removed names, and those of JAX in turn."""
+    lowest = dict(needs.lowest)
+    replacing = dict(needs.replacing)
+    for package, version, removed in found:
+        is_raised = _raise(lowest, package, version)
+        if is_raised:
+            replacing[package] = removed
+    if "jax" in replacing:
+        # a later JAX needs a later Python, jaxlib, …
+        for name, version in zip(NAMES, JAX[lowest["jax"]], strict=False):
+            _raise(lowest, name, version)
     return Needs(lowest, replacing)
 
 
 def _raise(lowest: dict[str, str], name: str, version: str) -> bool:
-    """Let a version be the lowest, if it is above that; whether it is."""
+    """Raise the lowest version of a name; whether it was lower before."""
     is_higher = name in lowest and Version(version) > Version(lowest[name])
     if is_higher:
         lowest[name] = version

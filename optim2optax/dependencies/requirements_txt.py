@@ -34,7 +34,7 @@ def read(text: str, path: str) -> Reading:
     ends: dict[Declared, int] = {}
     for start, line in _lines(text):
         included = INCLUDED.match(line.strip())
-        if included:
+        if included:  # -r base.txt
             includes.append(beside(path, included["path"]))
             continue
         found = _requirement(line, start)
@@ -49,11 +49,8 @@ def read(text: str, path: str) -> Reading:
         return line_behind(text, ends[anchor], f"{indent}{name}{version}")
 
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
-    return Reading(
-        (Section(tuple(declared), None if are_constraints else insert),),
-        tuple(problems),
-        tuple(includes),
-    )
+    section = Section(tuple(declared), None if are_constraints else insert)
+    return Reading((section,), tuple(problems), tuple(includes))
 
 
 def beside(path: str, included: str) -> str:
@@ -62,7 +59,7 @@ def beside(path: str, included: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line, with those that a backslash joins to it, and blanks in the place of comments."""
+    """Each line, with those that a backslash joins to it, and spaces in place of comments."""
     for found in LOGICAL.finditer(text):
         line = found[0].rstrip("\r\n")
         if line.lstrip().startswith("#"):
@@ -73,18 +70,23 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _requirement(line: str, start: int) -> Declared | Finding | None:
+    """The requirement in a line that begins at `start`."""
     body = line.replace("\\\r\n", "   ").replace("\\\n", "  ")
     begin = start + len(body) - len(body.lstrip())
     span = (begin, start + len(body.rstrip()))
     named = ABOUT.search(body)
     if body.lstrip().startswith("-"):
-        is_package = re.match(r"\s*(?:-e|--editable)\b", body)
-        return direct(span, named["name"]) if named and is_package else None
+        # -e git+https://github.com/google/flax
+        if named and re.match(r"\s*(?:-e|--editable)\b", body):
+            return direct(span, named["name"])
+        return None
+    # flax==0.3.4 --hash=sha256:…
     options = OPTION.search(body)
     requirement = body if options is None else body[: options.start()]
     found = read_requirement(requirement, start)
     if isinstance(found, Declared) and options is not None and "--hash" in options[0]:
         return replace(found, is_hashed=True)
+    # jax==${JAX_VERSION}
     if isinstance(found, Finding) and "$" in requirement and not PLACE.search(requirement):
         return not_read(span, "The version is taken from the environment.")
     return found

@@ -15,6 +15,7 @@ HEADER = re.compile(r"\[(?P<name>[^\]]+)\]")
 KEY = re.compile(r"(?P<key>[^\s=:#;][^=:]*?)\s*[=:][ \t]*")
 COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
 LISTS = ("install_requires", "tests_require", "setup_requires")
+OPTIONS = frozenset(("options", key) for key in LISTS)
 SEVERAL = re.compile(r";(?!\s*\(*\s*(?:python|sys_|os_|platform|implementation|extra))")
 INDENT = "    "
 
@@ -32,15 +33,8 @@ def read(text: str, path: str) -> Reading:
         if place == ("options", "python_requires"):
             span = (start, start + len(value))
             one = Declared("python", span, span, value)
-        elif place[0] == "options.extras_require" or place in {("options", key) for key in LISTS}:
-            several = SEVERAL.search(value)
-            span = (start, start + len(value))
-            one = (
-                not_read(span, "Several stand in one line.")
-                if several and ABOUT.search(value)
-                else None
-            )
-            one = one or read_requirement(value, start)
+        elif place[0] == "options.extras_require" or place in OPTIONS:
+            one = _requirement(value, start)
         if isinstance(one, Finding):
             problems.append(one)
         elif one is not None:
@@ -51,28 +45,38 @@ def read(text: str, path: str) -> Reading:
         indent = INDENT if before.strip() else before
         return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
 
-    sections = (
-        Section(tuple(found), insert, key == "install_requires")
-        for (_, key), found in declared.items()
-    )
+    sections: list[Section] = []
+    for (_, key), found in declared.items():
+        sections.append(Section(tuple(found), insert, base=key == "install_requires"))
     return Reading(tuple(sections), tuple(problems))
 
 
+def _requirement(value: str, start: int) -> Declared | Finding | None:
+    # install_requires = flax; jax
+    if SEVERAL.search(value) and ABOUT.search(value):
+        span = (start, start + len(value))
+        return not_read(span, "Several stand in one line.")
+    return read_requirement(value, start)
+
+
 def _values(text: str) -> Iterator[tuple[Place, int, str]]:
-    """Each line of each value, without comments, with the section and the key, and where it begins."""
+    """Each line of each value, without comments: its section and key, its start, and its text."""
     section = key = ""
     for found in _lines(text):
-        line, start = found[0], found.start()
+        line = found[0]
+        start = found.start()
         header = HEADER.match(line)
         if not line.strip() or len(line) > LONGEST or line.lstrip().startswith(("#", ";")):
             continue
         if header:
-            section, key = header["name"], ""
+            section = header["name"]
+            key = ""
             continue
         begin = len(line) - len(line.lstrip())
-        if not begin:
+        if not begin:  # a line without indent begins a value
             named = KEY.match(line)
-            key, begin = (named["key"], named.end()) if named else ("", len(line))
+            key = named["key"] if named else ""
+            begin = named.end() if named else len(line)
         value = COMMENT.sub("", line[begin:]).rstrip()
         if value:
             yield (section, key), start + begin, value

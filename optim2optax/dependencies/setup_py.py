@@ -6,6 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from codemods.sources.text import LINE_END, Columns
 
@@ -29,43 +30,58 @@ List = ast.List | ast.Tuple
 
 
 def read(text: str, path: str) -> Reading:
-    """What a setup.py declares. What is computed is a problem where it speaks of a version. Raises UnreadableError."""
+    """What a setup.py declares. A computed version is a problem. Raises UnreadableError."""
     del path
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = (error.lineno or 1) if isinstance(error, SyntaxError) else 1
-        raise UnreadableError(f"cannot be parsed as Python: {error}", line) from error
+    module = _parsed(text)
     where = _Where(text)
     assigned = _assigned(module)
     sections: dict[ast.expr, Section] = {}
     problems: list[Finding] = []
     seen: set[ast.AST] = set()
     for keyword in _keywords(module):
-        if keyword.arg == PYTHON and (span := where.string(_resolved(keyword.value, assigned))):
+        if keyword.arg == PYTHON:
             node = _resolved(keyword.value, assigned)
-            seen.add(node)
-            start, end = span
-            python = Declared("python", span, (start + 1, end - 1), text[start + 1 : end - 1])
-            sections[node] = Section((python,))
+            span = where.string(node)
+            if span:
+                seen.add(node)
+                sections[node] = Section((_python(text, span),))
         for found in _lists(keyword, assigned):
             if found not in sections:
                 section, unread = _section(text, found, where, base=keyword.arg == LISTS[0])
                 sections[found] = section
                 problems += unread
-            seen.update(node for element in found.elts for node in ast.walk(element))
+            for element in found.elts:
+                seen.update(ast.walk(element))
     for other in ast.walk(module):
-        if (
-            isinstance(other, ast.Constant)
-            and other not in seen
-            and PINNED.fullmatch(str(other.value).strip())
-        ):
-            problems.append(
-                not_read(where.span(other), "It is not in a list of `setup` that is written out.")
-            )
+        # "jax==0.2.1" in a list that is built otherwise
+        if _is_pinned(other) and other not in seen:
+            why = "It is not in a list of `setup` that is written out."
+            problems.append(not_read(where.span(other), why))
     return Reading(tuple(sections.values()), tuple(problems))
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = (error.lineno or 1) if isinstance(error, SyntaxError) else 1
+        raise UnreadableError(f"cannot be parsed as Python: {error}", line) from error
+
+
+def _python(text: str, span: Span) -> Declared:
+    """The Python of a project, from a string: `python_requires=">=3.6"`."""
+    start, end = span
+    inner = (start + 1, end - 1)
+    return Declared("python", span, inner, text[slice(*inner)])
+
+
+def _is_pinned(node: ast.AST) -> TypeGuard[ast.Constant]:
+    """Whether this is a constant that requires a version."""
+    if not isinstance(node, ast.Constant):
+        return False
+    return PINNED.fullmatch(str(node.value).strip()) is not None
 
 
 class _Where:
@@ -79,11 +95,12 @@ class _Where:
     def span(self, node: ast.expr) -> Span:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        start = self.starts[node.lineno - 1] + self.columns.character(node.lineno, node.col_offset)
-        end = self.starts[node.end_lineno - 1] + self.columns.character(
-            node.end_lineno, node.end_col_offset
-        )
+        start = self._index(node.lineno, node.col_offset)
+        end = self._index(node.end_lineno, node.end_col_offset)
         return start, end
+
+    def _index(self, line: int, column: int) -> int:
+        return self.starts[line - 1] + self.columns.character(line, column)
 
     def string(self, node: ast.expr) -> Span | None:
         """Where a string stands that is written in one piece, without a prefix."""
@@ -91,8 +108,10 @@ class _Where:
             return None
         start, end = self.span(node)
         quote = QUOTED.match(self.text, start)
-        is_one = quote is not None and self.text.find(quote[1], start + 1) == end - 1
-        return (start, end) if is_one else None
+        # "jax" ">=0.2" is a string in two pieces, whose first ends before it
+        if quote is None or self.text.find(quote[1], start + 1) != end - 1:
+            return None
+        return start, end
 
 
 def _keywords(module: ast.Module) -> Iterator[ast.keyword]:
@@ -103,35 +122,40 @@ def _keywords(module: ast.Module) -> Iterator[ast.keyword]:
 
 
 def _assigned(module: ast.Module) -> Mapping[str, ast.expr]:
-    """What names of the module stand for that are bound once, and never changed by an operator."""
+    """The values of the module's names that are bound once, augmented assignments included."""
     found: dict[str, ast.expr] = {}
-    often: set[str] = set()
+    rebound: set[str] = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            often.update({node.id} & found.keys())
+            if node.id in found:
+                rebound.add(node.id)
             found.setdefault(node.id, node)
     for node in module.body:
-        if (
-            isinstance(node, ast.Assign)
-            and len(node.targets) == 1
-            and isinstance(node.targets[0], ast.Name)
-        ):
-            found[node.targets[0].id] = node.value
-    return {name: value for name, value in found.items() if name not in often}
+        match node:
+            # requires = ["flax==0.3.4"]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name] = value
+    return {name: value for name, value in found.items() if name not in rebound}
 
 
 def _resolved(node: ast.expr, assigned: Mapping[str, ast.expr]) -> ast.expr:
-    return assigned.get(node.id, node) if isinstance(node, ast.Name) else node
+    """The value of a name that is bound once; any other expression as it is."""
+    if isinstance(node, ast.Name):
+        return assigned.get(node.id, node)
+    return node
 
 
 def _lists(keyword: ast.keyword, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
+    """The lists of requirements in an argument of `setup`."""
     if keyword.arg in LISTS:
+        # install_requires=["flax==0.3.4"]
         yield from _parts(keyword.value, assigned)
-    elif keyword.arg == EXTRAS and isinstance(
-        extras := _resolved(keyword.value, assigned), ast.Dict
-    ):
-        for value in extras.values:
-            yield from _parts(value, assigned)
+    elif keyword.arg == EXTRAS:
+        # extras_require={"gpu": ["jax[cuda]"]}
+        extras = _resolved(keyword.value, assigned)
+        if isinstance(extras, ast.Dict):
+            for value in extras.values:
+                yield from _parts(value, assigned)
 
 
 def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
@@ -145,6 +169,7 @@ def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
 
 
 def _section(text: str, node: List, where: _Where, *, base: bool) -> tuple[Section, list[Finding]]:
+    """The requirements of a literal list, and the problems in it."""
     declared: list[Declared] = []
     problems: list[Finding] = []
     for element in node.elts:
@@ -154,11 +179,11 @@ def _section(text: str, node: List, where: _Where, *, base: bool) -> tuple[Secti
             if PINNED.search(text[slice(*whole)]):
                 problems.append(not_read(whole, "It is not written out in one piece."))
             continue
-        found = read_requirement(text[span[0] + 1 : span[1] - 1], span[0] + 1, quotes=1)
+        start, end = span
+        found = read_requirement(text[start + 1 : end - 1], start + 1, quotes=1)
         if isinstance(found, Finding):
             problems.append(found)
         elif found is not None:
             declared.append(found)
-    return Section(
-        tuple(declared), into_list(text, [where.span(one) for one in node.elts]), base
-    ), problems
+    insert = into_list(text, [where.span(element) for element in node.elts])
+    return Section(tuple(declared), insert, base), problems

@@ -26,53 +26,46 @@ QUOTED = re.compile(r"""(?P<quote>["'])[^"'\\]*(?P=quote)""")
 COMPUTED = re.compile(r"[$`{\\]")
 WITH_ARGUMENT = frozenset(
     (
-        *(
-            "-r",
-            "-c",
-            "-e",
-            "-f",
-            "-i",
-            "-t",
-            "--requirement",
-            "--constraint",
-            "--editable",
-            "--find-links",
-            "--index-url",
-        ),
-        *(
-            "--extra-index-url",
-            "--target",
-            "--prefix",
-            "--root",
-            "--src",
-            "--platform",
-            "--python-version",
-            "--python",
-        ),
-        *(
-            "--trusted-host",
-            "--no-binary",
-            "--only-binary",
-            "--cache-dir",
-            "--proxy",
-            "--timeout",
-            "--retries",
-            "--progress-bar",
-        ),
-        *(
-            "--upgrade-strategy",
-            "--config-settings",
-            "--report",
-            "--log",
-            "--implementation",
-            "--abi",
-        ),
+        "-r",
+        "-c",
+        "-e",
+        "-f",
+        "-i",
+        "-t",
+        "--requirement",
+        "--constraint",
+        "--editable",
+        "--find-links",
+        "--index-url",
+        "--extra-index-url",
+        "--target",
+        "--prefix",
+        "--root",
+        "--src",
+        "--platform",
+        "--python-version",
+        "--python",
+        "--trusted-host",
+        "--no-binary",
+        "--only-binary",
+        "--cache-dir",
+        "--proxy",
+        "--timeout",
+        "--retries",
+        "--progress-bar",
+        "--upgrade-strategy",
+        "--config-settings",
+        "--report",
+        "--log",
+        "--implementation",
+        "--abi",
     )
 )
+"""The options of pip whose next word is their argument, and not a requirement."""
 
 
 class Word(NamedTuple):
-    """A word of a command, where it stands, and the blanks before it."""
+    """A word of a command, where it stands, and the whitespace before it."""
 
     text: str
     span: Span
@@ -80,9 +73,10 @@ class Word(NamedTuple):
 
 
 def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Finding]]]:
-    """What each `pip install` between two places of a text installs, and what is not understood of it."""
+    """The requirements of each `pip install` between two places of a text, and the problems."""
     for found in INSTALL.finditer(text, start, end):
-        if "#" in text[max(text.rfind("\n", 0, found.start()), start - 1) + 1 : found.start()]:
+        line_start = max(text.rfind("\n", 0, found.start()), start - 1) + 1
+        if "#" in text[line_start : found.start()]:  # a comment
             continue
         words = [*_words(text, found.end(), end)]
         declared: dict[Declared, Word] = {}
@@ -92,11 +86,11 @@ def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Fi
             is_argument, previous = previous in WITH_ARGUMENT, word.text
             if word.text.startswith("-") or (is_argument and previous not in ("-e", "--editable")):
                 continue
-            one = _requirement(word)
-            if isinstance(one, Declared):
-                declared[one] = word
-            elif one is not None:
-                problems.append(one)
+            requirement = _requirement(word)
+            if isinstance(requirement, Declared):
+                declared[requirement] = word
+            elif requirement is not None:
+                problems.append(requirement)
         yield Section(tuple(declared), _insert(declared), base=True), problems
 
 
@@ -122,12 +116,10 @@ def _requirement(word: Word) -> Declared | Finding | None:
     start, end = word.span
     inner = word.text[quotes : len(word.text) - quotes]
     if COMPUTED.search(inner) or (not quotes and re.search("[\"']", inner)):
-        is_about = ABOUT.search(inner) is not None and not PLACE.search(inner)
-        return (
-            not_read(word.span, f"`{word.text}` is put together by the shell.")
-            if is_about
-            else None
-        )
+        # pip install jax==$VERSION
+        if ABOUT.search(inner) is not None and not PLACE.search(inner):
+            return not_read(word.span, f"`{word.text}` is put together by the shell.")
+        return None
     found = read_requirement(inner, start + quotes, quotes)
     if not isinstance(found, Declared):
         return found
@@ -136,11 +128,14 @@ def _requirement(word: Word) -> Declared | Finding | None:
 
 def _insert(words: dict[Declared, Word]) -> Insert:
     def insert(anchor: Declared, name: str, version: str) -> Edit:
-        """One more word, with the blanks that are before the other one."""
+        """One more word, with the whitespace that is before the other one."""
         word = words[anchor]
-        requirement = f"{name}{version}"
-        quote = word.text[0] if word.text[0] in "\"'" else '"' if version else ""
+        _, end = word.span
+        quote = word.text[0]
+        if quote not in "\"'":
+            # a shell takes `>` without quotes for a redirection
+            quote = '"' if version else ""
         gap = word.gap if "#" not in word.gap else " "
-        return Edit(word.span[1], word.span[1], f"{gap}{quote}{requirement}{quote}")
+        return Edit(end, end, f"{gap}{quote}{name}{version}{quote}")
 
     return insert

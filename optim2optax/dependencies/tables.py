@@ -1,4 +1,4 @@
-"""Tables of TOML with a requirement in each line, as Poetry and Pipenv have them: `flax = "^0.3.4"`."""
+"""Tables of TOML with a requirement in each line, for Poetry and Pipenv: `flax = "^0.3.4"`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def of_tables(
     syntax: Syntax,
     base: Path,
 ) -> tuple[list[Section], list[Finding]]:
-    """The sections that some tables are, and what in them comes from elsewhere.
+    """The sections of some tables, and the requirements in them that name a place.
 
     Args:
-      text: that of the file.
+      text: the text of the file.
       values: the strings in the tables, in order.
       table_of: gives the keys of the table that a string is in.
       syntax: how versions are written in them.
@@ -35,19 +35,18 @@ def of_tables(
     """
     sections: list[Section] = []
     problems: list[Finding] = []
-    for table, group in groupby(
-        sorted(values, key=lambda value: str(table_of(value.path))), lambda v: table_of(v.path)
-    ):
+    in_order = sorted(values, key=lambda value: str(table_of(value.path)))
+    for table, group in groupby(in_order, lambda value: table_of(value.path)):
         assert table is not None
         declared: list[Declared] = []
         for value in group:
-            name, keys = (
-                canonicalize_name(str(value.path[len(table)])),
-                value.path[len(table) + 1 :],
-            )
+            name = canonicalize_name(str(value.path[len(table)]))
+            keys = value.path[len(table) + 1 :]
             if keys and keys[-1] in PLACES and ABOUT.fullmatch(name):
+                # flax = { git = "…" }
                 problems.append(direct(value.span, name))
             elif not keys or keys[-1] == "version":
+                # flax = "^0.3.4", flax = { version = "^0.3.4" }
                 declared.append(_declared(value, name, syntax))
         sections.append(Section(tuple(declared), _insert(text), base=table == base))
     return sections, problems
@@ -57,23 +56,32 @@ def _declared(value: Value, name: str, syntax: Syntax) -> Declared:
     start, end = value.span
     is_python = name == "python" and syntax == "poetry"
     return Declared(
-        name, value.span, (start + 1, end - 1), value.text, syntax=syntax, whole_range=is_python
+        name=name,
+        span=value.span,
+        version=(start + 1, end - 1),
+        spec=value.text,
+        syntax=syntax,
+        whole_range=is_python,
     )
 
 
 def _insert(text: str) -> Callable[[Declared, str, str], Edit | None]:
     def insert(anchor: Declared, name: str, version: str) -> Edit | None:
-        """A line behind that of another requirement, with its equals sign in the same column if there is room."""
+        """A line behind that of another requirement.
+
+        Its equals sign is in the same column if there is room.
+        """
         start = start_of_line(text, anchor.span[0])
         found = LINE.match(text, start)
         if found is None or canonicalize_name(found["key"].strip("\"'")) != anchor.name:
             return None
         padding = found["padding"]
-        column = len(found["key"]) + len(padding) if len(padding) > 1 else 0
+        column = 0
+        if len(padding) > 1:  # the equals signs are aligned
+            column = len(found["key"]) + len(padding)
         width = max(column, len(name) + min(len(padding), 1))
         value = quoted_like(text, anchor.span, version or "*")
-        return line_behind(
-            text, anchor.span[1], f"{found['indent']}{name:{width}}={found['space']}{value}"
-        )
+        line = f"{found['indent']}{name:{width}}={found['space']}{value}"
+        return line_behind(text, anchor.span[1], line)
 
     return insert

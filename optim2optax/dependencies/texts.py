@@ -1,4 +1,4 @@
-"""The bytes of a file as text and back, whatever its byte order mark says."""
+"""The bytes of a file as text and back, with or without a byte order mark."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class Text:
 
 
 def decode(content: bytes, path: str) -> Text:
-    """A file's text: in UTF-8 unless a mark says otherwise, or the coding line of a Python file. Raises UndecodableError."""
+    """A file's text. Raises UndecodableError.
+
+    It is in UTF-8 unless a byte order mark, or the coding line of a Python file, says otherwise.
+    """
     if path.endswith(".py"):
         python = decode_python(content)
         return Text(python.code, python.encoding, python.bom)
-    mark, encoding = next(
-        (found for found in MARKS if content.startswith(found[0])), (b"", "utf-8")
-    )
+    marks = (found for found in MARKS if content.startswith(found[0]))
+    mark, encoding = next(marks, (b"", "utf-8"))
     try:
         return Text(content[len(mark) :].decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:
@@ -43,5 +45,6 @@ def decode(content: bytes, path: str) -> Text:
 
 def mentions(content: bytes) -> bool:
     """Whether a file says `flax` or `jax` at all, in any of these encodings."""
+    # of UTF-16, every second byte of these letters is 0
     letters = content.replace(b"\0", b"").lower()
     return b"flax" in letters or b"jax" in letters

@@ -15,18 +15,20 @@ from optim2optax.dependencies.requirement import read_requirement
 
 LONG_QUOTES = ('"""', "'''")
 STAND_IN = re.compile(r'"optim2optax stands in (\d+)"')
+"""The string that stands in for one of the file, to find where it stood."""
+
 Path = tuple[str | int, ...]
 
 
 class Value(NamedTuple):
-    """A string of a file: the keys that lead to it, what it says, and where it stands, with its quotes."""
+    """A string of a file: the keys that lead to it, its text, and its span, with its quotes."""
 
     path: Path
     text: str
     span: Span
 
     def inner(self, text: str) -> tuple[str, int]:
-        """What stands between its quotes, as it is written, and where that begins."""
+        """The source between its quotes, and where that begins."""
         start, end = self.span
         return text[start + 1 : end - 1], start + 1
 
@@ -34,17 +36,12 @@ class Value(NamedTuple):
 def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
     """The strings of a file below some keys, in order.
 
-    Each is exchanged for a mark, so that the text that results tells where it stood.
+    Each is replaced by a mark, so that the resulting text tells where it stood.
 
     Raises:
-      UnreadableError: if this is no TOML.
+      UnreadableError: if this is not TOML.
     """
-    try:
-        document = tomlkit.parse(text)
-    except TOMLKitError as error:
-        raise UnreadableError(
-            f"cannot be parsed as TOML: {error}", getattr(error, "line", 1)
-        ) from error
+    document = _parsed(text)
     found: list[tuple[Path, String]] = []
     for container, key, path in [*_places(document, ())]:
         if is_wanted(path):
@@ -65,22 +62,34 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
     return [value for value in values if not text.startswith(LONG_QUOTES, value.span[0])]
 
 
+def _parsed(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        line = getattr(error, "line", 1)
+        raise UnreadableError(f"cannot be parsed as TOML: {error}", line) from error
+
+
 def requirements(
     text: str, values: Sequence[Value]
 ) -> tuple[list[Declared], list[Finding], list[Span]]:
-    """The requirements of an array, what cannot be read of it, and where its elements stand."""
-    read = [read_requirement(*value.inner(text), quotes=1) for value in values]
-    declared = [one for one in read if isinstance(one, Declared)]
-    return (
-        declared,
-        [one for one in read if isinstance(one, Finding)],
-        [value.span for value in values],
-    )
+    """The requirements of an array, the findings of reading it, and the spans of its elements."""
+    declared: list[Declared] = []
+    problems: list[Finding] = []
+    for value in values:
+        one = read_requirement(*value.inner(text), quotes=1)
+        if isinstance(one, Declared):
+            declared.append(one)
+        elif one is not None:
+            problems.append(one)
+    return declared, problems, [value.span for value in values]
 
 
 def _places(container: Any, path: Path) -> Iterator[tuple[Any, str | int, Path]]:
-    """All strings, with what holds them."""
-    keys: Sequence[Any] = range(len(container)) if isinstance(container, list) else list(container)
+    """All strings, with their containers, and their keys in these."""
+    keys: Sequence[Any] = list(container)
+    if isinstance(container, list):
+        keys = range(len(container))
     for key in keys:
         item = container[key]
         if isinstance(item, String):

@@ -11,64 +11,85 @@ from packaging.version import InvalidVersion, Version
 from optim2optax.dependencies.declared import Syntax
 
 FAR = Version("99999")
+"""Later than any version: admitted if there is no upper bound."""
+
 CLAUSE = re.compile(r"(?P<operator>===|[=<>!~]=|[<>=^~])?\s*v?(?P<version>[^\s<>=!~^|,]+)")
 LOWER = ("", "^", "~", "~=", ">=", ">")
 UPPER = ("<", "<=", "!=")
 
 
 class NotUnderstoodError(ValueError):
-    """The versions are written in a way that is not known here."""
+    """The versions are written in an unknown way."""
 
 
 def admits(spec: str, lowest: str, syntax: Syntax) -> bool:
-    """Whether there may be a version of at least `lowest` that is admitted. Raises NotUnderstoodError."""
+    """Whether a version of at least `lowest` may be admitted. Raises NotUnderstoodError."""
     try:
-        return any(
-            _reaches(alternative, Version(lowest)) for alternative in _alternatives(spec, syntax)
-        )
+        alternatives = _alternatives(spec, syntax)
+        return any(_reaches(alternative, Version(lowest)) for alternative in alternatives)
     except (InvalidSpecifier, InvalidVersion) as error:
         raise NotUnderstoodError(f"`{spec.strip()}` is no version that is understood") from error
 
 
 def at_least(lowest: str, like: str, syntax: Syntax) -> str:
-    """`>=` with a version, in the manner of what stands there."""
+    """`>=` with a version, with the blanks of the specification that stands there."""
     if syntax == "minor":
         return lowest
     found = re.match(r"[=<>!~^]+(\s*)", like)
-    return f">={found[1] if found else ''}{lowest}"
+    gap = found[1] if found else ""
+    return f">={gap}{lowest}"
 
 
 def with_floor(spec: str, lowest: str, syntax: Syntax) -> str | None:
-    """What is declared, with the lowest version raised to one that is needed; None if it is not below that, or has none."""
+    """The specification with its lower bound raised to `lowest`.
+
+    None if it has no lower bound, or one that is high enough.
+    """
     floors = [found for found in CLAUSE.finditer(spec) if (found["operator"] or "") in LOWER]
-    if len(floors) != 1 or "|" in spec or (not floors[0]["operator"] and syntax != "poetry"):
+    if len(floors) != 1 or "|" in spec:
         return None
     [floor] = floors
-    if floor["version"] == "*" or Version(floor["version"].removesuffix(".*")) >= Version(lowest):
+    # `1.2` is a lower bound for Poetry, and one exact version for all others
+    if not floor["operator"] and syntax != "poetry":
+        return None
+    if floor["version"] == "*":
+        return None
+    if Version(floor["version"].removesuffix(".*")) >= Version(lowest):
         return None
     start, end = floor.span("version")
     raised = f"{spec[:start]}{lowest}{spec[end:]}"
-    return raised if floor["operator"] != ">" else raised.replace(">", ">=", 1)
+    if floor["operator"] == ">":
+        return raised.replace(">", ">=", 1)
+    return raised
 
 
 def floored(spec: str, lowest: str, syntax: Syntax) -> str | None:
-    """What is declared, with a lowest version, be it raised or new; None if it has one that is high enough, or is exact."""
+    """The specification with a lower bound of `lowest`, be it raised or new.
+
+    None if it has one that is high enough, or is exact.
+    """
     operators = [found["operator"] or "" for found in CLAUSE.finditer(spec)]
     if spec.strip() in ("", "*"):
         return at_least(lowest, spec, syntax)
     if "|" not in spec and all(operator in UPPER for operator in operators):
+        # `<0.5` has only an upper bound
         return f"{at_least(lowest, spec, syntax)},{spec}"
     return with_floor(spec, lowest, syntax)
 
 
 def _reaches(spec: SpecifierSet, lowest: Version) -> bool:
-    """Each bound is tried, and what comes next after it: if any version is admitted from `lowest` on, one of these is."""
-    bounds = [lowest, *(Version(clause.version.removesuffix(".*")) for clause in spec)]
-    tried = {FAR, *(version for bound in bounds for version in _from(bound))}
+    """Whether a version is admitted from `lowest` on.
+
+    If so, one of the bounds is, or one of the versions that come next after them.
+    """
+    tried = {FAR, *_from(lowest)}
+    for clause in spec:
+        tried.update(_from(Version(clause.version.removesuffix(".*"))))
     return any(version >= lowest and spec.contains(version, prereleases=True) for version in tried)
 
 
 def _from(bound: Version) -> Iterator[Version]:
+    """A version, and those that may come next: of 1.2, these are 1.2.0.0.1, 2 and 1.3."""
     yield bound
     yield Version(f"{bound.base_version}.0.0.1")
     for length in range(1, len(bound.release) + 1):
@@ -97,20 +118,31 @@ def _clauses(alternative: str, syntax: Syntax) -> Iterator[str]:
         if version == "*":
             continue
         if operator == "^":
-            yield from (f">={version}", f"<{_next_breaking(Version(version))}")
+            # ^1.2 is >=1.2,<2
+            yield f">={version}"
+            yield f"<{_next_breaking(Version(version))}"
         elif operator == "~":
+            # ~1.2.3 is >=1.2.3,==1.2.*
             yield f">={version}"
             yield f"=={'.'.join(map(str, Version(version).release[:2]))}.*"
         elif operator == "=" and syntax == "conda":
+            # =1.2 is any 1.2 for conda
             yield f"=={version.removesuffix('.*').removesuffix('*')}.*"
         elif operator in ("", "="):
             yield f"=={version}"
+        elif operator in ("==", "!="):
+            yield f"{operator}{version}"
         else:
-            yield f"{operator}{version if operator in ('==', '!=') else version.removesuffix('.*')}"
+            # >=1.2.* is no specification of PEP 440
+            yield f"{operator}{version.removesuffix('.*')}"
 
 
 def _next_breaking(version: Version) -> str:
-    """The first version that `^` excludes: the first number that is not 0, and the last if all are, counts one up."""
+    """The first version that `^` excludes.
+
+    The first number that is not 0 counts one up, and the last if all are 0.
+    """
     release = version.release
-    index = next((index for index, number in enumerate(release) if number), len(release) - 1)
+    last = len(release) - 1
+    index = next((index for index, number in enumerate(release) if number), last)
     return ".".join(map(str, (*release[:index], release[index] + 1)))

@@ -1,4 +1,4 @@
-"""Import each module of a project in a process of its own. This runs what stands at the top of each."""
+"""Import each module of a project in a process of its own. This runs the module's code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IMPORT = "import importlib, sys; importlib.import_module(sys.argv[1])"
 
 @dataclass(frozen=True)
 class ImportFailure:
-    """A module that cannot be imported: its file, its name, and the last line of what Python said."""
+    """A module that cannot be imported: its file, its name, and the last line of the traceback."""
 
     path: str
     module: str
@@ -32,8 +32,8 @@ def import_each(
     """The first module that cannot be imported, in the order of the files; None if all can.
 
     Args:
-      found: the files; notebooks, and files whose name is no module's, are passed over.
-      progress: is told of each.
+      found: the files; notebooks, and files whose name is not that of a module, are passed over.
+      progress: is called for each.
       python: the interpreter.
     """
     for done, file in enumerate(found, 1):
@@ -49,6 +49,7 @@ def import_each(
 
 def _module(path: Path) -> tuple[Path, str | None]:
     """The folder from which a file is imported, and the name of its module."""
+    # src/kit/train.py is imported as `kit.train` from src, if kit is a package
     steps = [path.stem]
     folder = path.parent
     while (folder / "__init__.py").exists():
@@ -56,19 +57,20 @@ def _module(path: Path) -> tuple[Path, str | None]:
         folder = folder.parent
     if steps[-1] == "__init__":
         steps.pop()
-    is_module = (
-        path.suffix == ".py"
-        and bool(steps)
-        and all(step.isidentifier() for step in steps)
-        and steps[-1] != "__main__"
-    )
-    return folder, ".".join(steps) if is_module else None
+    if path.suffix != ".py" or not steps:
+        return folder, None
+    # scripts such as `train-mnist.py` cannot be imported, and `__main__.py` would run
+    if not all(step.isidentifier() for step in steps) or steps[-1] == "__main__":
+        return folder, None
+    return folder, ".".join(steps)
 
 
 def _import(root: Path, module: str, python: str) -> str:
-    """What went wrong; empty if nothing did."""
+    """The error of an import; empty if there is none."""
+    paths = str(root)
     before = os.environ.get("PYTHONPATH")
-    paths = os.pathsep.join([str(root), *([before] if before else [])])
+    if before:
+        paths = os.pathsep.join([paths, before])
     try:
         done = subprocess.run(
             [python, "-c", IMPORT, module],
@@ -84,4 +86,5 @@ def _import(root: Path, module: str, python: str) -> str:
         return f"not done after {SECONDS:.0f} s"
     if not done.returncode:
         return ""
-    return (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines else f"it ended with {done.returncode}"

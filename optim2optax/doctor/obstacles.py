@@ -1,4 +1,4 @@
-"""Names that are gone in the versions at hand, and files that no Python 3 reads."""
+"""Names that were removed in the installed versions, and files that no Python 3 reads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
 RAISED = ("FO852", "FO853")
 PINS = (*RAISED, "FO951", "FO952", "FO955")
-"""The codes of what keeps the versions from being installed that are needed."""
+"""The codes of requirements that exclude the needed versions."""
 
 NEWEST = Version("9999")
-"""Stands for a package that is not installed: its newest version lacks all that was ever removed."""
+"""The version of a package that is not installed: it lacks all names that were ever removed."""
 
 TITLES = {"flax": "Flax", "jax": "JAX", "jaxlib": "jaxlib", "numpy": "NumPy", "optax": "optax"}
 
@@ -29,10 +29,11 @@ class Obstacle:
 
     Attributes:
       what: the name, or the problem.
-      since: since when, as `Flax 0.6.0`; empty if that is no matter of versions.
-      places: where, as `path:line`, in order.
+      since: the first version without the name, as `Flax 0.6.0`; empty if it does not depend on
+        versions.
+      places: the places, as `path:line`, in order.
       remedy: what to do, in a sentence or a command.
-      command: the command that does it; empty if nothing but a person can.
+      command: the command that does it; empty if it has to be done by hand.
     """
 
     what: str
@@ -43,7 +44,10 @@ class Obstacle:
 
 
 def installed() -> dict[str, Version]:
-    """The versions of the packages that a project is to run on; those that are not installed count as the newest."""
+    """The versions of the packages that a project runs on.
+
+    Packages that are not installed count as the newest.
+    """
     found = {}
     for name in sorted(packages()):
         try:
@@ -54,58 +58,61 @@ def installed() -> dict[str, Version]:
 
 
 def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> list[Obstacle]:
-    """What keeps some files from running with these versions: the commonest first, what no command mends last."""
+    """The obstacles in some files with these versions.
+
+    The commonest come first, and those that no command resolves last.
+    """
     from codemods.survey import survey  # imports all that analyses code
 
     grouped: dict[tuple[Removed | None, str], list[Found]] = defaultdict(list)
     for found in survey(sources):
-        if found.row is None or _concerns(found.row, versions[found.row.package]):
+        if found.row is None or _is_absent(found.row, versions[found.row.package]):
             grouped[found.row, found.problem].append(found)
-    return sorted(
-        map(_obstacle, grouped, grouped.values()),
-        key=lambda one: (not one.command, -len(one.places), one.what),
-    )
+    return sorted(map(_obstacle, grouped, grouped.values()), key=_order)
 
 
-def _concerns(row: Removed, installed: Version) -> bool:
-    """Whether a name is not there in a version. What nobody is known to have removed may still come in later versions."""
+def _order(obstacle: Obstacle) -> tuple[bool, int, str]:
+    return not obstacle.command, -len(obstacle.places), obstacle.what
+
+
+def _is_absent(row: Removed, installed: Version) -> bool:
+    """Whether a version lacks a name.
+
+    A name that was never removed may be new in a later version than those that are known.
+    """
     if row.how == NEVER:
         return installed is NEWEST or installed <= Version(row.gone)
     return Version(row.gone) <= installed
 
 
 def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
-    """What the dependencies that a project declares exclude, and today's code needs."""
+    """The declared dependencies of a project that exclude the versions that today's code needs."""
     from optim2optax.dependencies.editing import dependencies
 
-    found = []
+    found: list[Obstacle] = []
     for result in dependencies(declaring, Options()):
         for site in result.hints:
             if site.code in PINS:
+                # jax==0.2.1
                 place = f"{result.path}:{site.line}"
-                found.append(
-                    Obstacle(
-                        site.before,
-                        "",
-                        (place,),
-                        site.message,
-                        MODERNIZE if site.code in RAISED else "",
-                    )
-                )
+                command = MODERNIZE if site.code in RAISED else ""
+                found.append(Obstacle(site.before, "", (place,), site.message, command))
     return found
 
 
 def _obstacle(key: tuple[Removed | None, str], found: list[Found]) -> Obstacle:
     row, problem = key
     places = tuple(dict.fromkeys(f"{one.path}:{one.line}" for one in found))
-    if row is None:
+    if row is None:  # the syntax of Python 2
         return Obstacle(problem, "", places, "Correct the file, or leave it out.")
     if row.how == NEVER:
         return Obstacle(row.name, "", places, f"{TITLES[row.package]} does not have it. {row.note}")
     since = f"{TITLES[row.package]} {row.gone}"
     if row == LEGACY:
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
-    if row.how == "none":
+    if row.how == "none":  # the note is the remedy, which is done by hand
         return Obstacle(row.name, since, places, row.note)
-    remedy = f"It is `{row.to}` now." if row.how == "same" else "It is written in another way now."
+    remedy = "It is written in another way now."
+    if row.how == "same":
+        remedy = f"It is `{row.to}` now."
     return Obstacle(row.name, since, places, remedy, MODERNIZE)

@@ -1,4 +1,4 @@
-"""Which files may declare the dependencies of what a run is about."""
+"""Which files may declare the dependencies of the files of a run."""
 
 from __future__ import annotations
 
@@ -11,48 +11,47 @@ from optim2optax.project.patterns import Patterns
 
 MARKER = re.compile(r"\.git|pyproject\.toml|setup\.(?:py|cfg)|requirements.*\.txt")
 FOLDER = "requirements"
-"""Beside the folders that are named, the root of their project is looked into, and its folder of this name."""
+"""The folder in the root of a project that is searched beside the folders that are named."""
 
 
 def find_declaring(
     arguments: Iterable[str], exclude: Patterns, declares: Callable[[str], bool]
 ) -> list[Found]:
-    """The files that `declares` takes by their paths, in an order that does not depend on that of the arguments."""
+    """The files that `declares` selects by their paths, sorted."""
 
     def below(entry: os.DirEntry[str]) -> bool:
-        return (
-            entry.name not in ALWAYS_SKIPPED
-            if entry.is_dir(follow_symlinks=False)
-            else declares(entry.path)
-        )
+        if entry.is_dir(follow_symlinks=False):
+            return entry.name not in ALWAYS_SKIPPED
+        return declares(entry.path)
 
     def in_root(entry: os.DirEntry[str]) -> bool:
-        return entry.name == FOLDER if entry.is_dir(follow_symlinks=False) else declares(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            return entry.name == FOLDER
+        return declares(entry.path)
 
-    places: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for argument in arguments:
         location = os.path.realpath(argument)
         folder = location if os.path.isdir(location) else os.path.dirname(location)
         root = _root(folder)
         if root is not None:
-            places.update(dict.fromkeys(walk(root, exclude, in_root), root))
+            # `rewrite src/train.py` has its setup.py in the root
+            folders.update(dict.fromkeys(walk(root, exclude, in_root), root))
         if folder == location and not exclude.verdict(os.path.abspath(argument), is_directory=True):
-            places.update(dict.fromkeys(walk(folder, exclude, below), folder))
-    return [
-        Found(shown(place), place, places[place])
-        for place in sorted(places)
-        if os.path.isfile(place)
-    ]
+            folders.update(dict.fromkeys(walk(folder, exclude, below), folder))
+    files = [place for place in sorted(folders) if os.path.isfile(place)]
+    return [Found(shown(place), place, folders[place]) for place in files]
 
 
 def concerning(
     declaring: Sequence[Found], code: Iterable[Found], moved: Iterable[Found]
 ) -> list[Found]:
-    """Those that declare the dependencies of code that has moved: it is below their folder.
+    """The declaring files whose folder has moved code below it.
 
-    Of a folder without code, such as `docker/`, the folder around it is asked.
+    For a folder without code, such as `docker/`, the folder around it decides.
     """
-    with_code, with_moved = _folders(code), _folders(moved)
+    with_code = _folders(code)
+    with_moved = _folders(moved)
 
     def concerns(file: Found) -> bool:
         folder = os.path.dirname(file.location)
@@ -64,7 +63,7 @@ def concerning(
 
 
 def _folders(files: Iterable[Found]) -> set[str]:
-    """All folders that files are below."""
+    """All folders around some files."""
     folders: set[str] = set()
     for file in files:
         folder = os.path.dirname(file.location)

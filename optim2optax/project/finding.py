@@ -1,4 +1,4 @@
-"""Which files a run is about."""
+"""Which files a run looks at."""
 
 from __future__ import annotations
 
@@ -12,53 +12,48 @@ SUFFIXES = (".py", ".ipynb")
 ROOT_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 ALWAYS_SKIPPED = frozenset(
     (
-        *(
-            ".bzr",
-            ".direnv",
-            ".eggs",
-            ".git",
-            ".git-rewrite",
-            ".hg",
-            ".ipynb_checkpoints",
-            ".mypy_cache",
-            ".nox",
-        ),
-        *(
-            ".pants.d",
-            ".pyenv",
-            ".pytest_cache",
-            ".pytype",
-            ".ruff_cache",
-            ".svn",
-            ".tox",
-            ".venv",
-            ".vscode",
-        ),
-        *(
-            "__pycache__",
-            "__pypackages__",
-            "_build",
-            "buck-out",
-            "build",
-            "dist",
-            "node_modules",
-            "site-packages",
-            "venv",
-        ),
+        ".bzr",
+        ".direnv",
+        ".eggs",
+        ".git",
+        ".git-rewrite",
+        ".hg",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".nox",
+        ".pants.d",
+        ".pyenv",
+        ".pytest_cache",
+        ".pytype",
+        ".ruff_cache",
+        ".svn",
+        ".tox",
+        ".venv",
+        ".vscode",
+        "__pycache__",
+        "__pypackages__",
+        "_build",
+        "buck-out",
+        "build",
+        "dist",
+        "node_modules",
+        "site-packages",
+        "venv",
     )
 )
+"""The folders that hold no code of the project itself."""
 
 Keep = Callable[["os.DirEntry[str]"], bool]
-"""Whether an entry of a folder is to be looked at: a file, or what is in a folder."""
+"""Whether an entry of a folder is looked at: a file, or the contents of a folder."""
 
 
 class Found(NamedTuple):
     """A file to look at.
 
     Attributes:
-      path: for people to read.
+      path: the path for people to read.
       location: the absolute path of the file, links resolved.
-      named: that of the folder by which it was named, or its own folder.
+      named: the absolute path of the folder by which it was named, or of its own folder.
     """
 
     path: str
@@ -67,11 +62,12 @@ class Found(NamedTuple):
 
 
 def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
-    """The files that the arguments name, each once, in an order that does not depend on theirs.
+    """The files that the arguments name, each once, sorted.
 
-    A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for `*.py` and `*.ipynb`, less what
-    .gitignore, `exclude` and ALWAYS_SKIPPED leave out; links that lead out of it are not followed. A directory that
-    cannot be listed is an element itself: reading it says why.
+    A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for
+    `*.py` and `*.ipynb`, without those that .gitignore, `exclude` and ALWAYS_SKIPPED leave out;
+    links that lead out of it are not followed. A directory that cannot be listed is an element
+    itself: reading it says why.
     """
     locations: dict[str, str] = {}
     for argument in arguments:
@@ -81,25 +77,28 @@ def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
         root = os.path.realpath(location)
         is_directory = os.path.isdir(root)
         named = root if is_directory else os.path.dirname(root)
-        for file in walk(root, exclude, _is_code) if is_directory else (root,):
+        files = walk(root, exclude, _is_code) if is_directory else (root,)
+        for file in files:
+            # `rewrite src src/kit` names a file twice: the outer folder counts
             locations[file] = min(named, locations.get(file, named), key=len)
     return [Found(shown(location), location, locations[location]) for location in sorted(locations)]
 
 
 def by_repository(found: Iterable[Found]) -> dict[str, list[Found]]:
-    """Files by the folder of the outermost repository around each, so that submodules belong to what they are a part of.
+    """Files by the folder of the outermost repository around each.
 
-    Those around which there is none are together, under an empty name.
+    So submodules belong to the repository around them. Files outside of any repository are
+    together, under an empty name.
     """
     known: dict[str, str] = {}
 
     def repository(folder: str) -> str:
         if folder not in known:
             parent = os.path.dirname(folder)
-            outer = repository(parent) if parent != folder else ""
-            known[folder] = outer or (
-                folder if os.path.exists(os.path.join(folder, ".git")) else ""
-            )
+            found = repository(parent) if parent != folder else ""
+            if not found and os.path.exists(os.path.join(folder, ".git")):
+                found = folder
+            known[folder] = found
         return known[folder]
 
     files: dict[str, list[Found]] = {}
@@ -109,27 +108,27 @@ def by_repository(found: Iterable[Found]) -> dict[str, list[Found]]:
 
 
 def module_paths(found: Sequence[Found], repository: str = "") -> list[str]:
-    """A path for each file that gives its module a name: from the project's root on, wherever the command is run.
+    """The path of each file from the project's root on, which gives its module a name.
 
-    The root is the nearest folder around with a file that tells, such as `pyproject.toml`; without one, what was named, or the
-    folder of the outermost package around that. It is within the repository of the files, if that is given.
+    The root is the nearest folder around the files with a marker such as `pyproject.toml`; without
+    one, the folder that was named, or that of the outermost package around it. It is in the
+    repository of the files, if that is given. It does not depend on where the command is run.
     """
     if not found:
         return []
-    root = _project_root(
-        os.path.commonpath([max(file.named, repository, key=len) for file in found])
-    )
+    named = [max(file.named, repository, key=len) for file in found]
+    root = _project_root(os.path.commonpath(named))
     return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
 
 
 def root_of(files: Mapping[Found, str]) -> str:
-    """The folder from which the paths of files go that `module_paths` gave."""
+    """The project's root, from which the paths of `module_paths` go."""
     file, path = next(iter(files.items()))
     return file.location[: -len(path)].rstrip(os.sep) or os.sep
 
 
 def shown(location: str) -> str:
-    """A path as people read it: from the current folder on, with `/`, and printable whatever bytes its name holds."""
+    """A path as people read it: from the current folder on, with `/`, and printable."""
     here = os.path.join(os.getcwd(), "")
     if location.startswith(here):
         relative = location.removeprefix(here)
@@ -142,14 +141,20 @@ def shown(location: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text in one line that does nothing to a terminal or a log: control characters are written as escapes."""
+    """Text in one line, with escapes in place of control characters.
+
+    A terminal or a log would act on those.
+    """
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def walk(root: str, exclude: Patterns, keep: Keep) -> Iterator[str]:
-    """The files below a folder that `keep` takes, in the folders that it takes, less what .gitignore and `exclude` leave out."""
+    """The files below a folder that `keep` selects, in the folders that it selects.
+
+    Those that .gitignore and `exclude` leave out are not among them.
+    """
     return _walk(root, root, _outer_ignores(root), exclude, keep)
 
 
@@ -173,9 +178,9 @@ def _walk(
         is_directory = entry.is_dir(follow_symlinks=False)
         if not keep(entry):
             continue
-        if exclude.verdict(entry.path, is_directory=is_directory) or is_ignored(
-            ignores, entry.path, is_directory=is_directory
-        ):
+        if exclude.verdict(entry.path, is_directory=is_directory):
+            continue
+        if is_ignored(ignores, entry.path, is_directory=is_directory):
             continue
         if not is_directory:
             yield from _within(entry, root)
@@ -184,8 +189,9 @@ def _walk(
 
 
 def _within(entry: os.DirEntry[str], root: str) -> Iterator[str]:
-    """The real path of an entry, if it is a file and does not lead out. Its folder is a real path, so that others are, too."""
+    """The real path of an entry, if it is a file and does not lead out of the root."""
     if not entry.is_symlink():
+        # the path of its folder is a real one, and so is its own
         if entry.is_file():
             yield entry.path
         return
@@ -195,7 +201,10 @@ def _within(entry: os.DirEntry[str], root: str) -> Iterator[str]:
 
 
 def _outer_ignores(root: str) -> list[Patterns]:
-    """The .gitignore files above a folder, up to its repository, but for those that ignore the folder: it was named."""
+    """The .gitignore files above a folder, up to its repository.
+
+    Those that ignore the folder are left out, because the user has named it.
+    """
     found: list[Patterns] = []
     directory = root
     while not os.path.exists(os.path.join(directory, ".git")):
@@ -208,6 +217,7 @@ def _outer_ignores(root: str) -> list[Patterns]:
 
 
 def _project_root(directory: str) -> str:
+    """The nearest folder with a marker; without one, the folder around the packages."""
     candidate = directory
     while not any(os.path.exists(os.path.join(candidate, marker)) for marker in ROOT_MARKERS):
         parent = os.path.dirname(candidate)

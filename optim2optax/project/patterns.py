@@ -14,28 +14,33 @@ GITIGNORE = ".gitignore"
 
 
 class PatternError(ValueError):
-    """A pattern that does not follow the syntax of .gitignore."""
+    """A pattern does not follow the syntax of .gitignore."""
 
 
 class Patterns:
-    """Patterns that hold from a folder (`base`, absolute) downwards."""
+    """Patterns that apply from a folder (`base`, absolute) downwards."""
 
     def __init__(self, base: str, lines: Iterable[str]) -> None:
-        """Raises PatternError for a line that is no pattern."""
+        """Raises PatternError for a line that is not a pattern."""
         self.base = base
         lines = list(lines)
         self._spec: GitIgnoreSpec | None = _compile(lines) if lines else None
 
     def verdict(self, location: str, *, is_directory: bool = False) -> bool | None:
-        """True: excluded. False: explicitly kept (`!pattern`). None: no pattern speaks of it."""
+        """True: excluded. False: explicitly kept (`!pattern`). None: no pattern matches it."""
         if self._spec is None:
             return None
         relative = os.path.relpath(location, self.base).replace(os.sep, "/")
-        return self._spec.check_file(relative + "/" if is_directory else relative).include
+        if is_directory:  # the pattern `build/` matches only folders
+            relative += "/"
+        return self._spec.check_file(relative).include
 
 
 def read_gitignore(directory: str) -> list[Patterns]:
-    """The patterns of a folder's own .gitignore, if it has one, as one element; lines that are no pattern are skipped."""
+    """The patterns of a folder's own .gitignore, if it has one, as one element.
+
+    Lines that are not patterns are skipped.
+    """
     path = os.path.join(directory, GITIGNORE)
     if not os.path.isfile(path):  # a link to a device might not end
         return []
@@ -48,7 +53,10 @@ def read_gitignore(directory: str) -> list[Patterns]:
 
 
 def is_ignored(ignores: Iterable[Patterns], location: str, *, is_directory: bool) -> bool:
-    """Whether the innermost .gitignore that speaks of a path excludes it. `ignores` go from the outermost inwards."""
+    """Whether the innermost .gitignore with a pattern for a path excludes it.
+
+    `ignores` go from the outermost inwards.
+    """
     for patterns in reversed(list(ignores)):
         verdict = patterns.verdict(location, is_directory=is_directory)
         if verdict is not None:

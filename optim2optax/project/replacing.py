@@ -13,17 +13,19 @@ from optim2optax.project.temporary import remove_leftovers, temporary_beside
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of `path` once all is in it; a device or a pipe is written to itself.
+    """A file to write to, which replaces `path` once it is complete.
 
     Raises:
-      OSError: if it cannot be written; what was at `path` is as it was.
+      OSError: if it cannot be written; `path` is unchanged then.
     """
     path = path.resolve()
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
         with path.open("wb") as file:
             yield file
         return
-    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
+    mode = 0o666 & ~_umask()
+    if path.exists():
+        mode = path.stat().st_mode & 0o7777
     remove_leftovers([str(path)])
     handle, name = temporary_beside(str(path))
     try:
@@ -38,6 +40,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _umask() -> int:
+    """The mask of permissions, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""New contents beside the files whose place they are to take, and what is left of them if a run was killed."""
+"""Temporary files beside those that they replace, and leftovers of them after a killed run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 LEFTOVER = re.compile(r"\.(.+)\.optim2optax-[a-z0-9_]{8}\.tmp")
 OLD = 3600
-"""So many seconds after the last byte was written, nobody is at it any more."""
+"""The age in seconds from which on no run still writes to a temporary file."""
 
 
 def temporary_beside(location: str) -> tuple[int, str]:
@@ -22,7 +22,7 @@ def temporary_beside(location: str) -> tuple[int, str]:
 
 
 def remove_leftovers(locations: Iterable[str]) -> None:
-    """Remove the hidden files that runs which were killed an hour ago or earlier left beside some files."""
+    """Remove old temporary files beside some files, which killed runs have left."""
     by_folder: dict[str, set[str]] = {}
     for location in locations:
         folder, name = os.path.split(location)

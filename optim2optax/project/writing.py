@@ -1,4 +1,4 @@
-"""Replacing files, making and deleting them: each one atomically, and none if one of them cannot be."""
+"""Files are replaced, made and deleted: each one atomically, and all or none of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from optim2optax.project.temporary import remove_leftovers, temporary_beside
@@ -17,9 +17,9 @@ CACHE = "__pycache__"
 
 @dataclass(frozen=True)
 class Change:
-    """The file at `location` (a real path), which held `before`, is to hold `after`.
+    """A change of the file at `location` (a real path) from `before` to `after`.
 
-    One that is new held None, and one that is to be deleted holds None after.
+    `before` is None for a new file, and `after` for one that is deleted.
     """
 
     location: str
@@ -32,11 +32,12 @@ class UnwritableError(Exception):
 
 
 def write_files(changes: Sequence[Change]) -> dict[str, str]:
-    """Write all the changes, or none: an optimizer may reach over several files, and half of it would not run.
+    """Write all the changes, or none.
 
-    Every new content lies complete, beside the file it is for, before the first file is replaced; so a crash or a full
-    disk leaves each file either as it was or as it should be. New files come first, and deletions last: what is imported
-    is there at every moment.
+    An optimizer may reach over several files, and half of its migration would not run. Every new
+    content is complete, beside the file that it replaces, before the first file is replaced; so a
+    crash or a full disk leaves each file either as it was or as it should be. New files come first,
+    and deletions last: imported modules exist at every moment.
 
     Returns:
       By location, why a file was not written; empty if all were.
@@ -53,9 +54,8 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
             except (UnwritableError, OSError) as error:
                 problems[change.location] = _reason(error)
         if problems:
-            return {
-                change.location: "not written, because another file cannot be" for change in changes
-            } | problems
+            why = "not written, because another file cannot be"
+            return {change.location: why for change in changes} | problems
         for change in changes:
             try:
                 _require_unchanged(change)
@@ -65,25 +65,34 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
                 problems[change.location] = _reason(error)
         return problems
     finally:
-        for leftover in filter(None, staged.values()):
-            with contextlib.suppress(OSError):
-                os.unlink(leftover)
-        _remove_empty(
-            [
-                *folders,
-                *(os.path.dirname(change.location) for change in changes if change.after is None),
-            ]
-        )
+        _clean_up(staged, folders, changes)
+
+
+def _clean_up(
+    staged: Mapping[str, str], made_folders: Iterable[str], changes: Sequence[Change]
+) -> None:
+    """Remove what is left of staged contents, and empty folders that were made or had deletions."""
+    for temporary in filter(None, staged.values()):
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    deleted = [change.location for change in changes if change.after is None]
+    _remove_empty([*made_folders, *map(os.path.dirname, deleted)])
 
 
 def _stage(change: Change) -> str:
-    """Write the new content beside the file it is for, with that file's owner and mode; returns where, or nothing if it goes."""
+    """Write the new content beside the file that it replaces, with that file's owner and mode.
+
+    Returns:
+      The path of the temporary file; empty for a deletion.
+    """
     _require_unchanged(change)
     if change.after is None:
         return ""
-    status = os.stat(
-        change.location if change.before is not None else os.path.dirname(change.location)
-    )
+    # a new file gets the owner and the mode of its folder
+    like = change.location
+    if change.before is None:
+        like = os.path.dirname(change.location)
+    status = os.stat(like)
     handle, temporary = temporary_beside(change.location)
     try:
         with open(handle, "wb") as file:
@@ -93,11 +102,9 @@ def _stage(change: Change) -> str:
         if sys.platform != "win32":
             with contextlib.suppress(PermissionError):
                 os.chown(temporary, status.st_uid, status.st_gid)
-        # Whoever can go into a folder can read a file, or write it.
-        os.chmod(
-            temporary,
-            stat.S_IMODE(status.st_mode) & (0o7777 if change.before is not None else 0o666),
-        )
+        # the permission to enter a folder is not one to execute a file
+        mask = 0o7777 if change.before is not None else 0o666
+        os.chmod(temporary, stat.S_IMODE(status.st_mode) & mask)
     except BaseException:
         os.unlink(temporary)
         raise
@@ -112,17 +119,16 @@ def _put(staged: str, change: Change) -> None:
 
 
 def _made_folders(changes: Sequence[Change]) -> Iterator[str]:
-    """Make the folders that new files lack. One that cannot be made is found to be missing later."""
-    for folder in dict.fromkeys(
-        os.path.dirname(change.location) for change in changes if change.before is None
-    ):
+    """Make the folders that new files lack. Staging fails in one that cannot be made."""
+    new = [change.location for change in changes if change.before is None]
+    for folder in dict.fromkeys(map(os.path.dirname, new)):
         with contextlib.suppress(OSError):
             os.mkdir(folder)
             yield folder
 
 
 def _remove_empty(folders: Iterable[str]) -> None:
-    """Remove folders in which nothing is left but what Python has compiled."""
+    """Remove folders in which nothing is left, or only compiled modules."""
     for folder in dict.fromkeys(folders):
         with contextlib.suppress(OSError):
             if os.listdir(folder) == [CACHE]:
@@ -131,6 +137,7 @@ def _remove_empty(folders: Iterable[str]) -> None:
 
 
 def _require_unchanged(change: Change) -> None:
+    """Refuse to write over an edit of the user since the file was read."""
     if change.before is None:
         if os.path.lexists(change.location):
             raise UnwritableError("not written, because it has appeared meanwhile; run again")
@@ -145,8 +152,6 @@ def _require_unchanged(change: Change) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return (
-        f"cannot be written: {error.strerror or error}"
-        if isinstance(error, OSError)
-        else str(error)
-    )
+    if isinstance(error, OSError):
+        return f"cannot be written: {error.strerror or error}"
+    return str(error)

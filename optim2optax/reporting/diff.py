@@ -1,4 +1,4 @@
-"""Unified diffs of bytes: `git apply` and `patch -p1` turn the old bytes into exactly the new ones."""
+"""Unified diffs of bytes: `git apply` and `patch -p1` make exactly the new bytes of the old."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def _lines(result: FileResult) -> Iterator[bytes]:
     path = result.path.encode()
     old = NOTHING if result.kind == "new" else b"a/" + path
     new = NOTHING if result.kind == "deleted" else b"b/" + path
-    before, after = result.before.split(b"\n"), result.after.split(b"\n")
-    lines = difflib.diff_bytes(
-        difflib.unified_diff, _kept_ends(before), _kept_ends(after), old, new, lineterm=b"\n"
-    )
+    before = _with_ends(result.before.split(b"\n"))
+    after = _with_ends(result.after.split(b"\n"))
+    lines = difflib.diff_bytes(difflib.unified_diff, before, after, old, new, lineterm=b"\n")
     for line in _matched(list(lines)):
         if line.endswith(b"\n"):
             yield line
         else:
+            # the last line of a file without a newline at its end
             yield line + b"\n"
             yield b"\\ No newline at end of file\n"
 
 
 def _matched(lines: list[bytes]) -> Iterator[bytes]:
-    """The lines of a diff, with what is removed and added again as it was left in place.
+    """The lines of a diff, in which lines that are removed and added again stay in place.
 
-    In long files `difflib` passes over lines that occur often, such as blank ones.
+    In long files `difflib` passes over lines that occur often, such as empty ones.
     """
     yield from lines[:2]
     for changed, group in groupby(lines[2:], lambda line: line[:1] in (b"-", b"+")):
@@ -51,23 +51,28 @@ def _matched(lines: list[bytes]) -> Iterator[bytes]:
             yield from group
             continue
         found = list(group)
-        removed, added = ([line[1:] for line in found if line[:1] == sign] for sign in (b"-", b"+"))
-        for what, i, j, k, m in difflib.SequenceMatcher(
-            None, removed, added, autojunk=False
-        ).get_opcodes():
+        removed = [line[1:] for line in found if line[:1] == b"-"]
+        added = [line[1:] for line in found if line[:1] == b"+"]
+        # without `autojunk`, no line is passed over
+        matcher = difflib.SequenceMatcher(None, removed, added, autojunk=False)
+        for what, old_start, old_end, new_start, new_end in matcher.get_opcodes():
             if what == "equal":
-                yield from _signed(b" ", removed[i:j])
+                yield from _signed(b" ", removed[old_start:old_end])
             else:
-                yield from _signed(b"-", removed[i:j])
-                yield from _signed(b"+", added[k:m])
+                yield from _signed(b"-", removed[old_start:old_end])
+                yield from _signed(b"+", added[new_start:new_end])
 
 
 def _signed(sign: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     return (sign + line for line in lines)
 
 
-def _kept_ends(parts: list[bytes]) -> list[bytes]:
-    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+def _with_ends(parts: list[bytes]) -> list[bytes]:
+    """The lines with their line endings; the last one has none, or is empty and left out."""
+    lines = [part + b"\n" for part in parts[:-1]]
+    if parts[-1]:
+        lines.append(parts[-1])
+    return lines
 
 
 def _coloured(line: bytes) -> bytes:

@@ -1,4 +1,7 @@
-"""Annotations of a GitHub workflow run: `::warning file=…,line=…,title=CODE::message`, the most important first."""
+"""Annotations of a GitHub workflow run: `::warning file=…,line=…,title=CODE::message`.
+
+The most important come first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from optim2optax.reporting.report import Report
 
 KINDS = ("error", "warning", "notice")
 MOST = 10
-"""GitHub shows so many annotations of each kind for a step, and drops the others without a word."""
+"""The number of annotations of each kind that GitHub shows for a step. It drops the others."""
 
 CONSEQUENCES = ("FO901", "FO911", "FO914")
 """Codes of sites that are left because of others: these come last."""
@@ -32,26 +35,28 @@ class Annotation(NamedTuple):
 
 
 def render(report: Report, *, colour: bool) -> str:
-    annotations = sorted(
-        _annotations(report), key=lambda found: found.properties.get("title") in CONSEQUENCES
-    )
-    shown = [
-        line
-        for kind in KINDS
-        for line in _bounded(kind, [found for found in annotations if found.kind == kind])
-    ]
+    annotations = sorted(_annotations(report), key=_is_consequence)
+    shown: list[str] = []
+    for kind in KINDS:
+        shown += _bounded(kind, [found for found in annotations if found.kind == kind])
     return "".join(f"{line}\n" for line in shown)
 
 
+def _is_consequence(annotation: Annotation) -> bool:
+    return annotation.properties.get("title") in CONSEQUENCES
+
+
 def _bounded(kind: str, annotations: Sequence[Annotation]) -> list[str]:
-    """As many as are shown; the last of them says how many more there are."""
-    lines = [
-        *dict.fromkeys(map(str, annotations))
-    ]  # a constructor and its `create` are two sites at one place
+    """As many annotations as GitHub shows; the last of them says how many more there are."""
+    # each once: a constructor and its `create` are two sites at one place
+    lines = [*dict.fromkeys(map(str, annotations))]
     if len(lines) <= MOST:
         return lines
     left = len(lines) - MOST + 1
-    message = f"{left} more like these: `optim2optax rewrite --check` without `--output-format` lists all of them"
+    message = (
+        f"{left} more like these: `optim2optax rewrite --check` without `--output-format` "
+        "lists all of them"
+    )
     return [*lines[: MOST - 1], str(Annotation(kind, {"title": "optim2optax"}, message))]
 
 
@@ -62,7 +67,9 @@ def _annotations(report: Report) -> Iterator[Annotation]:
         for site in result.sites:
             properties = {"file": result.path, **_position(site), "title": site.code}
             if site.status == "unresolved":
-                message = f"{site.message}\nfix: {site.remedy}" if site.remedy else site.message
+                message = site.message
+                if site.remedy:
+                    message = f"{message}\nfix: {site.remedy}"
                 yield Annotation("warning", properties, message)
             elif site.status == "vendored":
                 yield Annotation("notice", properties, f"vendored: {site.message}")
@@ -70,13 +77,12 @@ def _annotations(report: Report) -> Iterator[Annotation]:
                 yield Annotation("notice", properties, f"would be rewritten: {site.message}")
         for line in result.unused_suppressions:
             properties = {"file": result.path, "line": str(line)}
-            yield Annotation(
-                "notice", properties, "unused suppression: there is nothing to ignore here"
-            )
+            message = "unused suppression: there is nothing to ignore here"
+            yield Annotation("notice", properties, message)
 
 
 def _position(site: Site) -> dict[str, str]:
-    """GitHub takes columns only for a range within one line."""
+    """The properties of a place. GitHub takes columns only for a range within one line."""
     if site.line != site.end_line:
         return {"line": str(site.line), "endLine": str(site.end_line)}
     return {"line": str(site.line), "col": str(site.column), "endColumn": str(site.end_column)}

@@ -1,4 +1,4 @@
-"""JSON for other programs. Files of which there is nothing to say are only counted."""
+"""JSON for other programs. Files without sites, changes and errors are only counted."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ VERSION = 1
 
 def render(report: Report, *, colour: bool) -> str:
     files = [_file(result, report) for result in report.results if _is_worth_mention(result)]
-    return (
-        json.dumps({"version": VERSION, "summary": report.summary, "files": files}, indent=2) + "\n"
-    )
+    described = {"version": VERSION, "summary": report.summary, "files": files}
+    return json.dumps(described, indent=2) + "\n"
 
 
 def _is_worth_mention(result: FileResult) -> bool:
@@ -37,6 +36,7 @@ def _file(result: FileResult, report: Report) -> dict[str, Any]:
         "hints": [_site(site) for site in result.hints],
     }
     if report.diff:
+        # JSON has no bytes
         described["diff"] = unified_diff(result).decode("utf-8", "replace")
     return described
 

@@ -1,4 +1,4 @@
-"""What a run found and did: the one record that every format presents."""
+"""The result of a run: the one record that every format presents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from codemods.model import FileResult, Site, Status
 
 @dataclass(frozen=True)
 class Report:
-    """The results of all files scanned. `preview` says that nothing was written: `rewritten` means would be."""
+    """The results of all scanned files.
+
+    `preview` says that nothing was written: `rewritten` means that a site would be rewritten.
+    """
 
     results: Sequence[FileResult]
     preview: bool = False
@@ -41,8 +44,9 @@ class Report:
 
     @cached_property
     def summary(self) -> dict[str, int]:
-        """The totals; `sites` is the sum of `rewritten`, `suppressed`, `vendored` and `unresolved`."""
+        """The totals; `sites` is the sum of the four numbers behind it."""
         return {
+            # a new file was not there to be scanned
             "files_scanned": sum(result.kind != "new" for result in self.results),
             "files_changed": len(self.changed),
             "sites": sum(1 for _ in self.sites),
@@ -56,7 +60,6 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0: nothing is left to do. 1: something is left, or a file could not be read."""
-        left = (
-            self.summary["unresolved"] or self.summary["errors"] or (self.preview and self.changed)
-        )
-        return 1 if left else 0
+        if self.summary["unresolved"] or self.summary["errors"]:
+            return 1
+        return 1 if self.preview and self.changed else 0

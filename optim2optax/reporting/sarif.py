@@ -18,6 +18,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def render(report: Report, *, colour: bool) -> str:
     rules = catalogue()
+    indices = {code: index for index, code in enumerate(rules)}
     run = {
         "tool": {
             "driver": {
@@ -27,54 +28,56 @@ def render(report: Report, *, colour: bool) -> str:
             }
         },
         "columnKind": "unicodeCodePoints",
-        "results": list(_results(report, {code: index for index, code in enumerate(rules)})),
+        "results": list(_results(report, indices)),
         "invocations": [
             {
                 "executionSuccessful": not report.errors,
-                "toolExecutionNotifications": [
-                    {
-                        "level": "error",
-                        "message": {"text": result.error},
-                        "locations": [_location(result)],
-                    }
-                    for result in report.errors
-                ],
+                "toolExecutionNotifications": [_notification(result) for result in report.errors],
             }
         ],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
+def _notification(result: FileResult) -> dict[str, Any]:
+    return {
+        "level": "error",
+        "message": {"text": result.error},
+        "locations": [_location(result)],
+    }
+
+
 def _rule(rule: Rule) -> dict[str, Any]:
-    text = "\n\n".join(
-        part for part in (rule.explanation, rule.before and f"Before:\n{rule.before}") if part
-    )
+    parts = [rule.explanation]
+    if rule.before:
+        parts.append(f"Before:\n{rule.before}")
+    text = "\n\n".join(part for part in parts if part)
+    if rule.after:
+        text += f"\nAfter:\n{rule.after}"
     return {
         "id": rule.code,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
-        "help": {
-            "text": (text + (f"\nAfter:\n{rule.after}" if rule.after else "")) or rule.summary
-        },
+        "help": {"text": text or rule.summary},
         "defaultConfiguration": {"level": "warning" if rule.code.startswith("FO9") else "note"},
     }
 
 
 def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """What is left, what a comment suppresses and, after a run that wrote nothing, what would be rewritten."""
+    """The sites that are left or suppressed and, if nothing was written, the rewritten ones."""
     for result, site in report.sites:
         if site.status == "rewritten" and not report.preview:
             continue
+        text = f"{site.message} Fix: {site.remedy}" if site.remedy else site.message
         described: dict[str, Any] = {
             "ruleId": site.code,
             "ruleIndex": indices[site.code],
             "level": site.severity.value,
-            "message": {
-                "text": f"{site.message} Fix: {site.remedy}" if site.remedy else site.message
-            },
+            "message": {"text": text},
             "locations": [_location(result, site)],
         }
         if site.status == "suppressed":
+            # services show a result with a suppression as dismissed
             described["suppressions"] = [{"kind": "inSource"}]
         yield described
 

@@ -1,4 +1,7 @@
-"""Copies of `flax.optim` within a project: for what cannot be migrated, and recognised again by every later run."""
+"""Copies of `flax.optim` in a project, for code that cannot be migrated.
+
+Every later run recognises them.
+"""
 
 from optim2optax.vendoring.migrating import Migrate, Vendoring, migrated_with_copies
 

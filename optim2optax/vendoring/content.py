@@ -1,4 +1,4 @@
-"""The files of a vendored package: `flax/optim` of the published wheel, with what today's JAX and another place need."""
+"""The files of a vendored package: `flax/optim` of the published wheel, changed for today's JAX."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from pathlib import Path
 
 PACKAGE_NAME = "legacy_flax_optim"
 MODULES = (
-    *(
-        "__init__.py",
-        "adabelief.py",
-        "adadelta.py",
-        "adafactor.py",
-        "adagrad.py",
-        "adam.py",
-        "base.py",
-    ),
-    *(
-        "dynamic_scale.py",
-        "lamb.py",
-        "lars.py",
-        "momentum.py",
-        "rmsprop.py",
-        "sgd.py",
-        "weight_norm.py",
-    ),
+    "__init__.py",
+    "adabelief.py",
+    "adadelta.py",
+    "adafactor.py",
+    "adagrad.py",
+    "adam.py",
+    "base.py",
+    "dynamic_scale.py",
+    "lamb.py",
+    "lars.py",
+    "momentum.py",
+    "rmsprop.py",
+    "sgd.py",
+    "weight_norm.py",
 )
 ORIGIN = "# Vendored by optim2optax from Flax 0.5.3, flax/optim/"
 CHANGED = "imports, names that JAX removed, warnings"
@@ -35,24 +31,26 @@ LICENCE_ENDS = "# limitations under the License.\n"
 
 WRITTEN = frozenset(
     (
-        *(
-            "301f6a038285e18b",
-            "0bfd3f0c53c2d910",
-            "cb2e782bd6a0eee6",
-            "ecb46e50bd84b9d9",
-            "e68539d910294f7a",
-        ),
-        *(
-            "ce269bdfdda2fe72",
-            "4a399f95dab17604",
-            "99f910573d7fe5e2",
-            "34bf845c71e64d5d",
-            "32a65c4127a7eb07",
-        ),
-        *("cb6b1ac3e5760745", "22a6d9e99efd3dcb", "354dbbec41a93b96", "5d772caf4e1cdbfa"),
+        "301f6a038285e18b",
+        "0bfd3f0c53c2d910",
+        "cb2e782bd6a0eee6",
+        "ecb46e50bd84b9d9",
+        "e68539d910294f7a",
+        "ce269bdfdda2fe72",
+        "4a399f95dab17604",
+        "99f910573d7fe5e2",
+        "34bf845c71e64d5d",
+        "32a65c4127a7eb07",
+        "cb6b1ac3e5760745",
+        "22a6d9e99efd3dcb",
+        "354dbbec41a93b96",
+        "5d772caf4e1cdbfa",
     )
 )
-"""Begins the sha256 of each file that has ever been written: so it is told without the wheel what was changed since."""
+"""The beginning of the sha256 of each file that was ever written.
+
+With it, changes since are found without the wheel.
+"""
 
 STRUCT = ("from .. import struct\n", "from flax import struct\n")
 WARNS_ALWAYS = """
@@ -108,16 +106,17 @@ EXCHANGED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("jax.tree_structure(", "jax.tree_util.tree_structure("),
     ),
 }
-"""What is exchanged in each file, and for what; in those that are not named, the import of `struct` alone."""
+"""The replacements in each file, old and new; in other files, only the import of `struct`."""
 
 
 def package_files(wheel: Path) -> dict[str, bytes]:
     """The files of the package by name, made from the wheel of Flax 0.5.3."""
+    files: dict[str, bytes] = {}
     with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
-        return {
-            name: _changed(name, archive.read(f"flax/optim/{name}").decode()).encode()
-            for name in MODULES
-        }
+        for name in MODULES:
+            text = archive.read(f"flax/optim/{name}").decode()
+            files[name] = _changed(name, text).encode()
+    return files
 
 
 def origin_of(content: bytes) -> str:
@@ -128,12 +127,14 @@ def origin_of(content: bytes) -> str:
 
 
 def is_as_written(content: bytes) -> bool:
-    """Whether nothing has been changed in a file of a copy but the ends of its lines."""
+    """Whether a file of a copy has no change but of its line endings."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()[:16] in WRITTEN
 
 
 def _changed(name: str, text: str) -> str:
-    for old, new in ((LICENCE_ENDS, LICENCE_ENDS + _origin(name)), *EXCHANGED.get(name, (STRUCT,))):
+    # the line of origin stands below the licence
+    origin = (LICENCE_ENDS, LICENCE_ENDS + _origin(name))
+    for old, new in (origin, *EXCHANGED.get(name, (STRUCT,))):
         assert old in text, f"flax/optim/{name} lacks {old!r}"
         text = text.replace(old, new)
     return text

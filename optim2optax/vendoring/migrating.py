@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codemods.model import FileResult, Source
@@ -18,7 +18,10 @@ Migrate = Callable[[Sequence[Source]], list[FileResult]]
 
 @dataclass(frozen=True)
 class Vendoring:
-    """Whether files that need `flax.optim` get a copy of it, and where: the path of the package, or None for the best."""
+    """Whether files that need `flax.optim` get a copy of it, and where.
+
+    `location` is the path of the package, or None for the best place.
+    """
 
     wanted: bool = False
     location: str | None = None
@@ -27,11 +30,11 @@ class Vendoring:
 def migrated_with_copies(
     files: Mapping[Found, str], sources: Sequence[Source], migrate: Migrate, vendoring: Vendoring
 ) -> list[FileResult]:
-    """Migrate the files of a project as if it had no copy of `flax.optim`, and point what is left at the copy.
+    """Migrate a project as if it had no copy of `flax.optim`, and point what is left at the copy.
 
     Args:
       files: the files as they are on the disk, with their paths within the project.
-      sources: what is in them.
+      sources: their contents.
       migrate: migrates other contents of the same files.
       vendoring: what the user asked for.
 
@@ -39,41 +42,59 @@ def migrated_with_copies(
       A result for each source, in the same order, and one for each new file.
 
     Raises:
-      LegacyWheelError: if a copy is needed, and the wheel of Flax 0.5.3, which holds it, cannot be had.
+      LegacyWheelError: if a copy is needed, and the wheel of Flax 0.5.3, which has it, cannot be
+        found or fetched.
     """
     own = copies_among(sources)
     root = root_of(files)
-    speaking = (
-        file for file, source in zip(files, sources, strict=True) if mentions_legacy(source.content)
-    )
-    near = copies_near(root, {os.path.dirname(file.location) for file in speaking})
-    existing = {copy.path for copy in own} | near
+    existing = {copy.path for copy in own} | copies_near(root, _legacy_folders(files, sources))
     if not existing and not vendoring.wanted:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies
 
     copies = read_copies(sources, existing, packages_around(root, files))
+    # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
     results = migrate(copies.pointed_back)
     new = copies.homeless(results) if vendoring.wanted else []
     name = os.path.basename(vendoring.location) if vendoring.location else PACKAGE_NAME
     place = copies.place_for(new, name, _within(root, vendoring.location)) if new else None
-    if place is not None and place not in existing and os.path.lexists(os.path.join(root, place)):
+    if place is not None and _is_occupied(place, root, existing):
         place = None
     finished = copies.pointed_at(results, new, place) if existing or new else results
-    unneeded = [found for copy in own for found in copy.if_unneeded(finished, root, files)]
-    by_path = {result.path: result for result in (*finished, *unneeded)}
-    kept = [
-        by_path.get(one.path) or FileResult(one.path, one.content, one.content) for one in sources
-    ]
-    return [*kept, *(_new_files(place) if place is not None and place not in existing else ())]
+    by_path = {result.path: result for result in finished}
+    for copy in own:
+        by_path.update((result.path, result) for result in copy.if_unneeded(finished, root, files))
+    kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
+    if place is None or place in existing:
+        return kept
+    return [*kept, *_new_files(place)]
+
+
+def _is_occupied(place: str, root: str, existing: Collection[str]) -> bool:
+    """Whether something other than a copy is at a path of the project."""
+    return place not in existing and os.path.lexists(os.path.join(root, place))
+
+
+def _legacy_folders(files: Mapping[Found, str], sources: Sequence[Source]) -> set[str]:
+    """The folders of the files that mention `flax.optim`."""
+    pairs = zip(files, sources, strict=True)
+    legacy = [file for file, source in pairs if mentions_legacy(source.content)]
+    return {os.path.dirname(file.location) for file in legacy}
+
+
+def _unchanged(source: Source) -> FileResult:
+    return FileResult(source.path, source.content, source.content)
 
 
 def _within(root: str, location: str | None) -> str | None:
     """A path from the root of the project on."""
-    return None if location is None else os.path.relpath(location, root).replace(os.sep, "/")
+    if location is None:
+        return None
+    return os.path.relpath(location, root).replace(os.sep, "/")
 
 
 def _new_files(place: str) -> Iterator[FileResult]:
+    """The files of a new copy, from the wheel of Flax."""
     from optim2optax.legacy_wheel import find_wheel
 
     for name, content in package_files(find_wheel()).items():

@@ -1,4 +1,4 @@
-"""The copies of `flax.optim` that a project has: told by the line of origin in their files."""
+"""The copies of `flax.optim` in a project, found by the line of origin in their files."""
 
 from __future__ import annotations
 
@@ -31,81 +31,73 @@ class Copy:
     def if_unneeded(
         self, results: Iterable[FileResult], root: str, files: Mapping[Found, str]
     ) -> Iterator[FileResult]:
-        """Its files, deleted, if no file of the project names it; if one was changed or added, none is, and this is told."""
+        """Its files, deleted, if no file of the project names it.
+
+        If a file was changed or added, none is deleted, and a site says so.
+        """
         name = self.name.encode()
-        if any(name in result.after for result in results) or any(
-            name in text for text in _others(root, files)
-        ):
+        if any(name in result.after for result in results):
+            return
+        if any(name in text for text in _others(root, files)):
             return
         changed = self._changed(os.path.join(root, self.path))
+        # the site is on the `__init__.py` alone
         for source in self.files:
             if not changed:
                 yield FileResult(source.path, source.content, b"", kind="deleted")
             elif source.path.endswith(f"/{INIT}"):
-                yield FileResult(
-                    source.path, source.content, source.content, (_kept(source, changed),)
-                )
+                site = _kept(source, changed)
+                yield FileResult(source.path, source.content, source.content, (site,))
 
     def _changed(self, folder: str) -> list[str]:
-        """What is in the folder that was not put there, or not so."""
-        known = {
-            source.path.rpartition("/")[2] for source in self.files if is_as_written(source.content)
-        }
-        return sorted(
-            {*os.listdir(folder), *(source.path.rpartition("/")[2] for source in self.files)}
-            - known
-            - {CACHE}
-        )
+        """The names of the files in the folder that were added or changed."""
+        own = {source.path.rpartition("/")[2]: source.content for source in self.files}
+        names = {*os.listdir(folder), *own} - {CACHE}
+        return sorted(name for name in names if not (name in own and is_as_written(own[name])))
 
 
 def copies_among(sources: Sequence[Source]) -> list[Copy]:
-    """The copies whose files are among some."""
-    folders = (
-        source.path.rpartition("/")[0]
-        for source in sources
-        if _begins_copy(source.path, source.content)
-    )
-    return [
-        Copy(
-            folder, tuple(source for source in sources if source.path.rpartition("/")[0] == folder)
-        )
-        for folder in folders
-    ]
+    """The copies among the files of a run."""
+    copies: list[Copy] = []
+    for source in sources:
+        if _begins_copy(source.path, source.content):
+            folder = source.path.rpartition("/")[0]
+            files = [other for other in sources if other.path.rpartition("/")[0] == folder]
+            copies.append(Copy(folder, tuple(files)))
+    return copies
 
 
 def copies_near(root: str, folders: Collection[str]) -> set[str]:
-    """The paths of the copies in some folders, and in those around them up to the root of the project."""
-    around = {outer for folder in folders for outer in _up_to(root, folder)}
-    found = set()
-    for folder in around:
+    """The paths of the copies in some folders, and in those around them in the project."""
+    found: set[str] = set()
+    for folder in _around(root, folders):
         with contextlib.suppress(OSError):
-            found |= {
-                os.path.join(folder, name)
-                for name in os.listdir(folder)
-                if _is_copy(os.path.join(folder, name))
-            }
-    return {os.path.relpath(location, root).replace(os.sep, "/") for location in found}
+            locations = [os.path.join(folder, name) for name in os.listdir(folder)]
+            found.update(filter(_is_copy, locations))
+    return {_within(root, location) for location in found}
 
 
 def packages_around(root: str, files: Iterable[Found]) -> list[str]:
-    """The paths of what makes packages of the folders around some files, whether it is among these or not."""
-    folders = {
-        outer
-        for folder in {os.path.dirname(file.location) for file in files}
-        for outer in _up_to(root, folder)
-    }
-    inits = [
-        os.path.join(folder, INIT)
-        for folder in sorted(folders)
-        if os.path.isfile(os.path.join(folder, INIT))
-    ]
-    return [os.path.relpath(location, root).replace(os.sep, "/") for location in inits]
+    """The paths of the `__init__.py` around some files, whether they are among these or not."""
+    folders = _around(root, {os.path.dirname(file.location) for file in files})
+    inits = [os.path.join(folder, INIT) for folder in sorted(folders)]
+    return [_within(root, location) for location in inits if os.path.isfile(location)]
+
+
+def _within(root: str, location: str) -> str:
+    """A path from the root of the project on."""
+    return os.path.relpath(location, root).replace(os.sep, "/")
+
+
+def _around(root: str, folders: Collection[str]) -> set[str]:
+    """Some folders and those around them, up to the root of the project."""
+    return {outer for folder in folders for outer in _up_to(root, folder)}
 
 
 def _up_to(root: str, folder: str) -> Iterator[str]:
     while folder.startswith(root):
         yield folder
-        if folder in (root, os.path.dirname(folder)):
+        if folder in (root, os.path.dirname(folder)):  # the root of the disk is its own parent
             return
         folder = os.path.dirname(folder)
 
@@ -126,7 +118,7 @@ def _begins_copy(path: str, content: bytes) -> bool:
 
 
 def _others(root: str, files: Mapping[Found, str]) -> Iterator[bytes]:
-    """What is in the files of the project that a run is not about."""
+    """The contents of the project's files that are not among those of a run."""
     known = {file.location for file in files}
     for file in find_files([root], Patterns(root, ())):
         if file.location not in known:
@@ -139,7 +131,8 @@ def _kept(source: Source, changed: Sequence[str]) -> Site:
 
     what = ", ".join(changed)
     reason = reasons.changed_copy(
-        f"Nothing needs this copy of `flax.optim` any more, but it is not as it was written: {what}.",
+        "Nothing needs this copy of `flax.optim` any more, but it is not as it was written: "
+        f"{what}.",
         "Delete the folder if what was changed in it is not needed.",
     )
     line = source.content.decode("utf-8", "replace").splitlines()[0]
