@@ -168,7 +168,7 @@ class Definitions:
         """
         found: list[ast.expr | None] = []
         for store in self.stores(variable):
-            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
+            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):  # del rate
                 continue
             match variable.unit.parents.get(store):
                 case ast.Assign(targets=[_], value=value):
@@ -269,6 +269,7 @@ def names_set(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
+        # except ValueError as error, case [first, *rest]
         case (
             ast.ExceptHandler(name=str(name))
             | ast.MatchAs(name=str(name))
@@ -277,6 +278,7 @@ def names_set(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.MatchMapping(rest=str(name)):
             yield name
+        # `import package.module` binds `package`.
         case ast.alias(name=name, asname=bound):
             yield bound or name.partition(".")[0]
 

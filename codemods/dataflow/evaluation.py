@@ -173,6 +173,7 @@ class Evaluations:
                 return self._call(node)
             case ast.For(iter=source) | ast.AsyncFor(iter=source) | ast.comprehension(iter=source):
                 return self._taken(source)
+            # f(*values), but not `first, *rest = values`
             case ast.Starred(value=source, ctx=ast.Load()):
                 return self._taken(source)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
@@ -290,8 +291,8 @@ class Evaluations:
         return found
 
     def _element(self, value: ast.expr, name: object, node: ast.Subscript) -> Effects:
-        if self.program.full_name(value):
-            return Effects()  # a type, such as `typing.List[int]`
+        if self.program.full_name(value):  # a type, such as `typing.List[int]`
+            return Effects()
         fields = self._fields(self.program.objects(value), name)
         if not isinstance(node.ctx, ast.Load):
             return Effects(writes=fields, acts=self._is_special(value))
@@ -363,6 +364,7 @@ class Evaluations:
             found.add(self._callee(item, node))
         if not items or len(known) < len(items):
             found.add(self._external(name, node) if name else self._method(node))
+        # Whatever is called may read what it is given.
         for argument in values_of(node):
             owners = self._states(self.program.objects(argument))
             if owners:
@@ -373,10 +375,13 @@ class Evaluations:
         match inner := behind(item):
             case External(name=name):
                 return self._external(name, node)
+            # losses.append(loss)
             case Method(function=None, owner=owner, name=name):
                 return self._method_of(owner, name)
+            # TrainState(step, optimizer)
             case Class():
                 return Effects(acts=not self._is_plain(inner))
+            # model(inputs), where the class of the model may have a base that is out of view
             case Instance():
                 return Effects(acts="__call__" not in self.program.members(inner.cls))
             case Result(name=name):
@@ -449,6 +454,7 @@ class Evaluations:
         return Effects(acts=not self.kinds.has_method(node.func.value, node.func.attr))
 
     def _method_of(self, owner: Object, name: str) -> Effects:
+        # optimizer.apply_gradient(grads) gives a new optimizer, and changes none.
         if isinstance(owner, Thing):
             return Effects(reads={Field(None)})
         cells: set[Cell] = {Field(None, frozenset((owner,)))}

@@ -52,7 +52,9 @@ class Dataflow:
 
     def may_swap(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether two expressions may change places."""
-        one, other = self.effects(first), self.effects(second)
+        one = self.effects(first)
+        other = self.effects(second)
+        # The order of what two of them print or store would change.
         if (one.acts or one.world) and (other.acts or other.world):
             return False
         if self.changes(one, other.reads | other.writes):
@@ -120,6 +122,7 @@ class Dataflow:
     def _given_away(self, unit: Unit, node: ast.AST) -> Iterable[ast.AST]:
         """The values that get to code out of view at a node that is no call."""
         match node:
+            # Whoever takes the next element may be out of view.
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
                 return [value]
             case ast.Attribute(value=value, attr="__dict__"):
@@ -132,6 +135,7 @@ class Dataflow:
                 statement = unit.parents.get(node)
                 if isinstance(statement, ast.Assign) and not self._are_in_view(owner):
                     return [statement.value]
+            # @register, of which nothing is known
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 if any(map(self.evaluations.is_unknown_decorator, node.decorator_list)):
                     return [node]
@@ -278,7 +282,7 @@ class Dataflow:
         if not cells:
             return False
         for number in numbers:
-            if number > EXIT:
+            if number > EXIT:  # the beginning and the end are no evaluations
                 effects = self.evaluations.at(unit, order.nodes[number])
                 if self.changes(effects, cells):
                     return True
@@ -323,6 +327,7 @@ class Dataflow:
         are_imports = all(isinstance(store, ast.alias) for store in stores)
         if len(stores) != 1 and not are_imports:
             return False
+        # In a loop, one statement sets it many times.
         for store in stores:
             if any(isinstance(outer, LOOPS) for outer in self._around(store, variable)):
                 return False
@@ -383,6 +388,7 @@ class Dataflow:
             order = self.program.order(owner)
             ends = {one for number in below[owner] for one in order.backward(number)}
             if owner in above and not self._may_have_older(owner, carriers):
+                # Both happen in one run of this function, so what is between them is all there is.
                 meeting.add(owner)
                 starts = {one for number in above[owner] for one in order.forward(number)}
                 if self._change(order, starts & ends, cells):

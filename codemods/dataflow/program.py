@@ -75,6 +75,7 @@ class Program:
         The arguments of a function stand for its beginning.
         """
         function = unit.parents.get(node)
+        # Parameters get their values before anything in the body is evaluated.
         if isinstance(node, ast.arguments) and isinstance(function, FunctionNode):
             return Site(unit, function, ENTRY)
         if node not in self._sites:
@@ -208,6 +209,7 @@ def owner_of(unit: Unit, node: ast.AST) -> Owner:
     """The function, or module, in whose course a node is evaluated."""
     inner = node
     for outer in unit.ancestors(node):
+        # Defaults and decorators are evaluated outside the function that they belong to.
         if isinstance(outer, ast.Lambda) and inner is outer.body:
             return outer
         if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) and inner in outer.body:

@@ -689,6 +689,7 @@ class Calls(Elements):
             self.solver.watch(place, watcher)
 
     def _construct(self, cls: Class, site: CallSite) -> None:
+        # class Model(flax.linen.Module): what a call of a subclass does, a behaviour may say.
         for ancestor in self.ancestry(cls):
             if isinstance(ancestor, External):
                 behaviour = self.library.function(f"{ancestor.name}()")
@@ -727,6 +728,7 @@ class Calls(Elements):
         allocator, itself = ("__new__", cls), ("itself", cls)
         self._class_attribute(cls, "__new__", allocator)
         self.solver.add(itself, cls)
+        # `cls` comes first, so that a star is one argument further.
         starred = None if site.starred is None else site.starred + 1
         self.call(allocator, replace(site, positional=(itself, *site.positional), starred=starred))
 
@@ -747,6 +749,7 @@ class Calls(Elements):
     def _call_method(self, owner: Object, name: str, site: CallSite) -> None:
         if isinstance(owner, Instance | Opaque):
             defined = isinstance(owner, Instance) and self._has(owner, name)
+            # state.replace(optimizer=optimizer), of `flax.struct` or a NamedTuple
             if name in ("replace", "_replace") and not defined:
                 self.replace_fields(owner, site)
             elif isinstance(owner, Instance) and not defined:

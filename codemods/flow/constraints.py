@@ -225,6 +225,7 @@ class Constraints(Calls):
                 self._import(node, scope)
             case ast.ImportFrom():
                 self._import_from(node, scope)
+            # raise Stop(optimizer)
             case ast.Raise(exc=ast.Call() as raised):
                 self.solver.connect(self.expression(raised, scope), RAISED)
                 if node.cause is not None:
@@ -489,6 +490,7 @@ class Constraints(Calls):
                 self.solver.connect(self._made_lazily(scope), result)
             for item in self._by_star(scope, name):
                 self.solver.add(result, item)
+            # What a package binds itself is not looked for among its modules.
             if name in scope.names or not module.directory:
                 return
         if module.directory:
@@ -730,6 +732,7 @@ class Constraints(Calls):
                 source = self.expression(value, scope)
                 self.load(source, self.key(key), node, whole=isinstance(key, ast.Slice))
                 self._load_from_namespace(source, key, node, scope.unit)
+            # a if test else b: either
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test, scope)
                 for branch in (body, orelse):

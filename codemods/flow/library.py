@@ -59,6 +59,7 @@ def partial_application(is_method: bool) -> Behaviour:
 
     def behaviour(flow: Calls, site: CallSite) -> None:
         def arrive(item: Object) -> None:
+            # step = functools.partial(step, rate), in a loop
             if isinstance(site.node, ast.Call) and wrapping(item) < DEEPEST_WRAPPING:
                 flow.solver.add(site.result, Partial(site.node, item, is_method))
 
@@ -240,6 +241,7 @@ def make_dict(flow: Calls, site: CallSite) -> None:
     """`dict(other, key=value)`."""
     outcome = Container(site.node, "dict")
     flow.solver.add(site.result, outcome)
+    # dict(others), dict(pairs), dict(**others)
     for place in (*site.positional, *site.unpacked):
         flow.merge(place, outcome)
         flow.merge_pairs(place, outcome)
@@ -258,6 +260,7 @@ def _copy_fields(flow: Calls, item: Object, outcome: Container) -> None:
 def replace(flow: Calls, site: CallSite) -> None:
     """`dataclasses.replace(instance, **changes)`."""
 
+    # dataclasses.replace(optimizer, target=params) is as optimizer.replace(target=params).
     def arrive(item: Object) -> None:
         behaviour = flow.library.method(item, "replace") if isinstance(item, Thing) else None
         if behaviour is not None:
@@ -357,6 +360,7 @@ def choose(flow: Calls, site: CallSite) -> None:
     """`max(xs, key=…)`, `max(a, b)`, `random.choice(xs)`: one of the elements or arguments."""
     for place in site.positional:
         flow.iterate(place, site.result)
+        # max(a, b): the arguments themselves
         if len(site.positional) > 1:
             flow.solver.connect(place, site.result)
     key = site.keywords.get("key")
@@ -414,6 +418,7 @@ def make_default_dict(flow: Calls, site: CallSite) -> None:
     """`collections.defaultdict(factory)`."""
     outcome = Container(site.node, "defaultdict")
     flow.solver.add(site.result, outcome)
+    # The factory makes an element for each key that is missing.
     if site.positional:
         _apply(flow, site, site.positional[0], (), ("default", site.node))
         flow.store_element(outcome, None, ("default", site.node))
@@ -474,7 +479,7 @@ def global_variables(flow: Calls, site: CallSite) -> None:
 def local_variables(flow: Calls, site: CallSite) -> None:
     """`locals()`: a dict of the variables of a function."""
     scope = site.scope
-    if scope is None or scope.parent is None:
+    if scope is None or scope.parent is None:  # outside of all functions
         global_variables(flow, site)
         return
     outcome = Container(site.node, "locals")
@@ -642,6 +647,7 @@ def fold(flow: Calls, site: CallSite) -> None:
     if len(site.positional) >= 2:
         for place in site.positional[2:]:
             flow.solver.connect(place, site.result)
+        # What the function gives for one element is its argument for the next.
         element = ("folded", site.node)
         flow.iterate(site.positional[1], element)
         _apply(flow, site, site.positional[0], (site.result, element), site.result)

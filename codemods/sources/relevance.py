@@ -26,7 +26,8 @@ COMMENT = re.compile(r"#[^\r\n]*")
 LOADING = re.compile(
     r"""\b(?:import_module|__import__)\((?!\s*["'][\w.]+["']\s*[,)])"""
     r"""|\b(?:runpy\.|exec\(|spec_from_file_location|load_source"""
-    r"""|SourceFileLoader|entry_points|iter_entry_points|__getattr__\(name|lazy_loader|_LazyModule)"""
+    r"""|SourceFileLoader|entry_points|iter_entry_points"""
+    r"""|__getattr__\(name|lazy_loader|_LazyModule)"""
 )
 """What loads a module by a name that is computed."""
 
